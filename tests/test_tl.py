@@ -274,6 +274,10 @@ def test_a_group_goes_by_names_and_is_true_or_false(cells, tmp_path):
     for wrong in (inside.astype(float), cells.obs["kind"], gap, inside[:-1]):
         with pytest.raises(InputError, match="true or false for each of the 150"):
             tl.compare(cells, wrong)
+    cells.obs_names = ["same"] * 2 + [*cells.obs_names[2:]]
+    inside.index = cells.obs_names
+    with pytest.raises(InputError, match="true or false"):  # whose is whose?
+        tl.compare(cells, inside[::-1])
     cells.X = None
     with pytest.raises(InputError, match="no X"):
         tl.compare(cells, inside)

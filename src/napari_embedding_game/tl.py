@@ -8,8 +8,8 @@ keep their neighbours on the map with other seeds.
 
 What is found is put into `adata`, or with ``copy=True`` into a copy, which is returned.
 ``key_added`` names it instead of "X_embedding_game" in ``obsm`` and "embedding_game" in
-``obs`` and ``uns``, all three.  InputError tells of an argument, DataError of a space,
-map or column that is not there.
+``obs`` and ``uns``, all three.  InputError tells of an argument, and of a map or column
+that is not there, DataError of a space.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -502,9 +502,10 @@ def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
 
     names = adata.obs_names
     index = given.index if isinstance(given, pd.Series) else names
-    if not (index.equals(names) or isinstance(index, pd.RangeIndex)):
-        given = given[~index.duplicated()].reindex(names)
-    mask = pd.Series(given, dtype=getattr(given, "dtype", None)).convert_dtypes()
+    if not (index.equals(names) or index.equals(pd.RangeIndex(len(index)))):
+        given = given.reindex(names) if index.is_unique else given[:0]
+    values = pd.Series(np.asarray(given, object).tolist(), dtype=object)
+    mask = values.convert_dtypes()
     if mask.dtype != "boolean" or mask.hasnans or len(mask) != adata.n_obs:
         raise InputError(
             f"Give true or false for each of the {adata.n_obs:,} cells as either group."
@@ -568,8 +569,9 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
 
 def _loaded(X: Any) -> Any:
     """Return an array or sparse matrix that was a table, or sparse in a file."""
-    ways = [each for each in ("to_numpy", "to_memory") if hasattr(X, each)]
-    return getattr(X, ways[0])() if ways else X
+    if hasattr(X, "to_numpy"):
+        return X.to_numpy(float, na_value=float("nan"))
+    return X.to_memory() if hasattr(X, "to_memory") else X
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

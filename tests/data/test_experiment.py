@@ -269,6 +269,20 @@ def test_images_that_do_not_fit_are_left_out_with_the_reason(tmp_path):
     assert "1 image with other channels or axes than the other" in notes
 
 
+def test_a_table_of_plates_and_wells_is_joined_by_both(tmp_path):
+    for seed, plate in enumerate(("p1", "p2")):
+        (tmp_path / plate).mkdir()
+        write(tmp_path / plate, "A01", seed)
+    rows = {"Plate": ["p2", "p1"], "Well": ["A1", "A1"], "dose": ["2,5", "1,5"]}
+    pd.DataFrame(rows).to_csv(tmp_path / "drugs.csv", index=False, sep=";")
+    obs = measured(tmp_path).obs
+    found = obs.groupby("plate", observed=True)["dose"].unique()
+    assert {plate: [*doses] for plate, doses in found.items()} == {
+        "p1": ["1.5"],
+        "p2": ["2.5"],
+    }
+
+
 def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     folder, fields = plate
     names = [f"{well}_s1.tif" for well in sorted(fields, reverse=True)]

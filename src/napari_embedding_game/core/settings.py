@@ -84,7 +84,7 @@ class Settings:
         None,
         "Repulsion",
         "Low: groups draw together into lines and branches. High: finer clusters open "
-        "up. Points move at once; Trust and earlier maps leads back. In the papers "
+        "up. Points move at once. In the papers "
         "lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,

@@ -86,13 +86,14 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     Numbers written as text or as 1.0 count, and ids beyond 2^53 stay exact; those that
     64 bits do not hold are none.
     """
-    if pd.api.types.is_bool_dtype(column):
+    types = pd.api.types
+    if types.is_bool_dtype(column) or types.is_complex_dtype(column):
         return None
     # Most columns are measures: the first rows tell it.
     for part in (column.head(FIRST), column):
         known = part.notna().to_numpy()
-        values = part[known]
-        if not pd.api.types.is_numeric_dtype(values):
+        values = pd.Series(part[known].to_numpy())  # of Arrow, too, as numpy has them
+        if not types.is_numeric_dtype(values):
             values = to_numbers(values.astype(object))
         if not ((values.abs() < 2**63) & (values % 1 == 0)).all():
             return None

@@ -24,6 +24,8 @@ _LARGEST = 1e18
 # two of them that it may take away.
 _COMPARED_ROWS = 200
 _MOST_LOST = 1e-3
+_ROWS = 4_096
+"""Rows of a sparse matrix that are looked through at a time."""
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:
@@ -137,9 +139,17 @@ def _as(dtype: Any, X: Any) -> Matrix:
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)
         made = sp.csr_matrix(X, dtype=dtype)
-    summed = made if made.has_canonical_format else made.copy()
-    summed.sum_duplicates()  # several values of one row and column
-    return summed if summed.nnz < made.nnz else made
+    if made.has_canonical_format:
+        return made
+    for first in range(0, made.shape[0], _ROWS):  # without a second large matrix
+        part = made[first : first + _ROWS]
+        n = part.nnz
+        part.sum_duplicates()
+        if part.nnz < n:  # several values of one row and column
+            made = made.copy()
+            made.sum_duplicates()
+            break
+    return made
 
 
 def _differences(X: Matrix) -> NDArray[np.float64]:

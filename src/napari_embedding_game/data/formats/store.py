@@ -80,13 +80,13 @@ def declared_bytes(item: Any) -> int:
         return sum(declared_bytes(item[key]) for key in item)
     is_number = item.dtype.kind in "biufc"
     itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
-    return math.prod(map(int, item.shape)) * int(itemsize)
+    return math.prod(map(int, item.shape or ())) * int(itemsize)  # None: of a null
 
 
 def check_part(item: Any, where: str, what: str) -> Any:
     """Return a part if what it declares fits into memory, else raise DataError."""
     if is_array(item):
-        check_shape_fits(item.shape, max(1, item.dtype.itemsize), where, what)
+        check_shape_fits(item.shape or (), max(1, item.dtype.itemsize), where, what)
     elif "shape" in item.attrs:  # of a sparse matrix, which has an end of each row
         check_shape_fits((sum(map(int, item.attrs["shape"])),), 8, where, what)
     check_fits(declared_bytes(item), where, what)

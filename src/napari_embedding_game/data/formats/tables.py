@@ -59,7 +59,7 @@ _MOST_COLUMNS = 1_000_000
 # With fewer other measurements, x and y are what the table is about.
 _FEWEST_BESIDE_PLACES = 2
 # A number with a point or a comma that is all between two separators, and which.
-_NUMBER = r'(?:^|{0})"?[+-]?\d*([.,])\d+(?:[eE][+-]?\d+)?"?(?={0}|\r?$)'
+_NUMBER = r'(?:^|{0}) *"?[+-]?\d*([.,])\d+(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -52,11 +53,15 @@ def join_tables(
 def _read(path: Path) -> pd.DataFrame:
     """Return a table of texts, or raise DataError."""
     with explain_damage(path, "a table"):
-        with path.open(encoding="utf-8-sig") as file:
-            separator = max(",;\t", key=file.readline().count)
-        frame = pd.read_csv(
-            path, dtype=str, sep=separator, keep_default_na=False, na_values=_MISSING
-        )
+        text = path.read_text(encoding="utf-8-sig")
+        text = re.sub(r"^sep=(.)\r?\n", "", text)  # Excel's
+        heading = re.sub('"[^"]*"', "", text.partition("\n")[0])
+        is_tsv = path.suffix.lower() == ".tsv"
+        separator = "\t" if is_tsv else max(",;\t", key=heading.count)
+        how = {"dtype": str, "keep_default_na": False, "na_values": _MISSING}
+        frame = pd.read_csv(io.StringIO(text), sep=separator, **how)
+    if separator == ";":  # with 3,14 for 3.14
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
     frame = frame.rename(columns=lambda name: str(name).strip())
     return frame.loc[:, ~frame.columns.duplicated()].reset_index(drop=True)
 
@@ -140,7 +145,7 @@ def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
     if plate is not None and columns["plate"].notna().any():
         theirs = frame[plate].iloc[links["row"]].map(_spelled)
         ours = columns["plate"].iloc[links["image"]].map(_spelled)
-        links, used = links[theirs.array == ours.array], [plate, *used]
+        links, used = links[theirs.to_numpy() == ours.to_numpy()], [plate, *used]
     return links, used, "well"
 
 

@@ -253,10 +253,8 @@ def _frames(table: pd.DataFrame, n_pictures: int, where: str) -> IntArray:
         if _TIME.fullmatch(_plain(name)):
             numbers = numbers_of(table[name])
             if numbers is not None:
-                from_1 = (
-                    numbers[numbers >= 0].min() == 1 and numbers.max() == n_pictures
-                )
-                return numbers - int(from_1)
+                first = numbers[numbers >= 0].min(initial=n_pictures)
+                return numbers - int(first == 1 and numbers.max() == n_pictures)
     raise DataError(
         f'{where} has no column "frame" or "time" of whole numbers, which say in which '
         "picture of the time series a row is: add one, counted from 0."
