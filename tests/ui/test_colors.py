@@ -18,8 +18,10 @@ from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
+    STRETCH,
     choice_of_value,
     choices,
+    colored,
     is_choice,
     metadata_columns,
     of_column,
@@ -84,6 +86,26 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
         assert extent == pytest.approx((values.min(), values.max()))
     assert not is_choice("a (file)", named)
     assert not is_choice("moon", named)
+
+
+def test_numbers_that_differ_in_their_last_digits_are_a_scale(dataset):
+    sums = np.full(40, 1.0)
+    sums[::2] = np.nextafter(1.0, 2.0)
+    obs = dataset.obs.assign(total=sums, ids=1e17 + 16.0 * np.arange(40))
+    for name in ("total", "ids"):
+        legend = of_column(name, replace(dataset, obs=obs)).legend
+        assert legend.bar[1].sum() == 40
+
+
+def test_a_figure_has_the_red_of_the_map(dataset):
+    session = worlds.session_of(dataset)
+    worlds.play(session)
+    snapshot = replace(session.snapshot, stretch=np.linspace(0, 6, 40, dtype="f4"))
+    shown = colored(STRETCH, session, snapshot)
+    colors = shown.for_figure("Misplaced")
+    assert colors.limits == shown.legend.extent
+    np.testing.assert_array_equal(colors.scale[-1], shown.rgba[-1])
+    assert shown.rgba[-1, 0] > 2 * shown.rgba[-1, 1]  # red
 
 
 def test_a_category_has_one_colour_and_its_legend_counts(dataset):

@@ -389,6 +389,8 @@ def test_two_axes_of_a_map_in_space(spatial, qtbot):
     spatial.show_all()
     assert [layer.ndim for layer in viewer.layers] == [3, 3]
     assert follows(spatial)
+    columns = spatial.dock.controller.scene.layers.points.features.columns
+    assert "cluster" in [str(name).lower() for name in columns]
 
 
 def test_back_to_two_dimensions_and_back_in_time(spatial, qtbot):

@@ -36,8 +36,8 @@ BESIDE, BEHIND = "compared maps", "cells of the reference"
 """Names of layers of other points: beside the map, and behind its own."""
 LANDMARK_SIZE, LANDMARK_OPACITY = 6.0, 0.7
 """Size in world units, on a map of 1,000."""
-LANDMARK_COLORS = {"face_color": "#15171c", "border_color": "#f4f4f4"}
-"""Of which one is seen on a dark canvas, and one on a light one."""
+LANDMARK_COLORS = "#15171c", "#f4f4f4"
+"""Face and border on a dark canvas; the other way round on a light one."""
 SMALL_FROM = 100_000
 """Points from which on their size keeps the share of the map that they cover."""
 CANVAS_SIZES = (0.0, 10_000.0)
@@ -227,6 +227,12 @@ class MapLayers:
                 layer.set_view_slice()
         layer.data[:, self._axes] = places
         draw(self._viewer, layer)
+
+    def follow_theme(self) -> None:
+        """Draw the landmarks so that they are seen on the canvas of another theme."""
+        if self.landmarks is not None:
+            colors = LANDMARK_COLORS[:: -1 if self._viewer.theme == "light" else 1]
+            self.landmarks.face_color, self.landmarks.border_color = colors
 
     def set_features(self, features: pd.DataFrame) -> None:
         """Give the points a table, which napari shows under the mouse."""
@@ -463,9 +469,9 @@ class MapLayers:
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
             visible=self._landmarks_shown and not self._is_blank,
-            **LANDMARK_COLORS,
         )
         self.landmarks = layer
+        self.follow_theme()
         _keep_locked(layer)
         self._all.append(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes

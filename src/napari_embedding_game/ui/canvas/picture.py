@@ -48,6 +48,8 @@ FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
 """So few selected points are discs on a density, as wide as this on the canvas."""
 AROUND = 64
 """Pixels of the canvas that are painted around it: what a pan brings into view."""
+LARGEST = 64.0
+"""Pixels of the canvas that a disc is wide at most; wider ones take seconds."""
 MOST_BALLS = 15_000
 SMALLEST_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
@@ -306,7 +308,8 @@ def paint(
         side = pixels / drawn.zoom_at(middle)
         stand = partial(_standing, middle=middle, begin=begin / pixels, side=side)
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
-    points = positions, looks.sizes, looks.colors
+    largest = LARGEST * ratio / max(abs(lines[1][0]), 1e-9)
+    points = positions, np.minimum(looks.sizes, largest), looks.colors
     if len(positions) > n_most:
         how = lines, shape, above, opacity, n_most
         density = paint_density(positions, looks.colors, *how)

@@ -120,7 +120,7 @@ class Scene(QObject):
             (dims.ndim, self.make_room),
             # napari is still about to tell its own widgets
             (dims.ndisplay, self._later(0, self._on_ndisplay)),
-            (viewer.events.theme, self.draw),
+            (viewer.events.theme, self._on_theme),
             (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
         ):
@@ -149,6 +149,8 @@ class Scene(QObject):
             if run.warm_start is not None and self.layers.points is not None:
                 return  # it goes on from the map that is drawn
             self.layers.begin(snapshot)
+            if (dataset := self._session.dataset) is not None:
+                self.layers.set_features(dataset.obs)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -284,6 +286,7 @@ class Scene(QObject):
         if self._session.snapshot is not None and self.layers.is_flattened_otherwise():
             self.draw()
             self.layers.finish()
+            self._write_soon()  # the layer may be another
             if self._session.view.panels is not None:
                 self._fit_soon()
 
@@ -305,6 +308,10 @@ class Scene(QObject):
         self.layers.show_landmarks(
             is_whole and (session.look.show_landmarks or is_played)
         )
+
+    def _on_theme(self, event: object = None) -> None:
+        self.layers.follow_theme()
+        self.draw()
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":

@@ -215,7 +215,7 @@ class RunControls(QWidget):
         """Say how to go back to the whole map."""
         is_some = not self._session.selection.is_empty
         if self.bar.isHidden() and (is_some or self.stage.text() == SELECTED):
-            self.say(SELECTED if is_some else "")
+            self.say(SELECTED if is_some else self._last_words(self._session.state))
 
     def _last_words(self, state: State) -> str:
         session = self._session

@@ -32,8 +32,6 @@ TOO_MANY = (
     f"Objects are not lit, as labels go beyond {MOST_COLORS - 2:,}: number them anew "
     "from 1 (skimage: segmentation.relabel_sequential)."
 )
-MOST_COUNTED = 1 << 24
-"""Pixels of labels in memory that are looked at for the largest label."""
 
 
 class ObjectColors(QObject):
@@ -94,10 +92,11 @@ class ObjectColors(QObject):
             return
         ids, pixels = objects.label_ids, finest(labels)
         n = MOST_COLORS
-        if isinstance(pixels, np.ndarray) and pixels.size < MOST_COUNTED:
-            largest = max(pixels.max(initial=0), ids.max(initial=0))
-            n = int(largest) + 2  # one may be painted
-        if n > MOST_COLORS or ids.max(initial=0) >= n:
+        largest = int(dataset.source_objects.label_ids.max(initial=0))
+        if isinstance(pixels, np.ndarray):  # others are read from files, part by part
+            largest = max(int(pixels.max(initial=0)), largest)
+            n = largest + 2  # one may be painted
+        if n > MOST_COLORS or largest >= n:
             session.say(TOO_MANY)
             return
         if len(points) != len(ids):

@@ -96,7 +96,7 @@ class ClusterEdits(QWidget):
             (self.undo, book.undo_label),
             (self.redo, book.redo_label),
         ):
-            action.setText(in_lines(label, MOST_LETTERS))
+            action.setText(in_lines(label, MOST_LETTERS).replace("&", "&&"))
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
         self.undo.setIconText(f"↶  {self.undo.text()}")
         for button in (*self._buttons, self.back):

@@ -342,6 +342,7 @@ class MarkersPane(Listener):
         self._say(f"Comparing … {share:.0%}")
 
     def _on_failed(self, error: BaseException) -> None:
+        self._asked = None  # again where it is asked for again
         self._show_none(sentence(error))
 
     def _show_none(self, why: str) -> None:

@@ -82,6 +82,8 @@ class Legend:
     """Lowest and highest value: how far the limits can be moved."""
     bar: tuple[Colors, NDArray[np.integer]] | None = None
     """Colours (SHADES, 4), and of how many points (BINS,), from end to end of these."""
+    has_alarm: bool = False
+    """Whether the highest values are red, whatever the limits."""
 
 
 NO_LEGEND, CLUSTERS = Legend(""), Legend(CLUSTER)
@@ -100,10 +102,13 @@ class Colored:
 
     def for_figure(self, title: str) -> PointColors:
         """Return the colours as a figure takes them."""
-        if self.legend.limits is None:
+        limits, bar = self.legend.limits, self.legend.bar
+        if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
         scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
-        return PointColors(self.rgba, title, scale=scale, limits=self.legend.limits)
+        if self.legend.has_alarm and bar is not None:
+            scale, limits = bar[0], self.legend.extent
+        return PointColors(self.rgba, title, scale=scale, limits=limits)
 
 
 def colored(
@@ -197,9 +202,12 @@ def _of_scale(
         return rgba
 
     some = numbers[:: 1 + len(numbers) // MOST_COUNTED]
-    counts = np.histogram(some[np.isfinite(some)], BINS, extent)[0]
+    low, high = extent
+    shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
+    counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
-    return Colored(paint(numbers), Legend(title, (), None, limits, extent, bar))
+    legend = Legend(title, (), None, limits, extent, bar, alarm < np.inf)
+    return Colored(paint(numbers), legend)
 
 
 def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:

@@ -67,7 +67,7 @@ def paint(
         middle = middle + ease * ((low + high) / 2 - middle)
         half += ease * (wanted - half)
         zoom = side * (0.5 - EDGE) / half
-        sizes = np.full(len(flat), max(1.5, min(6.0, 400 / np.sqrt(len(flat)))) / zoom)
+        sizes = np.full(len(flat), max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / zoom)
         pixels = paint_discs(
             np.column_stack([-flat[:, 1], flat[:, 0]]),
             sizes,
