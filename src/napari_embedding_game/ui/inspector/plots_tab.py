@@ -38,7 +38,7 @@ class PlotsTab(QWidget):
         self.dot_plot = DotPlotPane(session, on_name)
         self.scatter = ScatterPane(session)
         self.saved = QToolButton()
-        self.saved.setText("Save plot…")
+        self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
         self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
         self.saved.clicked.connect(self._save)
