@@ -354,12 +354,21 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     return frame
 
 
-def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
-    """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    text = re.sub(r"^sep=(.)\r?\n", "", text)  # Excel's
+def separated(text: str, kind: str) -> tuple[str, str, int]:
+    """Return a text without Excel's "sep=;", its separator, and how many a heading has.
+
+    ``kind`` is the ending of the file, such as ".tsv".
+    """
+    text = re.sub(r"^sep=(.)\r?\n", "", text)
     heading = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
-    if heading.count(separator) >= _MOST_COLUMNS:
+    return text, separator, heading.count(separator)
+
+
+def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
+    """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
+    text, separator, n_separators = separated(text, kind)
+    if n_separators >= _MOST_COLUMNS:
         raise DataError(
             f"{where} has more than {_MOST_COLUMNS:,} columns: put one cell, image or "
             "text in each row, and its measurements in columns."

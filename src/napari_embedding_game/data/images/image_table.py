@@ -11,6 +11,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed, to_numbers
 from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.formats.tables import separated
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
@@ -53,11 +54,8 @@ def join_tables(
 def _read(path: Path) -> pd.DataFrame:
     """Return a table of texts, or raise DataError."""
     with explain_damage(path, "a table"):
-        text = path.read_text(encoding="utf-8-sig")
-        text = re.sub(r"^sep=(.)\r?\n", "", text)  # Excel's
-        heading = re.sub('"[^"]*"', "", text.partition("\n")[0])
-        is_tsv = path.suffix.lower() == ".tsv"
-        separator = "\t" if is_tsv else max(",;\t", key=heading.count)
+        text, kind = path.read_text(encoding="utf-8-sig"), path.suffix.lower()
+        text, separator, _ = separated(text, kind)
         how = {"dtype": str, "keep_default_na": False, "na_values": _MISSING}
         frame = pd.read_csv(io.StringIO(text), sep=separator, **how)
     if separator == ";":  # with 3,14 for 3.14
