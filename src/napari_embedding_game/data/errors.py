@@ -90,8 +90,9 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
         ) from error
     except MemoryError as error:
         raise DataError(
-            f"{path.name} does not fit into this computer's memory: embed a smaller "
-            "part of it, for instance its principal components."
+            f"{path.name} does not fit into this computer's memory, or is damaged: "
+            "embed a smaller part of it, for instance its principal components, or "
+            "export it again."
         ) from error
     except PARSER_ERRORS as error:
         if _LOCKED in str(error):

@@ -2,8 +2,8 @@
 
 A damaged file can make a library loop or crash in C, where no thread can be stopped.
 The process is started with a window, waits for the next file, and is killed where a
-person cancels or where it takes too much memory; another one is started then.  Without
-a window files are read in the program itself.
+person cancels or where it takes too much memory or time; another one is started then.
+Without a window files are read in the program itself.
 
 What it has read comes back pickled, the arrays beside it as plain bytes.  Both ends
 are this program: nothing that stands in a file is unpickled.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import math
 import os
 import pickle
 import select
@@ -40,6 +41,8 @@ LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
 SPARE, TIMES = 1 << 29, 10_000
 """Bytes of memory, and of those for each of a file, that no file takes in earnest."""
+SECONDS, A_BYTE = 4.0, 2e-5
+"""Of the processor, and for each byte, that no stage of a file takes in earnest."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", f"{__package__}.readers")
@@ -58,7 +61,7 @@ def read_apart(
 
     `read` is a function of a module; it returns a value, or stages.  Closing the
     generator ends the process within :data:`LOOK_SECONDS`.  Raises what `read` has
-    raised, and DataError if the process took too much memory, or broke off.
+    raised, and DataError if the process took too much memory or time, or broke off.
     """
     if not begun.is_set():
         result = read(path, *values, **options)
@@ -137,20 +140,21 @@ class _Process:
         """Have a job done; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
-        most, before = 3 * memory.budget() // 2, self._resident()
+        most, (before, _) = 3 * memory.budget() // 2, self._used()
         name, is_file = Path(path).name, os.path.isfile(path)
-        earnest = SPARE + TIMES * os.path.getsize(path) if is_file else float("inf")
+        size = os.path.getsize(path) if is_file else math.inf
+        earnest, patience, begun = SPARE + TIMES * size, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
-            pickle.dump(job, self._process.stdin)
+            pickle.dump((earnest, *job), self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            taken = self._resident() - before
-            memory.check_taken(taken, name, most)
-            if taken > earnest:
+            taken, seconds = self._used()
+            memory.check_taken(taken - before, name, most)
+            if taken - before > earnest or seconds - begun > patience:
                 raise DataError(
-                    f"{name} takes far more memory than a file of its size, so it is "
-                    "damaged: copy or export it again."
+                    f"{name} takes far more memory or time than a file of its size, so "
+                    "it is damaged: copy or export it again."
                 )
             try:
                 kind, content = self._answers.get(timeout=LOOK_SECONDS)
@@ -164,7 +168,9 @@ class _Process:
                 ) from content
             if kind != "stage":
                 return kind, content
-            stage = content
+            if content is not stage:
+                begun, patience = seconds, SECONDS + A_BYTE * size
+            stage = content or stage
             yield stage
 
     def kill(self, *, waits: bool = False) -> None:
@@ -173,10 +179,12 @@ class _Process:
         if waits:
             self._process.wait()
 
-    def _resident(self) -> int:
-        with suppress(psutil.Error):  # it has ended
-            return int(psutil.Process(self._process.pid).memory_info().rss)
-        return 0
+    def _used(self) -> tuple[int, float]:
+        """Return its bytes of memory and seconds of processor; 0 once it has ended."""
+        with suppress(psutil.Error):
+            process = psutil.Process(self._process.pid)
+            return process.memory_info().rss, process.cpu_times().user
+        return 0, 0.0
 
     def _listen(self) -> None:
         """Take what it says, in a thread, until it has ended."""
@@ -232,9 +240,11 @@ def serve() -> None:
     count_texts()
     while True:
         try:
-            read, values, options = pickle.load(jobs)  # noqa: S301
+            earnest, read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
+        _refuse_beyond(earnest)
+        _send(answers, "stage", None)  # now it begins
         try:
             result = read(*values, **options)
             if isinstance(result, Generator):
@@ -244,6 +254,19 @@ def serve() -> None:
             # What a library has raised may not be pickled, as tblib does if installed.
             error.__cause__ = error.__context__ = None
             _send(answers, "error", error)
+
+
+def _refuse_beyond(n_bytes: float) -> None:
+    """Let the system refuse what a damaged length asks for, before it is filled."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    most, none = psutil.Process().memory_info().data + n_bytes, resource.RLIM_INFINITY
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == none:
+        soft = none if most == math.inf else int(most)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def _end_with_the_other() -> None:
