@@ -132,7 +132,7 @@ def test_a_damaged_file_is_a_sentence_or_what_it_holds(tmp_path, name):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_texts_are_counted_before_room_is_made_for_them(tmp_path, version):
+def test_no_room_is_made_for_more_texts_than_a_block_has(tmp_path, version):
     whole, path = tmp_path / "whole.zarr", tmp_path / "a.zarr"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -33,7 +33,6 @@ import numpy as np
 import psutil
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.texts import count_texts
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
@@ -45,7 +44,7 @@ SECONDS, A_BYTE = 4.0, 2e-5
 """Of the processor, and for each byte, that no stage of a file takes in earnest."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
-_LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", f"{__package__}.readers")
+_LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
 _all: WeakSet[_Process] = WeakSet()
@@ -141,8 +140,7 @@ class _Process:
         assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
         most, (before, _) = 3 * memory.budget() // 2, self._used()
-        name, is_file = Path(path).name, os.path.isfile(path)
-        size = os.path.getsize(path) if is_file else math.inf
+        name, size = Path(path).name, _size(Path(path))
         earnest, patience, begun = SPARE + TIMES * size, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump((earnest, *job), self._process.stdin)
@@ -203,6 +201,14 @@ class _Process:
         self._answers.put(("ended", reason))
 
 
+def _size(path: Path) -> float:
+    """Bytes of a file, or of all in a .zarr folder; inf for any other folder."""
+    if path.is_file():
+        return path.stat().st_size
+    parts = path.rglob("*") if path.suffix == ".zarr" else ()
+    return sum(one.stat().st_size for one in parts if one.is_file()) or math.inf
+
+
 # Messages, the same on both sides
 
 
@@ -237,7 +243,6 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for module in _LIBRARIES:
         importlib.import_module(module)
-    count_texts()
     while True:
         try:
             earnest, read, values, options = pickle.load(jobs)  # noqa: S301
