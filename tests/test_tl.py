@@ -266,6 +266,9 @@ def test_a_group_goes_by_names_and_is_true_or_false(cells, tmp_path):
     in_a_file.write_h5ad(tmp_path / "cells.h5ad")
     in_a_file = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     pd.testing.assert_frame_equal(tl.compare(in_a_file, inside), wanted)
+    AnnData(cells.X, cells.obs, cells.var).write_h5ad(tmp_path / "dense.h5ad")
+    dense = anndata.read_h5ad(tmp_path / "dense.h5ad", backed="r")
+    assert tl.are_two(dense, inside, ~inside) == tl.are_two(in_a_file, inside, ~inside)
     told, other = str(tl.are_two(cells, inside, ~inside)), ~inside[::-1]
     cells.obsm["table"] = pd.DataFrame(cells.obsm["X_pca"], cells.obs_names)
     assert str(tl.are_two(cells, inside[::-1], other, use_rep="table")) == told

@@ -568,10 +568,12 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
 
 
 def _loaded(X: Any) -> Any:
-    """Return an array or sparse matrix that was a table, or sparse in a file."""
+    """Return an array or sparse matrix that was a table, or in a file."""
+    from napari_embedding_game.data.formats.store import read_element
+
     if hasattr(X, "to_numpy"):
         return X.to_numpy(float, na_value=float("nan"))
-    return X.to_memory() if hasattr(X, "to_memory") else X
+    return read_element(X, "The AnnData", "its X")
 
 
 def _keys(key_added: str | None) -> tuple[str, str]:

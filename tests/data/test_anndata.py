@@ -135,9 +135,13 @@ def test_what_others_do_to_an_object_changes_no_map(space):
 def test_columns_of_one_name_are_numbered():
     adata = cells()
     adata.obs.columns = ["depth", "depth"]
+    adata.obs["lists"], adata.obs["is_dead"] = [[1]] * adata.n_obs, None
+    adata.obs.iloc[1:, -1] = True
     dataset = from_anndata(adata, "layer")
-    assert list(dataset.obs) == ["depth", "depth-1"]
+    assert list(dataset.obs) == ["depth", "depth-1", "lists", "is_dead"]
     assert numeric_columns(dataset) == ["depth-1"]
+    assert set(dataset.obs["lists"]) == {"[1]"}
+    assert dataset.obs["is_dead"].dtype == "boolean"
 
 
 @pytest.mark.parametrize("ending", ["h5ad", "zarr"])

@@ -94,6 +94,11 @@ def test_table_of_spatialdata(spatial, spaces):
     dataset = read(spatial)
     assert dataset.space == "obsm['X_pca']"
     assert dataset.X.shape == (8, 3)
+    assert not any("tables" in note for note in dataset.notes)
+    tables = zarr.open_group(str(spatial), mode="a")["tables"]
+    write_elem(tables, "spots", cells(6))
+    assert "Of its tables cells, spots the first was read" in read(spatial).notes[0]
+    assert len(read(spatial / "tables" / "spots").X) == 6
 
 
 def spaces_of_one():

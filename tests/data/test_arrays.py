@@ -46,6 +46,7 @@ def test_arrays_of_one_value_a_row_describe_the_rows(tmp_path, numbers):
         batch=np.array([0, 1] * 6),
         matrix=np.zeros((12, 2)),
         unrelated=np.arange(5),
+        without_unit=np.zeros(12, "M8"),
     )
     obs = read(path).obs
     assert obs.columns.tolist() == ["y", "word", "time", "batch"]

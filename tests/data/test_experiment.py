@@ -191,7 +191,7 @@ def test_channels_in_files_of_their_own(tmp_path):
 def test_masks_of_one_value_are_their_parts(tmp_path):
     for seed in (0, 1):
         _, labels = write(tmp_path, f"A0{seed + 1}", seed)
-        mask = np.uint8(255) * (labels > 0)
+        mask = np.uint8(255 if seed else 1) * (labels > 0)
         Image.fromarray(mask).save(tmp_path / f"A0{seed + 1}_labels.png")
         (tmp_path / f"A0{seed + 1}_labels.tif").unlink()
     dataset = measured(tmp_path)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from anndata import AnnData
 
@@ -149,6 +151,8 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     frame.loc[0, "Frame"] = 1  # where there is no object 3
     assert ids(matched(frame, movie, "time")) == [0, 3, 7, 7]
     assert 'no column "frame"' in matched(table(label=ORDER), movie, "time").refusal
+    frame.loc[0, "Frame"] = 2  # of a file nobody says that it is about a series
+    assert matched(frame, movie).objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
     stack = matched(table(label=ORDER), np.stack([labels, labels]))
     assert stack.objects.boxes[0].tolist() == [0, 0, 0, 2, 6, 8]
 
@@ -165,8 +169,10 @@ def read(path, labels, **request):
 
 
 def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
-    far = 20_000_000  # more than single precision tells apart
-    table(nuc=[far + label for label in [*ORDER, 12]]).to_csv(tmp_path / "t.csv")
+    far = 2**53 + 1  # more than floats tell apart, which numbers with gaps become
+    named = table(nuc=[far + label for label in [*ORDER, 12]])
+    named["nuc"] = named["nuc"].astype("Int64").where(named["nuc"] != far + 12)
+    named.to_csv(tmp_path / "t.csv")
     pixels, paths = np.where(labels, labels.astype(int) + far, 0), []
 
     def read_here(path, read):
@@ -180,6 +186,10 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
     assert found.columns == ["nuc"]
     assert dataset.var_names == ("area", "tone")
     assert paths == [tmp_path / "t.csv"]
+    plain = pa.Table.from_pandas(named, preserve_index=False)
+    pq.write_table(plain.replace_schema_metadata(None), tmp_path / "t.parquet")
+    dataset, _ = read(tmp_path / "t.parquet", pixels, column="nuc")
+    assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
 
 
 def test_a_chosen_column_is_no_measurement(labels, tmp_path):

@@ -18,6 +18,8 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import (
     KEY,
+    as_metadata,
+    listed,
     numbered_names,
     repeated_names,
     unique_names,
@@ -88,8 +90,18 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     is no map or place, else ``X``.  Of a SpatialData folder the first table is read.
     """
     yield Stage(f"Opening {path.name}")
-    with _opened(path) as root:
-        return (yield from _read(_Source(root, path.name, path.name, path), options))
+    with _opened(path) as (root, tables):
+        source = _Source(root, path.name, path.name, path)
+        result = yield from _read(source, options)
+    if len(tables) > 1:
+        told = (
+            f"Of its tables {listed(tables)} the first was read: for another one open "
+            f"the folder tables/{tables[1]} in it."
+        )
+        dataset = result.dataset
+        dataset = replace(dataset, notes=(told, *dataset.notes))
+        result = replace(result, dataset=dataset)
+    return result
 
 
 def adata_stages(
@@ -119,26 +131,30 @@ def read_whole(path: Path) -> AnnData:
 
     Raises DataError if it is damaged, or does not fit into memory.
     """
-    with _opened(path) as root:
+    with _opened(path) as (root, _):
         adata: AnnData = read_element(root, path.name, "its content")
     adata.obs_names = adata.obs_names.astype(str)
     return adata
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Give the group with cells of a file or folder; what is wrong is a DataError."""
+def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
+    """Give the group with cells of a file or folder, and the tables that it is among.
+
+    What is wrong is a DataError.
+    """
     kind = "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
     with explain_damage(path, kind), open_store(path) as file:
-        root = file
+        root, tables = file, list[str]()
         if "obs" not in file and "tables" in file:  # SpatialData
-            root = file["tables"][min(file["tables"])]
+            tables = sorted(file["tables"])
+            root = file["tables"][tables[0]]
         if "obs" not in root or "var" not in root:
             raise DataError(
                 f"{path.name} is a file without cells (obs) and genes (var): write it "
                 "with AnnData's write_h5ad or write_zarr."
             )
-        yield root
+        yield root, tables
 
 
 # From the parts to a dataset
@@ -152,6 +168,8 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
+    objects = obs.select_dtypes(object)  # in memory lists, or truth values with gaps
+    obs = obs.assign(**{name: as_metadata(objects[name]) for name in objects})
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     var = read_element(root["var"], where, "its table var")

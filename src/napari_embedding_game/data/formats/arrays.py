@@ -184,7 +184,8 @@ def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
     """Return the arrays with one number or text a row."""
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
-        if one.shape == (n_rows,) and one.dtype.kind in "biufMSU":
+        is_known = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
+        if one.shape == (n_rows,) and is_known:
             obs[name] = as_metadata(pd.Series(_decoded(one), obs.index))
     return obs
 

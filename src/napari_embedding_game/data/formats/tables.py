@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -344,6 +345,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     table = file.read().drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
     frame = table.to_pandas()
+    for name in _rounded(frame):
+        if pa.types.is_integer(table[name].type):
+            frame[name] = table[name].cast(pa.string()).to_numpy()
     if nested and frame.shape[1] == 0:
         raise DataError(
             f"{where} holds only lists or nested values ({listed(nested)}): write "
@@ -384,16 +388,23 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         first, second = [], []
     # In a single column an empty line is an empty value; elsewhere it is none.
     is_single = len(first) == 1
+    read = partial(
+        pd.read_csv,
+        sep=separator,
+        decimal="," if has_commas else ".",
+        low_memory=False,  # types from the whole column, not from parts of it
+        skip_blank_lines=not is_single,
+    )
+    text = text.lstrip().rstrip("\r\n") if is_single else text
+    # Its parser of numbers ends the program at exponents beyond 32 bits.
+    dtype = str if HUGE_EXPONENT.search(text) else None
     try:
-        frame = pd.read_csv(
-            io.StringIO(text.lstrip().rstrip("\r\n") if is_single else text),
-            sep=separator,
-            decimal="," if has_commas else ".",
-            low_memory=False,  # types from the whole column, not from parts of it
-            # Its parser of numbers ends the program at exponents beyond 32 bits.
-            dtype=str if HUGE_EXPONENT.search(text) else None,
-            skip_blank_lines=not is_single,
-        )
+        frame = read(io.StringIO(text), dtype=dtype)
+        if rounded := _rounded(frame):
+            exact = read(io.StringIO(text), dtype=dict.fromkeys(rounded, str))
+            for name in rounded:
+                if exact[name].str.fullmatch(r"[+-]?\d+").ne(False).all():
+                    frame[name] = exact[name]
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
@@ -401,6 +412,13 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
     return _with_row_names(frame, len(second) - len(first), separator, where)
+
+
+def _rounded(frame: pd.DataFrame) -> list[str]:
+    """Names of columns of whole numbers that floats do not hold, as they have gaps."""
+    floats = frame.select_dtypes("float64")
+    highest = floats.abs().max()
+    return [n for n in highest.index[highest >= 2**53] if (floats[n] % 1 == 0).any()]
 
 
 def _with_row_names(

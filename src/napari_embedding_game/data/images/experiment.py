@@ -139,7 +139,9 @@ class Experiment:
         self._notes = notes[:_MOST_REASONS]
         self._notes += [f"So were {more:,} others."] if more > 0 else []
         ends = {end for look in seen for end in look.ends if end}
-        are_masks = len(ends) == 1
+        # Some programs write 255 for what others write as 1.
+        is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in seen}
+        are_masks = len(ends) == 1 or is_mixed
         self._notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
         images = _stacked(self.folder.absolute(), seen)
         for i, look in enumerate(seen):

@@ -113,6 +113,8 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
     column, ids = _ids_of(table, request.column, objects, where)
+    if not in_series and pixels.ndim == 3 and _is_series(table, ids, len(pixels)):
+        in_series, objects = True, find_objects(pixels, 1)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
@@ -259,6 +261,17 @@ def _frames(table: pd.DataFrame, n_pictures: int, where: str) -> IntArray:
         f'{where} has no column "frame" or "time" of whole numbers, which say in which '
         "picture of the time series a row is: add one, counted from 0."
     )
+
+
+def _is_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
+    """Return whether each label has a row for each of several pictures, and no more."""
+    try:
+        rows = pd.DataFrame({"id": ids, "frame": _frames(table, n_pictures, "")})
+    except DataError:
+        return False
+    rows, last = rows[ids > 0], rows["frame"].max()
+    are_several = rows["id"].duplicated().any() and last == n_pictures - 1
+    return bool(are_several and not rows.duplicated().any())
 
 
 def _texts(ids: IntArray) -> str:

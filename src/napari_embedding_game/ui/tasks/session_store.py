@@ -72,7 +72,10 @@ class SessionStore(QObject):
         try:
             paths = find_recent_sessions()
         except OSError as error:
-            log_error("The last maps cannot be listed", error)
+            self.trouble.emit(
+                f"The last maps cannot be listed ({error.strerror or error}): open a "
+                "session by its file."
+            )
             return []
         files = []
         for path in paths:
