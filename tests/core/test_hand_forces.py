@@ -80,6 +80,16 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     playing.close()
 
 
+def test_a_held_landmark_that_has_no_say_stays():
+    playing, _ = played(frame=1, approximation="mesh", n_landmarks=30)
+    away = LandmarkHold(number=4, place=(60.0, 60.0))
+    snapshot = playing.send(Steer(forces=HandForces(landmarks=(away,))))
+    while not snapshot.finished:
+        assert snapshot.landmarks[4].tolist() == [60.0, 60.0]
+        snapshot = playing.send(None)
+    playing.close()
+
+
 def test_dragged_landmarks_stay_and_points_give_way():
     """Of one place alone the game makes more or less room by chance: of four, more."""
     playing, before = played(n_landmarks=30)

@@ -47,9 +47,9 @@ def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
 ):
     problem = make_problem(90, 2, 90, "fuzzy", np.float64)
     forces = make_forces(problem.edges, kernel=kernel)
-    of_game, of_all = (
+    of_game, of_all, of_points = (
         make_objective(approximation, forces, REPULSION, 90, aggregate="log")
-        for approximation in ("landmarks", "exact")
+        for approximation in ("landmarks", "exact", "sampled_landmarks")
     )
     y = problem.y / 4  # near enough to repel one another
     energy, gradient, climb = of_game.evaluate(y, y)
@@ -57,6 +57,9 @@ def test_with_a_landmark_on_each_point_a_logarithm_is_that_of_all_pairs(
     assert energy == pytest.approx(wanted, rel=1e-10)
     assert difference(gradient, wanted_gradient) < 1e-10
     assert float(climb.norm()) < 1e-10
+    energy, gradient, _ = of_points.evaluate(y, y)
+    assert energy == pytest.approx(wanted, rel=1e-10)
+    assert difference(gradient, wanted_gradient) < 1e-10
     np.testing.assert_allclose(
         pressure(of_game, y, y)[1], pressure(of_all, y, y)[1], rtol=0.05, atol=1e-3
     )

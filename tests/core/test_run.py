@@ -1,5 +1,6 @@
 """A run as one object: iterated, steered, stopped, and then the fit."""
 
+import signal
 import threading
 
 import numpy as np
@@ -173,7 +174,14 @@ def test_ctrl_c_in_fit_keeps_the_map_of_that_moment(monkeypatch):
             raise KeyboardInterrupt
         return whole(self, look)
 
+    take = EmbeddingGame._take
+
+    def impatient(self, *given):
+        signal.raise_signal(signal.SIGINT)  # once more, while the map is kept
+        take(self, *given)
+
     monkeypatch.setattr(Run, "advance", interrupted)
+    monkeypatch.setattr(EmbeddingGame, "_take", impatient)
     model = game()
     with pytest.warns(EmbeddingWarning, match="Ended early, after 9 iterations"):
         model.fit(CLOUD)

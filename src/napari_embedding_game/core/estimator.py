@@ -20,11 +20,20 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError, shown, whole
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.progress import shown_on_a_line
-from napari_embedding_game.core.settings import STEERABLE, Settings, settled
+from napari_embedding_game.core.settings import (
+    NO_CHANGE,
+    NO_STEERING,
+    STEERABLE,
+    Settings,
+    is_played,
+    n_searched,
+    repulsion_of,
+    resolve,
+    settled,
+)
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 
 if TYPE_CHECKING:
@@ -113,8 +122,9 @@ class EmbeddingGame(
         ``docs/reproducibility.md`` says where this does not hold.
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
-        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca"; "ee" and "ssne" also
-        with "_spectral_direction", "_homotopy" or "_pressured_points".
+        "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "given" (the map that
+        is the ``init``); "ee" and "ssne" also with "_spectral_direction", "_homotopy"
+        or "_pressured_points".
     n_clusters : int, optional
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
@@ -354,13 +364,13 @@ class EmbeddingGame(
                     f"{unknown[0]} cannot be changed on the way: steering takes "
                     f"{', '.join(STEERABLE)}."
                 )
-            if not choices.is_played(begun):
-                raise InputError(choices.NO_STEERING)
+            if not is_played(begun):
+                raise InputError(NO_STEERING)
             new = replace(chosen, **(told | dict(parameters))).validate()
             new = settled(new, X.shape[0])
             pipeline.check(X, new)
-            if not choices.is_played(new):
-                raise InputError(choices.NO_CHANGE)
+            if not is_played(new):
+                raise InputError(NO_CHANGE)
             told.update(parameters)
             return new
 
@@ -374,7 +384,7 @@ class EmbeddingGame(
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
         pipeline.check(X, begun)
-        n_rows, wanted = X.shape[0], choices.n_searched(begun, X.shape[0])
+        n_rows, wanted = X.shape[0], n_searched(begun, X.shape[0])
         if wanted >= n_rows:
             warnings.warn(
                 f"n_neighbors={wanted} needs at least {wanted + 1} rows; with {n_rows} "
@@ -398,7 +408,7 @@ class EmbeddingGame(
             last = run.steered[-1][1] if run.steered else run.settings
             places = shot.embedding, shot.landmarks
             self._fitted = fitted_map(X, graph, edges, last, *places)
-            self._take(shot, edges, choices.repulsion_of(last))
+            self._take(shot, edges, repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at, shape)
         return run
@@ -421,7 +431,7 @@ class EmbeddingGame(
         if not isinstance(self.random_state, Integral):
             drawn = check_random_state(self.random_state).randint(2**31 - 1)
             given["random_state"] = int(drawn)
-        return choices.resolve(Settings(**given, **more).validate())
+        return resolve(Settings(**given, **more).validate())
 
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.

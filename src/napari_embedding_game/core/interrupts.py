@@ -2,7 +2,7 @@
 
 torch cannot be imported a second time in a process where its first import was broken
 off: parts of it are there already and refuse to be made again.  What is kept of a fit
-that was broken off: :meth:`estimator.EmbeddingGame.fit`, :class:`live_run.Run`.
+that was broken off: :meth:`estimator.EmbeddingGame.fit`, :meth:`live_run.Run._settle`.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class Run:
 
     def _settle(self) -> None:
         """Let the last snapshot have all of its moment, and be the fit."""
-        with self._computing:
+        with self._computing, interrupt_waits():
             if self.snapshot is None or self._playing is None:
                 return
             if not (self.snapshot.finished or self.snapshot.iteration == self._stop_at):

@@ -5,7 +5,8 @@ graph = neighbors(X, settings)
 edges, layout = place(graph, X, settings)
 playing = play(edges, layout, settings)
 
-The affinity is no "auto": see :func:`settings.resolve`.
+The affinity is no "auto": see :func:`settings.resolve`.  The seed enters in the search,
+in the start, and as ``random_state`` of :class:`state.Problem`.
 """
 
 from __future__ import annotations

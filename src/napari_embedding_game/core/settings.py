@@ -145,7 +145,7 @@ class Settings:
     schedule: ScheduleName = _setting(
         "fast",
         "Schedule",
-        "500 quick iterations, or the paper's 6,000.",
+        "Few and quick iterations (at most 500), or the paper's 6,000.",
         choices=lambda: {"fast": "Fast", "paper": "Paper (slow)"},
         steerable=True,
     )

@@ -1,6 +1,7 @@
 """Repulsion by a sample of the points (paper 1, Eq. 9).
 
-The sum over all pairs is N/L sum_i sum_(j in L points) k(|y_i - y_j|).
+The sum over all pairs is N/L sum_i sum_(j in L points) k(|y_i - y_j|); a logarithm is
+taken of it without the pairs i = j, as of all pairs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class SampledLandmarks(Objective):
         """Return the sum with its gradients, and the attraction's."""
         total, repulsion, pull = self.forces.repel(y, y.detach()[self.members])
         repulsion.index_add_(0, self.members, pull)
+        if self.aggregate == "log":
+            total = total - len(self.members) * self.at_zero
         weight, still = len(y) / len(self.members), torch.zeros_like(z)
         return Sums(self.forces.attract(y), weight * total, repulsion, weight, still)
 

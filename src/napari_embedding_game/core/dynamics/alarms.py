@@ -2,8 +2,8 @@
 
 The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
 What was changed goes back to its default; where nothing was, more of it.  Points that
-are no numbers, or run off the map, end the game: ``play._copy``.  ``play._Seen._look``
-asks, ``Snapshot.warning`` says it, ``estimator.EmbeddingGame.fit`` warns.
+are no numbers, or run off the map, end the game (``play._Seen._copy``).
+``play._Seen._look`` asks, ``Snapshot.warning`` says it, ``EmbeddingGame.fit`` warns.
 """
 
 from __future__ import annotations
@@ -109,6 +109,8 @@ def _mended(sentence: str, settings: Settings, last: str, value: Any) -> Alarm:
 
     Where nothing was, it is another ``value`` of the ``last`` resort.
     """
+    if not get_method(settings.method).takes_repulsion:
+        return Alarm(f"{sentence}: choose another method.")
     harmless = {
         "approximation": settings.approximation != "sampled_landmarks",
         "n_landmarks": settings.n_landmarks >= _DEFAULT.n_landmarks,

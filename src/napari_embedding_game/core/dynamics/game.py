@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.hand import AppliedForces
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
@@ -20,6 +19,12 @@ from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.forces import Forces, make_forces
 from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
+from napari_embedding_game.core.settings import (
+    Settings,
+    check_size,
+    choose,
+    repulsion_of,
+)
 from napari_embedding_game.core.snapshot import HandForces
 
 _FIRM = 0.3
@@ -72,7 +77,7 @@ class Game:
         y, places = self.y.places, self._problem.places
         self._hand = AppliedForces(forces, y, places, n_left) if forces else None
 
-    def steps(self, settings: choices.Settings) -> Iterator[State]:
+    def steps(self, settings: Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
         self._apply(settings)
         n_iter = self._schedule.n_iter
@@ -82,19 +87,19 @@ class Game:
         self._position = min(self._position, n_iter // 2)
         return self._played()
 
-    def _apply(self, settings: choices.Settings) -> None:
+    def _apply(self, settings: Settings) -> None:
         settings.validate()
         schedule, n = resolve_schedule(settings), len(self.y.places)
-        choices.check_size(settings, n)
+        check_size(settings, n)
         self._sums, self._schedule = None, schedule
         self._set_landmarks(min(settings.n_landmarks, n))
         self._choose_objective(settings)
         self.objective.follow(self.y.places, self.z.places)
 
-    def _choose_objective(self, settings: choices.Settings) -> None:
+    def _choose_objective(self, settings: Settings) -> None:
         edges, told = self._problem.edges, self._problem
-        method, found_by = choices.choose(settings.method, settings.approximation)
-        self._repulsion = method.lambda_scale(edges) * choices.repulsion_of(settings)
+        method, found_by = choose(settings.method, settings.approximation)
+        self._repulsion = method.lambda_scale(edges) * repulsion_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         wanted = settings.method, found_by, len(self.z.places)
         if wanted != self._drawn_for:
@@ -143,10 +148,10 @@ class Game:
             scale = self._stiffness if schedule.by_pull else None
             self.y.step(down, -factor * schedule.learning_rate, momentum, scale)
             self.z.step(up, factor * schedule.landmark_learning_rate, momentum)
+            self.objective.follow(y, z)
             if self._hand is not None:
                 self._hand.move(y, self.y.velocity)
                 self._hand.move_landmarks(z, self.z.velocity)
-            self.objective.follow(y, z)
             self._position += 1
             self._iteration += 1
             yield self._state()

@@ -25,7 +25,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.device import GPU_IS_FULL, resolve_device
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
@@ -39,7 +38,13 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.settings import Settings, check_goes_on, is_played
+from napari_embedding_game.core.settings import (
+    NO_CHANGE,
+    NO_HAND,
+    Settings,
+    check_goes_on,
+    is_played,
+)
 from napari_embedding_game.core.snapshot import Alarm, Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import one_torch_thread
 
@@ -157,13 +162,13 @@ class _Seen:
         settings = steer.settings or self._settings
         if isinstance(self.mover, Game):
             if not is_played(settings):
-                raise InputError(choices.NO_CHANGE)
-            if steer.forces is not None:
-                self.mover.take_forces(steer.forces)
+                raise InputError(NO_CHANGE)
             if steer.settings is not None or steer.forces is not None:
                 self._take_up(settings)
+            if steer.forces is not None:
+                self.mover.take_forces(steer.forces)
         elif steer.forces is not None:
-            raise InputError(choices.NO_HAND)
+            raise InputError(NO_HAND)
 
     def _take_up(self, settings: Settings) -> None:
         self._settings, self._energy, mover = settings, math.nan, self.mover

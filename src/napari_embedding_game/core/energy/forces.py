@@ -5,7 +5,8 @@ the same methods, take and return torch tensors and need no autograd: ``attract`
 the edges, ``repel`` of points y by landmarks z (its loop is in :mod:`pair_loops`),
 ``all_pairs``, and ``mesh`` by a grid;
 ``tests/core/test_methods.py`` holds them against a float64 autograd twin.
-They become energies, and what moves points and landmarks (Eq. 3), in :mod:`objective`.
+They become energies, and what moves points and landmarks (Eq. 3), in :mod:`objective`:
+landmarks repel one another in ``Landmarks.sums``.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Method:
     @property
     def has_pressure(self) -> bool:
         """Whether pressure, a slope of the energy, says anything of its maps."""
-        return bool(self.kernel)
+        return bool(self.kernel) and self.takes_repulsion
 
 
 def per_point(edges: Edges) -> float:
@@ -79,7 +79,7 @@ def per_point(edges: Edges) -> float:
 
 
 def all_attraction(edges: Edges) -> float:
-    """Return the total weight of the edges: 1 for s-SNE and t-SNE, 2 N K for Edges."""
+    """Return the total weight of the edges: 1 for s-SNE and t-SNE, N K for others."""
     return float(edges.weights.sum()) / 2
 
 

@@ -105,6 +105,11 @@ class Objective:
         self._rng = np.random.default_rng(random_state)
         self._turn = 0
 
+    @property
+    def at_zero(self) -> float:
+        """The kernel at distance 0, which a point has with itself."""
+        return float(KERNELS[self.forces.kernel].value(torch.zeros(())))
+
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         """Return what stands for S, and its (N, d) gradient as a tensor by a factor."""
         raise NotImplementedError
@@ -193,8 +198,7 @@ class Landmarks(Objective):
 
     @cached_property
     def own_sum(self) -> float:  # type: ignore[override]
-        at_zero = KERNELS[self.forces.kernel].value(torch.zeros(()))
-        return self.forces.edges.n_points * float(at_zero)
+        return self.forces.edges.n_points * self.at_zero
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         s_yz, repulsion, pull = self.forces.repel(y, z)

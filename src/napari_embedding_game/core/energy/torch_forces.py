@@ -2,7 +2,8 @@
 
 A device may add in any order, and so end in other last digits.  In a step on a grid
 (:mod:`mesh_repulsion`) it is waited for once: for the span of the points, which
-chooses the grid.  The device is chosen by :func:`device.resolve_device`.
+chooses the grid.  Formulas: :mod:`pair_functions`; the device is chosen by
+:func:`device.resolve_device`.
 """
 
 from __future__ import annotations

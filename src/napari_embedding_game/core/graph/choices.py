@@ -1,7 +1,8 @@
 """Affinities and starts by their names.
 
 Whoever adds one writes an entry into :data:`ROW_AFFINITIES` or :data:`STARTS`, as
-``papers`` does.  The tables are light: a window reads them before anything is computed.
+``papers`` does.  Light: a window reads them before anything is computed.  Distances are
+no entry here: ``rows.SEARCHED``, and what other libraries know.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "desc
 and a metric that only one of the two libraries knows by that one.  Where "leaves" and
 "projected" find less than 0.9 of the true neighbours of some rows, the next search of
 "projected", "leaves", "exact" (to n^2 D of 2e12), "descent" follows.  Every search is
-deterministic; our own have the same bits on any processor, and take the first rows of
-those at the same distance.
+deterministic; our own have the same bits on any processor.  Of rows at the same
+distance "exact" takes the first ones.
 """
 
 from __future__ import annotations

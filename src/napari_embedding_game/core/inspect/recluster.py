@@ -1,6 +1,7 @@
 """Cluster some of the rows anew, by landmarks that are fitted to these rows alone.
 
-They are merged along the neighbour graph among the rows, as the landmarks of a map are.
+They are merged along the neighbour graph among the rows, as the landmarks of a map are;
+the clusters of a map itself: :func:`clusters.merge_tree`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.rows import SEARCHED, Rows
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 
 FEWEST = 10
@@ -34,7 +36,6 @@ def recluster(
     InputError: fewer rows than ``FEWEST``, parts below 2, or rows all the same.
     """
     from sklearn.cluster import MiniBatchKMeans
-    from sklearn.preprocessing import normalize
 
     n_rows = X.shape[0]
     if n_rows < FEWEST:
@@ -50,7 +51,7 @@ def recluster(
     kmeans = MiniBatchKMeans(
         n_landmarks, random_state=random_state, n_init=3, batch_size=1024
     )
-    landmarks = kmeans.fit_predict(normalize(X) if metric == "cosine" else X)
+    landmarks = kmeans.fit_predict(Rows(X, metric)[:] if metric in SEARCHED else X)
     sizes = np.bincount(landmarks)
     weighted = edges(graph, "fuzzy", n_jobs=n_jobs)
     between = landmark_graph(weighted, landmarks, len(sizes))

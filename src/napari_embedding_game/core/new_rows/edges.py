@@ -1,5 +1,7 @@
 """The edges that new rows would have to the fitted rows, had they been among them.
 
+A row equal to a fitted one takes its place: :meth:`transform.FittedMap.place`.
+
 A new row gives weights to its nearest fitted rows as a fitted row does; a fitted row
 gives it what it gives to a neighbour at the same distance, and nothing beyond.  That
 almost equal rows lie together, a weight is multiplied by 1 + (``CLOSE`` rho / d)^2,

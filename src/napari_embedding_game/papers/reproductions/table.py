@@ -1,7 +1,7 @@
 """The table of all reproductions.
 
 To add one: a line here, and its function in the module of its paper, as :mod:`frame`
-says.
+says; what it has to keep are the ``frame.Check`` that it returns.
 """
 
 from __future__ import annotations
