@@ -109,7 +109,8 @@ class Twin:
         if isinstance(objective, SampledEdges):
             return self.pairs_sum(y, objective.pairs, len(objective.pairs[1]))
         if isinstance(objective, SampledLandmarks):
-            return self.members_sum(y, objective.members)
+            own = len(y) if objective.aggregate == "log" else 0
+            return self.members_sum(y, objective.members) - own
         return self.others_sum(y)
 
 
