@@ -40,14 +40,12 @@ def _command(*arguments):
 
 
 LONGEST = (
-    "test_scene",
     "test_random_user",
-    "test_neighbors",
-    "test_map_picture",
+    "test_scene",
     "test_packaging",
-    "test_plugin",
-    "test_measuring",
+    "test_tutorials",
     "test_large_fit",
+    "test_leaks",
 )
 """Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import worlds
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
@@ -109,20 +110,12 @@ def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     from sklearn.datasets import load_digits
 
     from napari_embedding_game.data.export.writers import write
-    from napari_embedding_game.session.run.run import UNPACED
-    from napari_embedding_game.session.session import Session
-    from worlds import read
 
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "digits.npz", X=X[:600], y=y[:600])
     run("fit", tmp_path / "digits.npz", "-o", tmp_path / "cli.h5ad", "-q")
-    session = Session(pace=UNPACED)
-    session.load(read(tmp_path / "digits.npz"))
-    played = session.begin()
-    for frame in played.frames():
-        session.receive(played, frame)
-        if frame.snapshot and frame.snapshot.finished:
-            session.stop()
+    session = worlds.session_of(worlds.read(tmp_path / "digits.npz"))
+    worlds.play(session)
     write(session.dataset, session.result(), tmp_path / "window.h5ad")
     cli, window = (
         anndata.read_h5ad(tmp_path / name) for name in ("cli.h5ad", "window.h5ad")
@@ -191,17 +184,6 @@ def test_quiet_tells_only_doubts_and_errors(run, table, out, options, is_told):
     spoilt = run("fit", table, "--out", out, "--force", *few, "--learning-rate", 1e4)
     assert "Warning: The points have run far apart" in spoilt.stderr
     assert one_sentence(run("fit", table, "--out", out, *few)).endswith("--force.")
-
-
-def test_same_seed_same_map(run, table, tmp_path):
-    maps = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        path = tmp_path / f"{name}.h5ad"
-        options = ["--init", "random", "--random-state", seed, *FEW]
-        assert run("fit", table, "--out", path, *options).exit_code == 0
-        maps.append(anndata.read_h5ad(path).obsm["X_embedding_game"])
-    np.testing.assert_array_equal(maps[0], maps[1])
-    assert not np.allclose(maps[0], maps[2])
 
 
 def test_three_dimensions_and_csv(run, table, tmp_path):
@@ -468,15 +450,9 @@ def session_file(table, tmp_path):
     """A session on the table: steered once, one cluster named."""
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.file.saved_map import SavedSession
-    from napari_embedding_game.session.run.run import UNPACED
-    from napari_embedding_game.session.session import Session
-    from worlds import read
 
-    session = Session(pace=UNPACED)
-    session.load(read(table))
-    chosen = {"n_neighbors": 5, "n_landmarks": 10, "max_iter": 40}
-    for name, value in chosen.items():
-        setattr(session.settings, name, value)
+    few = {"n_neighbors": 5, "n_landmarks": 10, "max_iter": 40}
+    session = worlds.session_of(worlds.read(table), **few)
     run = session.begin()
     for frame in run.frames():
         session.receive(run, frame)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import tifffile
 from anndata import AnnData
 from flowio import create_fcs
 
@@ -50,6 +51,63 @@ def cells(n, kinds="ABC", seed=0, column="kind"):
     obs.index = [f"s{seed}c{i}" for i in range(n)]
     genes = pd.DataFrame(index=[f"g{i}" for i in range(150)])
     return AnnData(sp.csr_matrix(counts), obs, genes)
+
+
+def of_two_days(n=240):
+    """Return counts of cells of kinds A, B and C from two days, on which genes differ.
+
+    Cell 7 is empty: recipes leave it out.
+    """
+    rng = np.random.default_rng(0)
+    kinds, days = np.arange(n) % 3, np.arange(n) // 3 % 2
+    rates = rng.gamma(0.5, 2, (3, 300))
+    rates = np.stack([rates, rates * rng.gamma(2, 0.7, 300)])[days, kinds]
+    counts = rng.poisson(rates).astype(np.float32)
+    counts[7] = 0
+    obs = pd.DataFrame({"kind": pd.Categorical.from_codes(kinds, [*"ABC"])})
+    obs["day"] = pd.Categorical(np.array(["mon", "tue"])[days])
+    obs.index = [f"cell{i}" for i in range(n)]
+    genes = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
+    return AnnData(sp.csr_matrix(counts), obs, genes)
+
+
+def crowd():
+    """Return counts of 400 cells of three kinds, and of 20 that are two of them."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(0.3, 3, (3, 200))
+    depths = rng.uniform(0.6, 1.6, 400)[:, None]
+    single = rng.poisson(rates[np.arange(400) % 3] * depths)
+    pairs = np.array([(i % 3, (i + 1) % 3) for i in range(20)])
+    both = rng.poisson(rates[pairs].sum(axis=1))
+    return np.concatenate([single, both]).astype(np.float32)
+
+
+def raw_counts(n=60, n_genes=150, **obs):
+    """Return counts of cells of one kind, with these columns of metadata."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(1.0, 2.0, (1, n_genes)), (n, n_genes))
+    names = pd.DataFrame(obs, index=[f"cell{i}" for i in range(n)])
+    return AnnData(counts.astype(np.float32), names)
+
+
+def field(seed, n=5, shape=(40, 50)):
+    """Return a 16-bit image and labels of n objects whose ids have gaps: 3, 6, 9 ..."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros(shape, np.uint16)
+    for number in range(n):
+        row, column = divmod(number, shape[1] // 14)
+        height, width = rng.integers(4, 11, 2)
+        top, left = 14 * row + 1, 14 * column + 1
+        labels[top : top + height, left : left + width] = 3 * (number + 1)
+    return rng.integers(300, 4000, shape).astype(np.uint16), labels
+
+
+def write_field(folder, name, seed, n=5, shape=(40, 50)):
+    """Write such an image and its labels, and return them."""
+    image, labels = field(seed, n, shape)
+    tifffile.imwrite(folder / f"{name}.tif", image)
+    tifffile.imwrite(folder / f"{name}_labels.tif", labels)
+    return image, labels
 
 
 def session_of(dataset, engine=None, **settings):

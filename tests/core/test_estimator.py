@@ -1,4 +1,3 @@
-import pickle
 import warnings
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from napari_embedding_game import EmbeddingGame
-from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.estimator import as_parameters
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
@@ -38,17 +36,6 @@ def small(**changes):
     return EmbeddingGame(**as_parameters({**settings, **changes}))
 
 
-@pytest.mark.filterwarnings("ignore:The points were still moving")
-@pytest.mark.parametrize("method", [n for n in METHODS if "homotopy" not in n])
-def test_every_method_is_fitted(method, cloud):
-    model = small(method=method, perplexity=8.0, n_jobs=1).fit(cloud)
-    assert model.embedding_.shape == (120, 2)
-    assert np.isfinite(model.embedding_).all()
-    assert (model.embedding_.std(axis=0) > 0).all()
-    assert len(np.unique(model.labels_)) > 1
-    assert np.isfinite(model.energy_)
-
-
 def test_neighbours_on_the_map_of_the_digits_are_the_same_digit(digits, fitted):
     assert knn_accuracy(fitted.embedding_, digits[1]) >= 0.97
 
@@ -67,23 +54,6 @@ def test_attributes(fitted):
     assert (fitted.n_iter_, fitted.n_features_in_) == (500, 64)
     assert fitted.random_state_ == 0
     assert 0 < (fitted.pressure_ > 0).mean() < 1
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize(
-    ("init", "approximation"),
-    [
-        ("spectral", "landmarks"),
-        ("pca", "sampled_edges"),
-        ("random", "sampled_landmarks"),
-    ],
-)
-def test_every_dimension_start_and_approximation_maps(cloud, d, init, approximation):
-    found = small(n_components=d, init=init, approximation=approximation).fit_transform(
-        cloud
-    )
-    assert found.shape == (120, d)
-    assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("approximation", ["landmarks", "mesh", "exact"])
@@ -202,15 +172,6 @@ def test_a_run_ends_where_fit_ends(cloud):
     assert list(run) == []
 
 
-def test_pickles_clones_and_pipelines(cloud):
-    model = small().fit(cloud)
-    back = pickle.loads(pickle.dumps(model))  # noqa: S301
-    np.testing.assert_array_equal(back.embedding_, model.embedding_)
-    assert clone(model).get_params() == model.get_params()
-    mapped = make_pipeline(StandardScaler(), small()).fit_transform(cloud)
-    assert mapped.shape == (120, 2)
-
-
 def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
     with pytest.warns(UserWarning, match="with 5 rows, 4 neighbours are used") as said:
         model = small().fit(cloud[:5])
@@ -225,6 +186,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
     ("settings", "says"),
     [
         ({"repulsion": -1}, "repulsion must be a number above 0, not -1."),
+        ({"repulsion": np.nan}, "repulsion must be a number above 0, not nan."),
         ({"affinity": "cosy"}, "affinity must be"),
         ({"init": "tsne"}, "'tsne'"),
         ({"metric": "crow"}, "'crow'"),

@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -201,39 +200,7 @@ def test_a_finished_game_plays_on_when_it_is_steered_and_finishes_again(problem)
         next(game)
 
 
-def test_without_diagnosis_only_the_last_snapshot_has_labels(problem):
-    *early, last = game_of(problem, diagnose=False)
-    assert all(not s.labels.any() and np.isnan(s.pressure).all() for s in early)
-    assert [s.has_pressure for s in (*early, last)] == [False] * len(early) + [True]
-    assert all(np.isnan(s.pressured_share) for s in early)
-    assert len(np.unique(last.labels)) > 5
-
-
 # --- What is refused
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("repulsion", math.nan),
-        ("repulsion", -1.0),
-        ("n_landmarks", 0),
-        ("n_landmarks", 1.5),
-        ("learning_rate", 1e300),
-        ("schedule", "slow"),
-        ("method", "chess"),
-    ],
-)
-def test_impossible_settings_are_refused_at_the_start_and_on_the_way(
-    problem, setting, value
-):
-    bad = steered(SHORT, **{setting: value})
-    with pytest.raises(InputError):
-        next(game_of(problem, bad))
-    game = game_of(problem)
-    next(game)
-    with pytest.raises(InputError):
-        game.send(bad)
 
 
 @pytest.mark.parametrize("rate", [1e8, 1e20, 1e29])

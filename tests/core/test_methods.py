@@ -87,8 +87,7 @@ def difference(found, wanted):
     return float(torch.linalg.norm(found - wanted) / torch.linalg.norm(wanted))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize(("d", "dtype"), [(2, np.float32), (3, np.float64)])
 @pytest.mark.parametrize("forces", [chosen, torch_in_blocks])
 @pytest.mark.parametrize(("name", "approximation"), PAIRWISE)
 def test_value_and_gradients_are_those_of_the_formula(

@@ -88,8 +88,17 @@ NOT_PLACED = {"pca", "two_kernel_lle"}
 @pytest.mark.parametrize("method", sorted(NOT_PLACED))
 def test_maps_of_the_rows_themselves_take_no_new_ones(method, cloud):
     model = small(method=method).fit(cloud[:120])
+    check_map(model)
     with pytest.raises(InputError, match="choose another method"):
         model.transform(cloud)
+
+
+def check_map(model):
+    assert model.embedding_.shape == (120, 2)
+    assert np.isfinite(model.embedding_).all()
+    assert (model.embedding_.std(axis=0) > 0).all()
+    assert len(np.unique(model.labels_)) > 1
+    assert np.isfinite(model.energy_)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +106,7 @@ def test_maps_of_the_rows_themselves_take_no_new_ones(method, cloud):
 )
 def test_every_other_method_places_rows(method, cloud):
     model = small(method=method).fit(cloud[:120])
+    check_map(model)
     placed = model.transform(cloud)
     span = np.ptp(model.embedding_, axis=0).max()
     assert placed.shape == (140, 2)
@@ -114,7 +124,10 @@ def test_every_other_method_places_rows(method, cloud):
     ["landmarks", "mesh", "sampled_edges", "sampled_landmarks", "exact"],
 )
 def test_maps_of_all_dimensions_and_approximations_take_rows(cloud, d, approximation):
-    model = small(n_components=d, approximation=approximation).fit(cloud[:120])
+    init = ("spectral", "pca", "random")[d - 1]
+    model = small(n_components=d, init=init, approximation=approximation)
+    model.fit(cloud[:120])
+    assert model.embedding_.shape == (120, d)
     placed = model.transform(cloud[120:])
     assert placed.shape == (20, d)
     assert (np.abs(placed) < 2 * np.abs(model.embedding_).max()).all()

@@ -25,7 +25,7 @@ from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import begin_process, read_apart
 from worlds import read
 
-N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "12"))
+N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "6"))
 SECONDS = 5
 
 

@@ -14,28 +14,10 @@ from napari_embedding_game.data.images.experiment import Experiment
 from napari_embedding_game.data.images.folder import find_pairs, has_pairs
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.stages import finish
-from worlds import read
+from worlds import field, read
+from worlds import write_field as write
 
 SHAPE = (40, 50)
-
-
-def field(seed, n=5, shape=SHAPE):
-    """Return a 16-bit image and labels of n objects whose ids have gaps: 3, 6, 9 ..."""
-    rng = np.random.default_rng(seed)
-    labels = np.zeros(shape, np.uint16)
-    for number in range(n):
-        row, column = divmod(number, 4)
-        height, width = rng.integers(4, 9, 2)
-        top, left = 11 * row + 1, 12 * column + 1
-        labels[top : top + height, left : left + width] = 3 * (number + 1)
-    return rng.integers(300, 4000, shape).astype(np.uint16), labels
-
-
-def write(folder, name, seed, n=5, shape=SHAPE):
-    image, labels = field(seed, n, shape)
-    tifffile.imwrite(folder / f"{name}.tif", image)
-    tifffile.imwrite(folder / f"{name}_labels.tif", labels)
-    return image, labels
 
 
 @pytest.fixture

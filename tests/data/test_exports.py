@@ -1,18 +1,14 @@
 """What is exported, read back, is what was shown."""
 
-import warnings
 from dataclasses import replace
 
 import anndata
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import (
-    WRITERS,
     write,
 )
 from napari_embedding_game.data.formats.tables import from_features
@@ -114,38 +110,3 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     assert adata.obs.columns[:3].tolist() == ["label", "centroid_y", "centroid_x"]
     np.testing.assert_allclose(adata[:3, "area"].X.ravel(), areas)
-
-
-@pytest.mark.parametrize("colored", [True, False])
-def test_scanpy_draws_the_result(dataset, result, tmp_path, colored):
-    sc = pytest.importorskip("scanpy")
-    if not colored:
-        plain = clustering(np.array([0, 0, 2]), NAMES)
-        result = replace(result, clustering=plain)
-    write(dataset, result, tmp_path / "a.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "a.h5ad")
-    matplotlib.use("Agg")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        axes = sc.pl.embedding(
-            adata, basis="X_embedding_game", color="embedding_game_cluster", show=False
-        )
-    shown = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert shown == ["T cells", "B, naïve", "unassigned"]
-    matplotlib.pyplot.close("all")
-
-
-@pytest.mark.parametrize("ending", sorted(WRITERS))
-def test_nothing_is_left_of_an_export_that_failed(
-    dataset, result, tmp_path, monkeypatch, ending
-):
-    def full_disk(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full_disk)
-    path = tmp_path / f"a{ending}"
-    path.write_text("an earlier result")
-    with pytest.raises(DataError, match="could not be written"):
-        write(dataset, result, path)
-    assert path.read_text() == "an earlier result"
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import anndata
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata
@@ -26,27 +24,13 @@ MIXED = replace(PLAIN, batch_key="day")
 
 @pytest.fixture
 def cells():
-    """240 cells of three kinds from two days, on the second of which genes differ."""
-    rng = np.random.default_rng(0)
-    kinds, days = np.arange(240) % 3, np.arange(240) // 3 % 2
-    rates = rng.gamma(0.5, 2, (3, 300))
-    rates = np.stack([rates, rates * rng.gamma(2, 0.7, 300)])[days, kinds]
-    X = rng.poisson(rates).astype(np.float32)
-    X[7] = 0  # is left out
-    obs = pd.DataFrame(
-        {
-            "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
-            "day": pd.Categorical(np.array(["mon", "tue"])[days]),
-            "constant": "x",
-            "gaps": np.where(np.arange(240) < 3, None, "y"),
-            "barcode": [f"id{i}" for i in range(240)],
-            "depth": X.sum(axis=1) + rng.random(240),
-        },
-        index=[f"cell{i}" for i in range(240)],
-    )
-    obs.loc["cell9", "gaps"] = "z"
-    names = pd.DataFrame(index=[f"gene{i}" for i in range(300)])
-    return anndata.AnnData(sp.csr_matrix(X), obs=obs, var=names)
+    """240 cells of three kinds from two days, with columns that name no batches."""
+    adata, many = worlds.of_two_days(), np.arange(240)
+    depth = adata.X.sum(axis=1).A1 + np.random.default_rng(1).random(240)
+    gaps = np.where(many < 3, None, np.where(many == 9, "z", "y"))
+    barcode = [f"id{i}" for i in many]
+    adata.obs = adata.obs.assign(constant="x", gaps=gaps, barcode=barcode, depth=depth)
+    return adata
 
 
 @pytest.fixture

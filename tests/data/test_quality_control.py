@@ -7,6 +7,7 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.quality_control import (
@@ -66,14 +67,7 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """400 cells of three kinds, and 20 that are two of them."""
-    rng = np.random.default_rng(0)
-    rates = rng.gamma(0.3, 3, (3, 200))
-    depths = rng.uniform(0.6, 1.6, 400)[:, None]
-    single = rng.poisson(rates[np.arange(400) % 3] * depths)
-    pairs = np.array([(i % 3, (i + 1) % 3) for i in range(20)])
-    both = rng.poisson(rates[pairs].sum(axis=1))
-    return sp.csr_matrix(np.concatenate([single, both]).astype(np.float32))
+    return sp.csr_matrix(worlds.crowd())
 
 
 def test_doublets_are_those_of_scrublet(crowd):

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
-from worlds import read
+from worlds import play, read
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,7 @@ def shown(session, name="X_umap"):
 
 
 def played(session, run):
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    play(session, run)
     session.ended(run)
     return session.snapshot
 

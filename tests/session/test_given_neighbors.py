@@ -6,7 +6,6 @@ from anndata import AnnData, read_h5ad
 from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
 
-from napari_embedding_game import EmbeddingGame
 from worlds import play, read, session_of
 
 SHORT = {"max_iter": 40, "n_landmarks": 20}
@@ -33,16 +32,6 @@ def path(tmp_path_factory):
 @pytest.fixture
 def session(path):
     return session_of(read(path, space="distances"), n_jobs=1, **SHORT)
-
-
-def test_the_map_is_that_of_the_same_distances_given_to_the_estimator(session, path):
-    found = play(session)
-    assert session.run.settings.metric == "precomputed"
-    assert not session.stale
-    distances = read_h5ad(path).obsp["distances"].astype(np.float32)
-    model = EmbeddingGame(metric="precomputed", random_state=0, n_jobs=1, **SHORT)
-    np.testing.assert_array_equal(found.embedding, model.fit_transform(distances))
-    assert session.result().parameters["metric"] == "precomputed"
 
 
 @pytest.mark.usefixtures("torch")  # the command tells of any error in a sentence

@@ -25,11 +25,8 @@ def read(space="X", n_columns=5, drop=(7,), n=N_SOURCE):
 
 
 def play(session):
-    run = session.begin()
-    for frame in run.frames():
-        session.receive(run, frame)
-        if frame.snapshot and frame.snapshot.finished:
-            session.stop()
+    worlds.play(session)
+    session.stop()
 
 
 def back(tree):

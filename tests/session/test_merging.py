@@ -26,11 +26,7 @@ def paced(frame):
 
 def shown_at_the_end(session):
     """Labels, names, and how one may go on from there."""
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if progress.snapshot is not None and progress.snapshot.finished:
-            break
+    worlds.play(session)
     return session.clusters.labels, session.clusters.clustering.names, session.merging
 
 

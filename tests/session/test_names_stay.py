@@ -30,7 +30,7 @@ class Player:
 
     def __init__(self, data):
         self.session = session = Session(pace=UNPACED)
-        session.settings.n_landmarks = 60
+        session.settings.update(n_landmarks=60, max_iter=200)
         session.load(data)
         self.play(session.begin)
         session.clusters.set_n_clusters(20)

@@ -4,11 +4,9 @@ import json
 import warnings
 from dataclasses import replace
 
-import anndata
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import worlds
 from napari_embedding_game.core.inspect.markers import markers
@@ -37,24 +35,11 @@ GENES = ("gene3", "gene9", "gene40")
 @pytest.fixture
 def cells(tmp_path):
     """240 cells of three kinds from two days, as counts and components."""
-    rng = np.random.default_rng(0)
-    kinds, days = np.arange(240) % 3, np.arange(240) // 3 % 2
-    rates = rng.gamma(0.5, 2, (3, 300))
-    rates = np.stack([rates, rates * rng.gamma(2, 0.7, 300)])[days, kinds]
-    counts = rng.poisson(rates).astype(np.float32)
-    counts[7] = 0  # is left out by the recipe
-    obs = pd.DataFrame(
-        {
-            "kind": pd.Categorical.from_codes(kinds, [*"ABC"]),
-            "day": pd.Categorical(np.array(["mon", "tue"])[days]),
-            "donor": pd.Categorical([f"donor{i // 6 % 4}" for i in range(240)]),
-            "batch": np.where(np.arange(240) < 9, np.nan, np.arange(240) % 2),
-        },
-        index=[f"cell{i}" for i in range(240)],
-    )
-    genes = [f"gene{i}" for i in range(290)] + [f"MT-{i}" for i in range(10)]
-    names = pd.DataFrame(index=genes)
-    adata = anndata.AnnData(sp.csr_matrix(counts), obs=obs, var=names)
+    adata, rng = worlds.of_two_days(), np.random.default_rng(1)
+    adata.var_names = [*adata.var_names[:290], *(f"MT-{i}" for i in range(10))]
+    adata.obs["donor"] = pd.Categorical([f"donor{i // 6 % 4}" for i in range(240)])
+    adata.obs["batch"] = np.where(np.arange(240) < 9, np.nan, np.arange(240) % 2)
+    kinds = adata.obs["kind"].cat.codes.to_numpy()
     adata.obsm["X_pca"] = 4 * np.eye(3, 8)[kinds] + rng.normal(size=(240, 8))
     adata.write_h5ad(tmp_path / "cells.h5ad")
     return adata
@@ -320,12 +305,13 @@ def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch)
     assert 0.5 < made["agreement"] <= 1
     if scenario in (components, by_hand, neighbours):  # each landmark is of a cluster
         assert made["agreement"] == 1
+    if scenario is looked_at:
+        is_the_comparison(desk, cells, made["found"])
+    if scenario is made_columns:
+        are_the_columns(desk.session.dataset.obs, adata.obs)
 
 
-def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkeypatch):
-    desk = looked_at(tmp_path, cells)
-    write_code(desk.maps.capture(), tmp_path / "map.ipynb")
-    found = run_code(tmp_path / "map.ipynb", monkeypatch)["found"]
+def is_the_comparison(desk, cells, found):
     expression, names = desk.session.dataset.expression, list(cells.var_names)
     last = list(desk.session.comparisons)[-1]
     donors = cells.obs["donor"].to_numpy()
@@ -334,13 +320,11 @@ def test_comparisons_and_columns_are_those_of_the_window(cells, tmp_path, monkey
     )
     assert found["names"].tolist() == list(shown.names)
     np.testing.assert_allclose(found["logfoldchanges"], shown.logfoldchanges, rtol=1e-4)
-    text = methods_text(desk.saved)
-    assert "means of samples (pseudobulk)" in text
+    assert "means of samples (pseudobulk)" in methods_text(desk.saved)
     assert len(markers(expression.values, last.inside, None, names)) == 20
-    desk = made_columns(tmp_path, cells)
-    write_code(desk.maps.capture(), tmp_path / "map.ipynb")
-    obs = run_code(tmp_path / "map.ipynb", monkeypatch)["adata"].obs
-    there = desk.session.dataset.obs
+
+
+def are_the_columns(there, obs):
     for name in ("a set", "wanders", "taught_confidence", "cluster"):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()

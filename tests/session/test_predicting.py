@@ -6,17 +6,14 @@ import pytest
 
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.predicted import LIKE, UNLIKE, add_predicted
+from napari_embedding_game.data.predicted import UNLIKE
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.reference.labels import (
-    first_label,
     load_reference,
     place_cells,
-    predict_labels,
-    told_of,
 )
 from napari_embedding_game.session.reference.mapping import map_cells
 from worlds import cells, play, session_of
@@ -62,34 +59,6 @@ def reference(files):
 @pytest.fixture
 def session(files):
     return played(finish(load(files / "new.h5ad", space="X", recipe=RECIPE)))
-
-
-@pytest.fixture
-def found(session, reference, files):
-    mapped = finish(predict_labels(session.dataset, reference, "cell_type"))
-    assert mapped.notes
-    return mapped.labels["cell_type"]
-
-
-def test_labels_are_right_and_strangers_are_told(session, reference, found):
-    assert first_label(reference) == "cell_type"
-    before = session.snapshot.embedding.copy()
-    name = session.add(add_predicted, found)
-    assert name == "cell_type_predicted"
-    obs = session.dataset.obs
-    truth = obs["cell_type"].astype(str)
-    is_known = truth != "D"
-    right = obs[name].astype(str) == truth
-    assert right[is_known].mean() > 0.95
-    assert (obs[f"{name}_reference"][~is_known] == UNLIKE).mean() > 0.8
-    assert (obs[f"{name}_reference"][is_known] == LIKE).mean() > 0.9
-    assert obs[f"{name}_confidence"].between(0, 1).all()
-    np.testing.assert_array_equal(session.snapshot.embedding, before)
-    assert f"for {len(obs)} cells" in told_of(found, reference)
-    assert f"{int(found.unlike.sum())} (" in told_of(found, reference)
-
-
-# On its map
 
 
 @pytest.fixture

@@ -14,14 +14,6 @@ def selection():
     return selection
 
 
-def test_points_of_clusters_follow_the_game(selection):
-    selection.replace([0, 7])
-    assert selection.rows.tolist() == [0, 1, 6, 7]
-    selection.follow(np.array([7, 0, 1, 1, 1, 2, 2, 7]))
-    assert selection.rows.tolist() == [0, 1, 7]
-    assert selection.points.tolist() == selection.members(selection._labels).tolist()
-
-
 def test_drawn_points_stay_whatever_the_game_does(selection):
     selection.select_points(np.array([2, 3, 6]))
     assert selection.clusters == ()

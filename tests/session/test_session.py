@@ -1,6 +1,5 @@
 import json
 
-import numpy as np
 import pytest
 
 from napari_embedding_game.session.run.run import UNPACED
@@ -111,22 +110,6 @@ def test_the_result_tells_how_it_was_made(session):
     assert parameters["n_neighbors"] == 15
     assert json.loads(parameters["steering"]) == [[20, {"repulsion": 800.0}]]
     assert parameters["n_iter"] == 50
-
-
-def test_the_result_holds_the_clusters_as_they_are_shown(session):
-    play(session)
-    session.clusters.rename(0, "T cells")
-    session.clusters.recolor(0, "#102030")
-    session.clusters.make_cluster(np.arange(5, 15), "odd")
-    result = session.result()
-    assert {one.name: one.color for one in result.shown.clusters} == {
-        "T cells": "#102030",
-        "1": "",
-        "2": "",
-        "3": "",
-        "odd": "",
-    }
-    assert result.shown.names[7] == "odd"
 
 
 def test_other_errors_become_one_sentence():

@@ -222,26 +222,3 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     assert min(widths) > 0.7 * widths[0]
     last = shots[-1]
     assert same(replay(X, record(branch, last)), last)
-
-
-# Moved by hand
-
-
-def test_a_cluster_moved_by_hand_begins_a_branch_there(session):
-    frames_to(session, session.begin())
-    before, labels_before = session.snapshot, session.clusters.labels.copy()
-    rows = session.clusters.clustering.rows(session.clusters.clusters[0].id)
-    session.clusters.rename(int(labels_before[rows[0]]), "T cells")
-    by = np.array([3.0, -2.0], np.float32)
-    run = session.move_cluster(int(labels_before[rows[0]]), by)
-    expected = before.embedding.copy()
-    expected[rows] += by
-    assert np.array_equal(run.warm_start.embedding, expected)
-    assert not np.array_equal(before.embedding, expected)
-    mark = session.timeline.marks[-1]
-    assert (mark.label, mark.kind) == ("T cells moved by hand", "hand")
-    assert mark.snapshot.embedding is before.embedding
-    frames_to(session, run)
-    assert session.played.is_branch
-    session.look_back(mark.number)
-    assert session.snapshot.embedding is before.embedding

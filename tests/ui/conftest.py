@@ -6,16 +6,19 @@ import itertools
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.utils.colormaps.standardize_color import transform_color
+from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
 from napari_embedding_game.ui.tasks.worker import running_workers
@@ -24,7 +27,8 @@ from napari_embedding_game.ui.workspace import open_workspace
 
 PATIENCE_MS = 60_000
 """How long a test waits for what must come: other tests run beside it."""
-_BEGUN = itertools.count()
+MANY_OBJECTS = 60_000
+"""As many are looked through in 20 ms."""
 
 
 @pytest.fixture
@@ -73,13 +77,21 @@ def no_tour(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def no_warm_up(monkeypatch):
+    """Load the engine where it runs: the warm-up of a dock outlives most tests."""
+    monkeypatch.setattr(
+        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
+    )
+
+
+@pytest.fixture(autouse=True)
 def garbage_is_new():
-    """Have full collections look at no more than the tests of this process have made.
+    """Have full collections look at no more than the last tests have made.
 
     What was imported is half a million objects, and takes 0.3 s each time: a third of
-    the time of a test with a window.
+    the time of a test with a window, as napari collects for each layer that goes.
     """
-    if next(_BEGUN) in (0, 10):  # the first windows import more
+    if len(gc.get_objects()) > MANY_OBJECTS:
         gc.collect()
         gc.freeze()
 
@@ -163,6 +175,21 @@ def docked(window, workspace, engine):
 
 
 @pytest.fixture
+def seen(make_napari_viewer, workspace, qtbot, click_run):
+    """A shown window with a map, for real clicks on its canvas.
+
+    Windows are dear: what can be asked of one after another is.
+    """
+    viewer = make_napari_viewer(show=True)
+    dock = GameDock(viewer, workspace, warm_up=False)
+    viewer.window.add_dock_widget(dock, name="game")
+    click_run(dock)
+    qtbot.wait(50)
+    yield SimpleNamespace(viewer=viewer, dock=dock, native=canvas_widget(dock))
+    dock.controller.session_store.close()
+
+
+@pytest.fixture
 def click_run(qtbot, session):
     """Click on Run in a dock, wait for a state, and open what is folded."""
 
@@ -179,6 +206,47 @@ def click_run(qtbot, session):
 @pytest.fixture
 def play(dock, click_run):
     return lambda until="finished": click_run(dock, until)
+
+
+@pytest.fixture
+def load(qtbot, dock):
+    """Have a source read, or do something, and wait for what is loaded."""
+
+    def load(what):
+        with qtbot.waitSignal(dock.controller.reading.loaded):
+            what() if callable(what) else dock.controller.reading.load(what)
+        QApplication.processEvents()
+        return dock.workspace.session.dataset
+
+    return load
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """Answer each question for a file or a folder by a path, or by "": cancelled."""
+
+    def answer(path):
+        for question in ("getOpenFileName", "getSaveFileName"):
+            monkeypatch.setattr(QFileDialog, question, lambda *_: (str(path), ""))
+        monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(path))
+        return path
+
+    return answer
+
+
+@pytest.fixture
+def save(qtbot, dock, answer):
+    """Choose in the menu what the ending of a path says, and wait for the file."""
+
+    def save(path):
+        words = "Session" if path.suffix == ".zip" else path.suffix
+        actions = dock.run.save.menu().actions()
+        answer(path)
+        with qtbot.waitSignal(dock.controller.writing.saved):
+            next(a for a in actions if words in a.text()).trigger()
+        return path
+
+    return save
 
 
 @pytest.fixture
@@ -199,9 +267,11 @@ def person_at_the_window():
 
 @pytest.fixture
 def person(make_napari_viewer, qtbot, person_at_the_window):
-    """Somebody at a window of 1,500 pixels with the dock."""
+    """Somebody at a window of 1,500 pixels with the dock, who has little time."""
     person = person_at_the_window.Person(make_napari_viewer(show=True))
     person.viewer.window.resize(1500, 950)
+    person.session._pace = 0.5  # seconds, where a window has 2
+    person.session.settings.max_iter = 100
     yield person
     person.dock.close()
     qtbot.waitUntil(lambda: running_workers() == 0, timeout=60_000)

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui import plugin
 
-N_TIMES = 15
+N_TIMES = 6
 
 
 def rest(seconds):

@@ -20,19 +20,22 @@ def coloured_pixels(picture):
     return int((np.ptp(canvas, axis=2) > 60).sum())
 
 
-def test_it_plays_a_sample_takes_a_picture_writes_and_quits(tmp_path):
-    picture, out = tmp_path / "window.png", tmp_path / "map.h5ad"
+def test_it_plays_a_file_takes_a_picture_writes_and_quits(tmp_path):
+    table, picture, out = (tmp_path / name for name in ("t.csv", "w.png", "map.h5ad"))
+    rows = np.random.default_rng(0).normal(size=(200, 4))
+    np.savetxt(table, rows, delimiter=",", header="a,b,c,d", comments="")
     code = (
         "from napari_embedding_game.ui.app import launch; import sys; "
-        f"sys.exit(launch('digits', screenshot={str(picture)!r}, "
-        f"out={str(out)!r}, quit_after_run=True))"
+        "from pathlib import Path; "
+        f"sys.exit(launch(None, path=Path({str(table)!r}), out={str(out)!r}, "
+        f"screenshot={str(picture)!r}, quit_after_run=True))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr
-    assert coloured_pixels(picture) > 2_000
-    assert anndata.read_h5ad(out).obsm["X_embedding_game"].shape == (1797, 2)
+    assert coloured_pixels(picture) > 1_000
+    assert anndata.read_h5ad(out).obsm["X_embedding_game"].shape == (200, 2)
 
 
 def test_a_file_that_cannot_be_read_ends_with_a_sentence(

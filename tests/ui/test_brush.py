@@ -11,7 +11,6 @@ import worlds
 from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import BESIDE
-from napari_embedding_game.ui.workspace import Workspace
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT, CONTROL = (
@@ -24,10 +23,10 @@ NONE, SHIFT, CONTROL = (
 class Painter:
     """A person with the brush in a window; the map has 40 points on a circle."""
 
-    def __init__(self, qtbot, viewer, dock, session):
-        self.qtbot, self.viewer, self.dock, self.session = qtbot, viewer, dock, session
-        self.native = viewer.window._qt_viewer.canvas.native
-        self.layers = dock.controller.scene.layers
+    def __init__(self, qtbot, seen, session):
+        self.qtbot, self.session = qtbot, session
+        self.viewer, self.dock, self.native = seen.viewer, seen.dock, seen.native
+        self.layers = self.dock.controller.scene.layers
         self.at = None
         """Returns where a row is drawn, on whichever map."""
 
@@ -62,19 +61,11 @@ class Painter:
 
 
 @pytest.fixture
-def painter(make_napari_viewer, session, qtbot, click_run, make_snapshot, monkeypatch):
-    from napari_embedding_game.ui.game_dock import GameDock
-
+def painter(seen, session, qtbot, make_snapshot, monkeypatch):
     monkeypatch.setattr(mouse, "RADIUS", 6)
-    viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, Workspace(session), warm_up=False)
-    viewer.window.add_dock_widget(dock, name="game")
-    click_run(dock)
-    qtbot.wait(50)
-    painter = Painter(qtbot, viewer, dock, session)
+    painter = Painter(qtbot, seen, session)
     painter.make_snapshot = make_snapshot
-    yield painter
-    dock.controller.session_store.close()
+    return painter
 
 
 def test_a_stroke_becomes_the_selection(painter, qtbot, session):

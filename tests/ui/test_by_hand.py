@@ -99,10 +99,7 @@ class Docks:
 
 
 @pytest.fixture
-def docks(make_napari_viewer, session, engine, qtbot, from_menu, monkeypatch):
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
+def docks(make_napari_viewer, session, engine, qtbot, from_menu):
     viewer = make_napari_viewer(show=True)
     open_workspace(viewer, session)
     from_menu(viewer.window.plugins_menu, "Embedding Game", "Map (Embedding Game)")
@@ -130,7 +127,16 @@ def named_genes():
     )
 
 
-def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
+def test_what_a_person_does_by_mouse_and_keys(docks, named_genes, qtbot):
+    f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
+    napari_keeps_its_own_undo_of_a_painted_layer(docks)
+    the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot)
+    a_number_is_typed_key_by_key_and_counts_at_its_end(docks)
+    the_share_of_misplaced_points_is_shown(docks)
+    markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot)
+
+
+def the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
     game = docks.game
     docks.viewer.window.resize(1400, 620)
     QApplication.processEvents()
@@ -161,7 +167,7 @@ def test_the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
     assert handles.value() == limits
 
 
-def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
+def a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     docks.game.method_fold.expand()
     game, settings = docks.game.game, docks.session.settings
     landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
@@ -185,7 +191,7 @@ def test_a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     assert settings.n_landmarks == 40
 
 
-def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
+def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
     session, control = docks.session, Qt.KeyboardModifier.ControlModifier
     points = docks.game.controller.scene.layers.points
     docks.viewer.layers.selection.active = points
@@ -216,7 +222,7 @@ def test_f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
     assert is_named("T 235")
 
 
-def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
+def napari_keeps_its_own_undo_of_a_painted_layer(docks):
     session = docks.session
     session.clusters.rename(1, "B cells")
     labels = docks.viewer.add_labels(np.zeros((20, 20), np.uint8))
@@ -233,7 +239,7 @@ def test_napari_keeps_its_own_undo_of_a_painted_layer(docks):
     assert not session.clusters.clustering.by_id[1].is_named
 
 
-def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
+def markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     docks.session.load(named_genes)
     docks.click_run()
     docks.choose(0)
@@ -271,7 +277,7 @@ def test_markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     assert len(lines) == 5
 
 
-def test_the_share_of_misplaced_points_is_shown(docks):
+def the_share_of_misplaced_points_is_shown(docks):
     table, numbers = docks.game.clusters.table, docks.inspector.numbers
     assert "5.0% misplaced" in docks.game.trust.far.text()
     model = table.model()

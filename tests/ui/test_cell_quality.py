@@ -6,8 +6,9 @@ import pytest
 from anndata import AnnData, read_h5ad
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog, QPushButton
+from qtpy.QtWidgets import QPushButton
 
+import worlds
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES
@@ -18,26 +19,14 @@ LEFT = Qt.MouseButton.LeftButton
 @pytest.fixture
 def source(tmp_path):
     """60 cells: the last ten of many mitochondrial counts, the first two deep ones."""
-    rng = np.random.default_rng(0)
-    X = rng.poisson(rng.gamma(1.0, 2.0, (1, 150)), (60, 150)).astype(np.float32)
+    cells = worlds.raw_counts()
+    X = cells.X
     X[:, 0] = 1
     X[50:, 0] = 400
     X[:2] *= 20
-    names = ["MT-CO1", *(f"g{i}" for i in range(149))]
-    cells = AnnData(X, var=pd.DataFrame(index=names))
-    cells.obs_names = [f"c{i}" for i in range(60)]
+    cells.var_names = ["MT-CO1", *(f"g{i}" for i in range(149))]
     cells.write_h5ad(tmp_path / "cells.h5ad")
     return FileSource(tmp_path / "cells.h5ad")
-
-
-@pytest.fixture
-def load(qtbot, dock):
-    def load(source):
-        reading = dock.controller.reading
-        with qtbot.waitSignal(reading.loaded, timeout=30_000):
-            reading.load(source)
-
-    return load
 
 
 @pytest.fixture
@@ -82,8 +71,7 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
     assert told.text().startswith("48 of 60 cells stay.")
     assert " ".join(recipe.fold.button.text().split()).endswith("left out")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        recipe.apply.click()
+    load(recipe.apply.click)
     dataset = dock.workspace.session.dataset
     assert np.flatnonzero(~dataset.kept).tolist() == [0, 1, *range(50, 60)]
     assert "10 of 60 cells left out because they have more" in dock.data.notes.text()
@@ -159,15 +147,10 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
 @pytest.fixture
 def crowd(tmp_path):
     """420 cells of three kinds: 20 are two of them, the first 7 are dying."""
-    rng = np.random.default_rng(0)
-    rates = rng.gamma(0.3, 3, (3, 200))
-    depths = rng.uniform(0.6, 1.6, 400)[:, None]
-    pairs = np.array([(i % 3, (i + 1) % 3) for i in range(20)])
-    X = rng.poisson(np.concatenate([rates[np.arange(400) % 3] * depths,
-                                    rates[pairs].sum(axis=1)]))  # fmt: skip
+    X = worlds.crowd()
     X[:7, 0] = 5000
     names = ["MT-CO1", *(f"g{i}" for i in range(199))]
-    cells = AnnData(X.astype(np.float32), var=pd.DataFrame(index=names))
+    cells = AnnData(X, var=pd.DataFrame(index=names))
     cells.obs_names = [f"c{i}" for i in range(420)]
     cells.obs["day"] = pd.Categorical(["one", "two"] * 210)
     cells.write_h5ad(tmp_path / "crowd.h5ad")
@@ -175,7 +158,7 @@ def crowd(tmp_path):
 
 
 def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
-    dock, qtbot, load, crowd, play, monkeypatch, tmp_path
+    dock, qtbot, load, crowd, play, save, tmp_path
 ):
     load(FileSource(crowd))
     panel = dock.data.recipe
@@ -194,8 +177,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     told = panel.state
     assert told.text().startswith("413 of 420 cells stay.")
     assert told.text().endswith("Doublets are found among those that stay.")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=60_000):
-        panel.apply.click()
+    load(panel.apply.click)
     assert canvas.plot.axes == ("Doublet scores",)
     n = len(dock.workspace.session.dataset.obs)
     assert told.text() == (
@@ -205,10 +187,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     panel.numbers["max_mito"].value = 60  # others may be found within other limits
     assert told.text().endswith("Doublets are found among those that stay.")
     play()
-    path = tmp_path / "map.h5ad"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        next(a for a in dock.run.save.menu().actions() if ".h5ad" in a.text()).trigger()
+    path = save(tmp_path / "map.h5ad")
     obs, X = read_h5ad(path).obs, read_h5ad(crowd).X
     np.testing.assert_allclose(obs["total_counts"], X.sum(axis=1))
     np.testing.assert_allclose(obs["n_genes_by_counts"], (X > 0).sum(axis=1))
@@ -226,26 +205,19 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
 
 
 def test_a_session_brings_back_what_was_prepared_and_how(
-    dock, qtbot, load, crowd, play, monkeypatch, tmp_path
+    dock, qtbot, load, crowd, play, save, monkeypatch, tmp_path
 ):
     load(FileSource(crowd))
-    panel, reading = dock.data.recipe, dock.controller.reading
+    panel = dock.data.recipe
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     panel.doublets.click()
-    with qtbot.waitSignal(reading.loaded, timeout=60_000):
-        panel.apply.click()
+    load(panel.apply.click)
     play()
     session, maps = dock.workspace.session, dock.workspace.maps
     before, told = session.dataset, panel.state.text()
     maps.embed(np.arange(len(before.obs)) < 100, "a part")
     maps.open("")
-    path = tmp_path / "work.zip"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *q: (str(path), ""))
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        next(
-            a for a in dock.run.save.menu().actions() if "ession" in a.text()
-        ).trigger()
+    save(tmp_path / "work.zip")
     load(SampleSource("digits"))
     panel.numbers["n_comps"].value = 50  # typed for other data
 
@@ -255,8 +227,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     with monkeypatch.context() as context:
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
-        with qtbot.waitSignal(reading.loaded, timeout=60_000):
-            dock.data.start.choose_session()
+        load(dock.data.start.choose_session)
     dock.resize(380, 900)
     dock.show()
     np.testing.assert_array_equal(session.dataset.X, before.X)
@@ -283,6 +254,5 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     maps.open("")
     dock.data_fold.expand()
     panel.numbers["n_comps"].value = 5
-    with qtbot.waitSignal(reading.loaded, timeout=60_000):
-        panel.apply.click()
+    load(panel.apply.click)
     assert session.dataset.X.shape == (len(before.obs), 5)

@@ -7,6 +7,10 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     play, qtbot, dock, session
 ):
     play()
+    session.selection.select_points(np.arange(3))
+    dock.select.embed.click()
+    assert "too few" in dock.data.trouble.text()
+    assert len(session.dataset.obs) == 40
     whole = session.snapshot.embedding
     assert dock.data.way.isHidden()
     cluster = session.clusters.clusters[1]
@@ -33,11 +37,3 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     assert len(session.dataset.obs) == 20
     assert dock.data.way.parts.isHidden()
     assert session.clusters.clustering.by_id[named.id].name == "naive"
-
-
-def test_too_few_points_are_told(play, dock, session):
-    play()
-    session.selection.select_points(np.arange(3))
-    dock.select.embed.click()
-    assert "too few" in dock.data.trouble.text()
-    assert len(session.dataset.obs) == 40

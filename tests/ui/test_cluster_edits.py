@@ -67,7 +67,27 @@ def test_merging_is_undone_on_any_tab_and_redone_by_keys(qtbot, played, session)
     assert len(session.clusters.clusters) == 3
 
 
-def test_a_colour_is_given(played, session, dock, monkeypatch):
+def test_colours_notes_and_groups_are_given(
+    played, session, dock, monkeypatch, from_menu
+):
+    session.selection.clear()
+    assert not played.clusters.edits.make.isEnabled()
+    session.selection.select_points(np.array([3, 13, 23]))
+    played.clusters.edits.make.trigger()
+    assert len(session.clusters.clusters) == 5
+    (made,) = session.selection.clusters
+    assert session.clusters.clustering.rows(made).tolist() == [3, 13, 23]
+    played.clusters.edits.release.trigger()
+    assert len(session.clusters.clusters) == 4
+    edits = played.clusters.edits
+    assert not edits.use.isVisible()
+    session.look.color_by = "kind"
+    from_menu(edits.more, "Use kind as annotation")
+    assert session.look.color_by == "Cluster"
+    kinds = session.dataset.obs["kind"].astype(str).tolist()
+    assert session.clusters.clustering.names.tolist() == kinds
+    edits.undo.trigger()
+    assert names(session) == ["0", "1", "2", "3"]
     chosen = QColor("#ff0000")
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: chosen)
     session.selection.select(1)
@@ -75,9 +95,6 @@ def test_a_colour_is_given(played, session, dock, monkeypatch):
     colors = dock.controller.scene.layers.points.face_color
     members = session.clusters.labels == 1
     np.testing.assert_array_equal(colors[members], [[1, 0, 0, 1]] * 10)
-
-
-def test_a_note_is_written(played, session, monkeypatch):
     monkeypatch.setattr(QInputDialog, "getMultiLineText", lambda *_: ("CD3 high", True))
     session.selection.select(1)
     played.clusters.edits.note.trigger()
@@ -112,17 +129,6 @@ def test_a_name_is_for_the_map_on_which_it_was_typed(qtbot, played, session):
     assert names(session) == ["0", "1", "2", "3"]
 
 
-def test_selected_points_become_a_cluster(played, session):
-    assert not played.clusters.edits.make.isEnabled()
-    session.selection.select_points(np.array([3, 13, 23]))
-    played.clusters.edits.make.trigger()
-    assert len(session.clusters.clusters) == 5
-    (made,) = session.selection.clusters
-    assert session.clusters.clustering.rows(made).tolist() == [3, 13, 23]
-    played.clusters.edits.release.trigger()
-    assert len(session.clusters.clusters) == 4
-
-
 def test_selected_points_are_clustered_again(
     qtbot, played, session, from_menu, monkeypatch
 ):
@@ -142,15 +148,3 @@ def test_selected_points_are_clustered_again(
     assert sum(c.is_named for c in session.clusters.clusters) == 2
     edits.undo.trigger()
     assert not any(c.is_named for c in session.clusters.clusters)
-
-
-def test_a_column_becomes_annotation_by_one_click(played, session, from_menu):
-    edits = played.clusters.edits
-    assert not edits.use.isVisible()
-    session.look.color_by = "kind"
-    from_menu(edits.more, "Use kind as annotation")
-    assert session.look.color_by == "Cluster"
-    kinds = session.dataset.obs["kind"].astype(str).tolist()
-    assert session.clusters.clustering.names.tolist() == kinds
-    edits.undo.trigger()
-    assert names(session) == ["0", "1", "2", "3"]

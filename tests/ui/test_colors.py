@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from napari.settings import get_plugin_settings
-from qtpy.QtWidgets import QFileDialog
 
 import worlds
 from napari_embedding_game.data import palette
@@ -132,7 +131,7 @@ def payload(path):
 
 
 def test_colours_and_order_of_the_file_are_everywhere(
-    tmp_path, dock, play, session, qtbot, monkeypatch
+    tmp_path, dock, play, session, save
 ):
     cells = worlds.cells(40)
     cells.obs["kind"] = cells.obs["kind"].cat.set_categories([*"CAXB"])
@@ -159,12 +158,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()
 
     other = of_column("other", session.dataset).legend.colors
-    asked = lambda *question: (str(tmp_path / "map.html"), "")  # noqa: E731
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", asked)
-    menu = dock.run.save.menu().actions()
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        next(a for a in menu if ".html" in a.text()).trigger()
-    page, frames = payload(tmp_path / "map.html")
+    page, frames = payload(save(tmp_path / "map.html"))
     assert len(frames) > 1
     assert page["kind"]["levels"] == [*"CAB"]
     assert page["kind"]["colors"] == [*colors[:2], colors[3]]

@@ -67,8 +67,6 @@ def readers():
 def test_a_damaged_file_does_no_harm_to_the_window(
     window, session, from_menu, qtbot, monkeypatch, person_at_the_window, tmp_path
 ):
-    warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
-    monkeypatch.setattr(warm_up, lambda: None)
     maps = open_workspace(window, session).maps
     title = person_at_the_window.GAME
     from_menu(window.window.plugins_menu, person_at_the_window.PLUGIN, title)

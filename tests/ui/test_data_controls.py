@@ -7,19 +7,11 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
+import worlds
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, SampleSource
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES
-
-
-@pytest.fixture
-def load(qtbot, dock):
-    def load_source(source):
-        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-            dock.controller.reading.load(source)
-
-    return load_source
 
 
 class Staged:
@@ -72,32 +64,23 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     panel.filter.setText("red")
     panel.all.click()
     assert panel.chosen() == ("red mean", "red sd")
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        panel.apply.click()
+    load(panel.apply.click)
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.button.text()
 
 
 @pytest.fixture
 def counts(tmp_path):
-    rng = np.random.default_rng(0)
-    path = tmp_path / "counts.npy"
-    np.save(path, rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150)))
-    return FileSource(path)
+    np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
+    return FileSource(tmp_path / "counts.npy")
 
 
 def test_batches_are_offered_by_their_column_and_mixed(
     qtbot, dock, session, load, tmp_path
 ):
     pytest.importorskip("harmonypy")
-    rng = np.random.default_rng(0)
-    cells = AnnData(
-        rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150)).astype("f4"),
-        obs=pd.DataFrame(
-            {"day": ["mon", "tue"] * 30, "barcode": [f"id{i}" for i in range(60)]},
-            index=[f"c{i}" for i in range(60)],
-        ),
-    )
+    barcode = [f"id{i}" for i in range(60)]
+    cells = worlds.raw_counts(day=["mon", "tue"] * 30, barcode=barcode)
     cells.write_h5ad(tmp_path / "cells.h5ad")
     load(FileSource(tmp_path / "cells.h5ad"))
     panel = dock.data.recipe
@@ -105,14 +88,12 @@ def test_batches_are_offered_by_their_column_and_mixed(
     assert not dock.data.batches.native.isHidden()
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     dock.data.batches.value = "day"
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        panel.apply.click()
+    load(panel.apply.click)
     assert session.dataset.provenance["recipe"]["batch_key"] == "day"
     assert "Harmony mixed" in dock.data.notes.text()
     assert dock.data.batches.value == "day"  # "Prepare again" does the same
     dock.data.batches.value = NO_BATCHES
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        panel.apply.click()
+    load(panel.apply.click)
     assert session.dataset.provenance["recipe"]["batch_key"] is None
 
 
@@ -130,12 +111,10 @@ def test_batches_of_given_components_are_mixed_by_a_choice_beside_the_space(
     assert list(data.batches.choices) == [NO_BATCHES, "day"]
     assert not data.batches.native.isHidden()
     apart = session.dataset.X
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        data.batches.value = "day"
+    load(lambda: setattr(data.batches, "value", "day"))
     assert "Harmony mixed" in data.notes.text()
     assert not np.allclose(session.dataset.X, apart)
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        data.batches.value = NO_BATCHES
+    load(lambda: setattr(data.batches, "value", NO_BATCHES))
     np.testing.assert_array_equal(session.dataset.X, apart)
     load(SampleSource("digits"))
     assert data.batches.native.isHidden()
@@ -148,8 +127,7 @@ def test_what_was_not_read_leaves_the_former_wish(
     load(counts)
     recipe = dock.data.recipe
     recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        recipe.apply.click()
+    load(recipe.apply.click)
     if how == "cancelled":
         waiting = Staged(None)
         dock.controller.reading.load(waiting)
@@ -161,8 +139,7 @@ def test_what_was_not_read_leaves_the_former_wish(
             recipe.apply.click()
         assert "lower that number" in dock.data.trouble.text()
     assert recipe.apply.text() == "Prepare again"
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        dock.data.drop.click()
+    load(dock.data.drop.click)
     assert session.dataset.X.shape == (60, 7)
     waiting = Staged(None)
     dock.controller.reading.load(waiting)

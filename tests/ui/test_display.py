@@ -23,7 +23,7 @@ def test_colour_by_acts_on_the_running_game(
     assert session.state == "running"
 
 
-def test_size_by_pressure_and_back(play, session, dock):
+def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     layers = play()
     plain = layers.points.size[0]
     dock.look.pressure.value = True
@@ -35,10 +35,6 @@ def test_size_by_pressure_and_back(play, session, dock):
     session.selection.clear()
     dock.look.pressure.value = False
     np.testing.assert_allclose(layers.points.size, plain)
-
-
-def test_colour_by_stretch(play, session, dock):
-    layers = play()
     far = session.snapshot.stretch > FAR
     assert 0 < far.sum() < len(far)
     dock.look.color_by.value = "Stretch"
@@ -47,10 +43,6 @@ def test_colour_by_stretch(play, session, dock):
     assert not np.array_equal(colors[far][0], colors[~far][0])
     scale = dock.look.legend.scale
     assert [scale.low.text(), scale.high.text()] == ["0", f"{FAR:.3g}"]
-
-
-def test_rows_unlike_all_others_are_told_and_coloured(play, session, dock):
-    layers = play()
     figures = dock.trust.figures
     assert figures.frame.loc["unlike_share"].iloc[2] == "–"  # nobody knows
     isolation = np.ones(40, np.float32)

@@ -3,12 +3,12 @@
 import threading
 
 import numpy as np
-import pytest
 from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QPushButton, QWidget
 
+import worlds
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -47,7 +47,7 @@ def main_buttons(dock):
 
 
 def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
-    dock, play, session, qtbot, tmp_path, viewer
+    load, dock, play, session, qtbot, tmp_path, viewer
 ):
     assert main_buttons(dock) == ["Run"]
     assert "Press Run" in dock.run.stage.text()
@@ -68,11 +68,8 @@ def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
     qtbot.waitUntil(lambda: session.state == "finished")
     assert len(session.dataset.objects) == 16
     viewer.layers.remove(layer)
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150))
-    np.save(tmp_path / "counts.npy", counts)
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        drop(dock, tmp_path / "counts.npy")
+    np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
+    load(lambda: drop(dock, tmp_path / "counts.npy"))
     assert main_buttons(dock) == ["Prepare and run"]
     assert dock.run.plain.isVisibleTo(dock)
     dock.data.recipe.numbers["min_genes"].value = 20
@@ -83,11 +80,10 @@ def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
     assert not dock.run.plain.isVisibleTo(dock)
 
 
-def test_a_file_is_dropped_on_the_dock(dock, tmp_path, qtbot):
+def test_a_file_is_dropped_on_the_dock(load, dock, tmp_path, qtbot):
     path = tmp_path / "cells.csv"
     path.write_text("a,b\n" + "\n".join(f"{i},{i % 3}" for i in range(20)))
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        drop(dock, path)
+    load(lambda: drop(dock, path))
     assert dock.data.title.text() == "cells.csv"
     drop(dock, tmp_path / "absent.csv")
     qtbot.waitUntil(lambda: "absent.csv" in dock.data.trouble.text())
@@ -219,29 +215,30 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         shown = again.controller.scene.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)
         assert len(np.unique(shown[:, :3], axis=0)) > 4  # not those of the clusters
+        session.look.color_by = "kind"
+        assert len(again.look.legend.levels.frame) == 2
+        assert again.run.run.text() == "Run again"
+        again.run.run.click()
+        qtbot.waitUntil(lambda: session.state == "finished")
+        assert [layer.name for layer in viewer.layers] == ["embedding", "landmarks"]
     finally:
         again.close()
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA error"), MemoryError()])
-def test_a_failure_is_told_and_the_dock_usable_again(
-    play, qtbot, session, dock, engine, error
+def test_a_failure_is_told_and_mended_and_the_dock_usable_again(
+    play, qtbot, session, dock, engine
 ):
-    engine.fail_at, engine.error = 30, error
-    layers = play("failed")
-    assert not dock.run.message.isHidden()
-    assert dock.run.message.property("role") == "error"
-    world = layers.to_world(session.snapshot.embedding)
-    np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
-    assert session.snapshot.iteration == 20
-    engine.fail_at = None
-    play()
-    assert dock.run.message.isHidden()
-
-
-def test_what_the_engine_knows_to_mend_is_mended_with_a_click(
-    play, dock, engine, session, qtbot
-):
+    for error in (RuntimeError("CUDA error"), MemoryError()):
+        engine.fail_at, engine.error = 30, error
+        layers = play("failed")
+        assert not dock.run.message.isHidden()
+        assert dock.run.message.property("role") == "error"
+        world = layers.to_world(session.snapshot.embedding)
+        np.testing.assert_allclose(layers.points.data, world, atol=1e-3)
+        assert session.snapshot.iteration == 20
+        engine.fail_at = None
+        play()
+        assert dock.run.message.isHidden()
     engine.warning = "The points are collapsing: raise the repulsion."
     engine.remedy = {"repulsion": 900.0, "landmark_learning_rate": None}
     play()
@@ -300,7 +297,7 @@ class Table:
 
 
 def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
-    qtbot, session, dock, dataset
+    load, qtbot, session, dock, dataset
 ):
     source = Table(dataset)
     before = session.dataset
@@ -313,20 +310,18 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     assert session.dataset is before
     assert dock.workspace.loading.source is None  # Run is of the data on show
     assert not dock.data.drop.isHidden()
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.drop.click()
+    load(dock.data.drop.click)
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
     assert "40 rows × 5 values, from X" in dock.data.summary.text()
     dock.controller.reading.load(other := Table(dataset))
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert not dock.data.drop.isChecked()  # as it is of the data on show
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.drop.click()
+    load(dock.data.drop.click)
     assert other.asked == [(None, "error"), (None, "drop")]
 
 
-def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
+def test_the_newest_of_two_wishes_is_loaded(load, qtbot, session, dock, dataset):
 
     gate = threading.Event()
 
@@ -337,21 +332,23 @@ def test_the_newest_of_two_wishes_is_loaded(qtbot, session, dock, dataset):
             raise DataError("too late")
 
     dock.controller.reading.load(Slow(dataset))
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(Table(dataset), ReadOptions(missing="drop"))
+    load(
+        lambda: dock.controller.reading.load(
+            Table(dataset), ReadOptions(missing="drop")
+        )
+    )
     gate.set()
     qtbot.wait(50)
     assert dock.data.trouble.isHidden()
 
 
-def test_the_table_of_the_selected_layer(qtbot, viewer, session, dock, play):
+def test_the_table_of_the_selected_layer(load, qtbot, viewer, session, dock, play):
     viewer.add_points(
         np.zeros((20, 2)),
         features={"area": np.arange(20.0), "shape": np.sqrt(np.arange(20))},
         name="nuclei",
     )
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.start.layer_button.click()
+    load(dock.data.start.layer_button.click)
     assert session.dataset.X.shape == (20, 2)
     before = session.dataset
     play()

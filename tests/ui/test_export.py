@@ -6,12 +6,11 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtWidgets import QFileDialog, QMessageBox
+from qtpy.QtWidgets import QMessageBox
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
-    find_recent_sessions,
     find_recovery_files,
 )
 from napari_embedding_game.session.run.run import UNPACED
@@ -25,41 +24,18 @@ from napari_embedding_game.ui.workspace import Workspace
 BUTTONS = QMessageBox.StandardButton
 
 
-@pytest.fixture
-def answer(monkeypatch, tmp_path):
-    """Answer the question for a file name."""
-
-    def name(typed):
-        path = tmp_path / typed
-        monkeypatch.setattr(
-            QFileDialog,
-            "getSaveFileName",
-            lambda *question: (str(path) if typed else "", ""),
-        )
-        return path
-
-    return name
-
-
-def action(dock, words):
-    return next(a for a in dock.run.save.menu().actions() if words in a.text())
-
-
-ENDINGS = [ending for kinds, _ in save_menu.FORMATS.values() for ending in kinds]
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_every_format_is_written(play, qtbot, dock, answer, ending):
+def test_every_format_is_written(play, dock, save, tmp_path):
     play()
-    path = answer(f"map{ending}")
-    with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
-        action(dock, ending).trigger()
-    assert path.stat().st_size > 0
-    assert f"Saved map{ending}" in dock.run.stage.text()
+    for ending in (
+        ending for kinds, _ in save_menu.FORMATS.values() for ending in kinds
+    ):
+        path = save(tmp_path / f"map{ending}")
+        assert path.stat().st_size > 0, ending
+        assert f"Saved map{ending}" in dock.run.stage.text()
+    a_save_on_the_quiet_that_fails_leaves_the_tab(dock)
 
 
-def test_a_save_on_the_quiet_that_fails_leaves_the_tab(play, dock):
-    play()
+def a_save_on_the_quiet_that_fails_leaves_the_tab(dock):
     dock.show()
     dock.tabs.setCurrentIndex(PLOTS)
     dock.controller.session_store.trouble.emit("The disk is full.")
@@ -68,24 +44,25 @@ def test_a_save_on_the_quiet_that_fails_leaves_the_tab(play, dock):
     assert (told.text(), told.isVisible()) == ("The disk is full.", True)
 
 
-@pytest.mark.parametrize("agrees", [False, True])
 def test_a_file_is_replaced_if_a_person_agrees(
-    play, qtbot, dock, answer, monkeypatch, agrees
+    play, qtbot, dock, answer, monkeypatch, tmp_path
 ):
     play()
-    there, asked = answer("map").with_suffix(".csv"), []
+    there, asked = answer(tmp_path / "map").with_suffix(".csv"), []
     there.write_text("precious")
+    actions = dock.run.save.menu().actions()
+    for agrees in (False, True):
 
-    def ask(parent, title, question):
-        asked.append(question)
-        return BUTTONS.Yes if agrees else BUTTONS.No
+        def ask(parent, title, question, agrees=agrees):
+            asked.append(question)
+            return BUTTONS.Yes if agrees else BUTTONS.No
 
-    monkeypatch.setattr(QMessageBox, "question", ask)
-    saved = dock.controller.writing.saved
-    with qtbot.waitSignal(saved) if agrees else qtbot.assertNotEmitted(saved):
-        action(dock, ".csv").trigger()
-    assert asked == ["map.csv already exists. Replace it?"]
-    assert (there.read_text() == "precious") != agrees
+        monkeypatch.setattr(QMessageBox, "question", ask)
+        saved = dock.controller.writing.saved
+        with qtbot.waitSignal(saved) if agrees else qtbot.assertNotEmitted(saved):
+            next(one for one in actions if ".csv" in one.text()).trigger()
+        assert (there.read_text() == "precious") != agrees
+    assert asked == ["map.csv already exists. Replace it?"] * 2
 
 
 @pytest.fixture
@@ -117,10 +94,9 @@ def again(qtbot, engine):
 
 
 @pytest.fixture
-def named(play, qtbot, dock, session, table):
+def named(load, play, qtbot, dock, session, table):
     """A map with a named cluster and other settings than usual."""
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(FileSource(table))
+    load(FileSource(table))
     session.settings.repulsion = 700.0
     session.settings.max_iter = 400
     play()
@@ -129,15 +105,11 @@ def named(play, qtbot, dock, session, table):
     return session
 
 
-@pytest.mark.parametrize(
-    ("name", "saves"), [("work.zip", "Session"), ("map.h5ad", "AnnData")]
-)
+@pytest.mark.parametrize("name", ["work.zip", "map.h5ad"])
 def test_a_session_goes_on_where_it_was_saved(
-    qtbot, viewer, dock, named, answer, again, name, saves
+    qtbot, named, save, again, tmp_path, name
 ):
-    path = answer(name)
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        action(dock, saves).trigger()
+    path = save(tmp_path / name)
     other = again()
     session = other.controller.session
     with qtbot.waitSignal(other.controller.reading.stage_changed):
@@ -158,12 +130,10 @@ def test_a_session_goes_on_where_it_was_saved(
 
 
 def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
-    qtbot, dock, named, answer, again, table
+    qtbot, named, save, again, table, tmp_path
 ):
     named.look.color_by, named.look.limits = "b", (-1.0, 1.0)
-    path = answer("work.zip")
-    with qtbot.waitSignal(dock.controller.writing.saved):
-        action(dock, "Session").trigger()
+    path = save(tmp_path / "work.zip")
     table.unlink()
     other = again()
     other.controller.reading.open_session(path)
@@ -258,13 +228,12 @@ def held(monkeypatch, tmp_path):
 
 
 def test_a_save_that_fails_while_something_is_read_is_told(
-    qtbot, dock, named, held, table, tmp_path
+    load, qtbot, dock, named, held, table, tmp_path
 ):
     dock.controller.writing.save_session(tmp_path / "full.zip")
     dock.controller.writing.save_session(tmp_path / "next.zip")
     assert "still being written" in dock.data.trouble.text()
-    with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.controller.reading.load(FileSource(table))
+    load(FileSource(table))
     assert "Saving full.zip" in dock.data.summary.text()
     held("full.zip")
     qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
@@ -304,28 +273,3 @@ def test_closing_goes_on_whatever_one_part_raises(
     assert viewer.mouse_move_callbacks == []
     assert find_recovery_files(autosave_folder) == []
     assert list(autosave_folder.iterdir()) == []
-
-
-@pytest.fixture
-def crashed(dock, named, autosave_folder):
-    """A saved map whose program was killed."""
-    session_store = dock.controller.session_store
-    session_store._autosave.job()()
-    path = session_store._autosave.path
-    path.rename(autosave_folder / "0-0-killed.open.zip")
-    session_store._autosave = None
-    session_store._timer.stop()
-    (recovery_file,) = find_recovery_files(autosave_folder)
-    return recovery_file
-
-
-def test_what_a_crash_left_is_offered_and_brought_back(qtbot, crashed, again):
-    other = again()
-    recovery_banner = other.data.recovery
-    assert not recovery_banner.isHidden()
-    assert "without closing" in recovery_banner.text.text()
-    recovery_banner.back.click()
-    qtbot.waitUntil(lambda: other.controller.session.snapshot is not None)
-    assert recovery_banner.isHidden()
-    qtbot.waitUntil(lambda: not crashed.exists())
-    assert len(find_recent_sessions(crashed.parent)) == 1

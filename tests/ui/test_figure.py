@@ -55,13 +55,25 @@ def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
     assert np.corrcoef(pixels[:, 1], down)[0, 1] == pytest.approx(-1)
 
 
-def test_colours_of_clusters_given_and_not(play, session, saved):
+def test_colours_of_clusters_categories_and_genes(play, session, dataset, saved):
+    dataset.obs["kind"] = pd.Categorical(["B"] * 10 + [None] * 10 + ["T"] * 20)
     layers = play()
     session.clusters.recolor(2, "#ff0000")
     session.clusters.rename(2, "B cells")
     axes = saved()[0]
     np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
     assert "B cells (10)" in names_in(axes)
+    session.look.color_by = "kind"
+    axes = saved()[0]
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    np.testing.assert_allclose(colors_of(axes)[10], MISSING)
+    assert names_in(axes) == ["B (10)", "T (20)", "missing (10)"]
+    session.look.color_by = "b"
+    session.look.limits = (-0.25, 0.5)
+    axes, bar = saved()
+    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
+    assert bar.get_ylim() == (-0.25, 0.5)
+    assert bar.get_ylabel() == "b"
 
 
 def written_on(axes):
@@ -84,23 +96,3 @@ def test_the_figure_has_the_names_that_the_map_has(play, dock, session, saved):
     assert list(written_on(saved()[0])) == [r"B \$cells\$"]
     dock.look.names.native.click()  # Show names, in the dock
     assert not written_on(saved()[0])
-
-
-def test_colours_of_a_category_with_missing_values(play, session, dataset, saved):
-    dataset.obs["kind"] = pd.Categorical(["B"] * 10 + [None] * 10 + ["T"] * 20)
-    layers = play()
-    session.look.color_by = "kind"
-    axes = saved()[0]
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
-    np.testing.assert_allclose(colors_of(axes)[10], MISSING)
-    assert names_in(axes) == ["B (10)", "T (20)", "missing (10)"]
-
-
-def test_colours_of_a_gene_between_chosen_limits(play, session, saved):
-    layers = play()
-    session.look.color_by = "b"
-    session.look.limits = (-0.25, 0.5)
-    axes, bar = saved()
-    np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
-    assert bar.get_ylim() == (-0.25, 0.5)
-    assert bar.get_ylabel() == "b"

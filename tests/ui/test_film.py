@@ -4,29 +4,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import worlds
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.tasks.film import FRAME_MS, LAST_MS, write_film
 
 
 @pytest.fixture
 def record(dataset):
-    session = Session(pace=UNPACED)
-    session.load(dataset)
-    session.settings.max_iter = 60
-    session.settings.n_neighbors = 5
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            break
+    session = worlds.session_of(dataset, max_iter=60, n_neighbors=5)
+    worlds.play(session)
     return session.played
 
 
-def test_a_film_shows_the_map_grow_and_rests_at_its_end(dataset, record, tmp_path):
-    colors = np.ones((40, 4), np.float32) * [1, 0, 0, 1]
+def test_a_film_shows_the_map_grow_or_leaves_no_file(dataset, record, tmp_path):
     path = tmp_path / "run.gif"
+    with pytest.raises(InputError):
+        write_film(dataset.X[:3], record, np.ones((3, 4)), path)
+    assert not path.exists()
+    colors = np.ones((40, 4), np.float32) * [1, 0, 0, 1]
     write_film(dataset.X, record, colors, path)
     times, pictures = [], []
     with Image.open(path) as film:
@@ -42,10 +37,3 @@ def test_a_film_shows_the_map_grow_and_rests_at_its_end(dataset, record, tmp_pat
     assert red.any()
     assert (pictures[-1] == 255).all(axis=2).mean() > 0.5
     assert not np.array_equal(pictures[0], pictures[-1])
-
-
-def test_a_film_that_cannot_be_played_leaves_no_file(dataset, record, tmp_path):
-    path = tmp_path / "run.gif"
-    with pytest.raises(InputError):
-        write_film(dataset.X[:3], record, np.ones((3, 4)), path)
-    assert not path.exists()

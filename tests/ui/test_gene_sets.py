@@ -14,7 +14,6 @@ from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.legend import LegendView
 
 G = 200
-ASKED = "napari_embedding_game.ui.controls.gene_sets.QFileDialog.getOpenFileName"
 LEFT = Qt.MouseButton.LeftButton
 
 
@@ -55,36 +54,6 @@ def test_typed_genes_colour_the_map_and_are_offered(
     assert "mine" in dock.look.color_by.choices
 
 
-def test_a_set_is_chosen_from_a_file(qtbot, panel, session, tmp_path, monkeypatch):
-    path = tmp_path / "sets.gmt"
-    path.write_text("ALPHA\tx\tg0\tg1\nBETA\tx\tg5\tg6\tg7\n")
-    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
-    monkeypatch.setattr(QInputDialog, "getItem", lambda *q: (q[3][1], True))
-    QTest.mouseClick(panel.file, LEFT)
-    assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
-    QTest.keyClick(panel.genes, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: session.look.color_by == "BETA")
-    assert session.dataset.added["BETA"].genes == ("g5", "g6", "g7")
-    path = tmp_path / "cycle.txt"
-    path.write_text("g1\ng2\n")
-    QTest.mouseClick(panel.file, LEFT)
-    assert (panel.name.text(), panel.genes.text()) == ("cycle", "g1, g2")
-
-
-def test_what_cannot_be_read_or_scored_is_told(
-    qtbot, panel, session, tmp_path, monkeypatch
-):
-    path = tmp_path / "sets.gmt"
-    path.write_text("")
-    monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
-    QTest.mouseClick(panel.file, LEFT)
-    assert "is empty" in panel.state.text()
-    QTest.keyClicks(panel.genes, "ENSG1")
-    QTest.keyClick(panel.name, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "Use the names that the data have" in panel.state.text())
-    assert session.look.color_by == "Cluster"
-
-
 def test_a_score_is_of_the_data_that_it_was_asked_of(
     qtbot, panel, session, dataset, monkeypatch
 ):
@@ -103,3 +72,25 @@ def test_a_score_is_of_the_data_that_it_was_asked_of(
     go_on.set()
     qtbot.waitUntil(lambda: not panel._scoring.is_busy)
     assert not session.dataset.added
+
+
+def test_a_set_is_chosen_from_a_file_or_refused(
+    qtbot, panel, session, tmp_path, answer, monkeypatch
+):
+    answer(tmp_path / "sets.gmt").write_text("")
+    QTest.mouseClick(panel.file, LEFT)
+    assert "is empty" in panel.state.text()
+    QTest.keyClicks(panel.genes, "ENSG1")
+    QTest.keyClick(panel.name, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "Use the names that the data have" in panel.state.text())
+    assert session.look.color_by == "Cluster"
+    answer(tmp_path / "sets.gmt").write_text("ALPHA\tx\tg0\tg1\nBETA\tx\tg5\tg6\tg7\n")
+    monkeypatch.setattr(QInputDialog, "getItem", lambda *q: (q[3][1], True))
+    QTest.mouseClick(panel.file, LEFT)
+    assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
+    QTest.keyClick(panel.genes, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.look.color_by == "BETA")
+    assert session.dataset.added["BETA"].genes == ("g5", "g6", "g7")
+    answer(tmp_path / "cycle.txt").write_text("g1\ng2\n")
+    QTest.mouseClick(panel.file, LEFT)
+    assert (panel.name.text(), panel.genes.text()) == ("cycle", "g1, g2")

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog
 
 import worlds
 
@@ -46,7 +45,7 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
 
 
 def test_new_cells_of_another_file_come_onto_the_published_map(
-    person, tmp_path, person_at_the_window, monkeypatch
+    person, tmp_path, person_at_the_window, answer
 ):
     known = worlds.cells(240)
     known.obsm["X_pca"] = known.X.toarray()[:, :8]
@@ -62,8 +61,8 @@ def test_new_cells_of_another_file_come_onto_the_published_map(
     person.open(tmp_path / "new.h5ad")
     person.run()
     title = f"Labels from a reference ({person_at_the_window.PLUGIN})"
-    widget, answer = person.open_widget(title), (str(tmp_path / "atlas.h5ad"), "")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: answer)
+    widget = person.open_widget(title)
+    answer(tmp_path / "atlas.h5ad")
     person.press(widget.file)
     person.wait(lambda: widget.place.isVisible(), "the reference")
     person_at_the_window.pick(widget.label, "kind")

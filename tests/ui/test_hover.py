@@ -11,10 +11,6 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QToolTip
 
-from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.workspace import Workspace
-
 
 def mouse_to(canvas, place):
     """Move the mouse for the canvas alone: QTest would move the screen's own, which
@@ -27,19 +23,20 @@ def mouse_to(canvas, place):
 
 
 @pytest.fixture
-def hover(make_napari_viewer, session, dataset, qtbot, click_run):
-    """Move the mouse onto the point of a row; returns what is told of it."""
+def session(session, dataset):
+    """With pictures and texts."""
     images = np.arange(40, dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
     texts = [f"text <{i}>" for i in range(40)]
     session.load(replace(dataset, images=images, obs=dataset.obs.assign(text=texts)))
-    viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, Workspace(session), warm_up=False)
-    viewer.window.add_dock_widget(dock, name="game")
-    click_run(dock)
-    qtbot.wait(50)
+    return session
+
+
+@pytest.fixture
+def hover(seen, session, qtbot):
+    """Move the mouse onto the point of a row; returns what is told of it."""
+    viewer, dock, canvas = seen.viewer, seen.dock, seen.native
     # With room around it: the canvas may have become smaller since the map was fitted.
     viewer.fit_to_view(margin=0.3)
-    canvas = canvas_widget(dock)
 
     def move(row):
         for _ in range(40):
@@ -59,11 +56,10 @@ def hover(make_napari_viewer, session, dataset, qtbot, click_run):
         raise AssertionError(f"the mouse is not on {row}, but on {dock.hover.row}")
 
     move.viewer, move.dock, move.canvas = viewer, dock, canvas
-    yield move
-    dock.controller.session_store.close()
+    return move
 
 
-def test_a_tooltip_tells_of_the_point_under_the_mouse(hover, session, qtbot):
+def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(hover, session, qtbot):
     session.clusters.rename(0, "B cells")
     told = hover(3)
     assert QToolTip.isVisible()
@@ -79,9 +75,10 @@ def test_a_tooltip_tells_of_the_point_under_the_mouse(hover, session, qtbot):
     assert "Cluster 3" in told
     assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
+    goes_with_the_mouse_and_with_the_dock(hover, qtbot)
 
 
-def test_the_tooltip_goes_with_the_mouse_and_with_the_dock(hover, session, qtbot):
+def goes_with_the_mouse_and_with_the_dock(hover, qtbot):
     viewer, canvas, camera = hover.viewer, hover.canvas, hover.viewer.scene.camera
     left = Qt.MouseButton.LeftButton
     for leave in (

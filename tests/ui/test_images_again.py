@@ -36,7 +36,7 @@ def shown(widget):
 
 
 @pytest.fixture
-def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
+def desk(load, qtbot, monkeypatch, viewer, dock, session, tmp_path):
     """What a person does: save the session, close all layers, open it again."""
     path = tmp_path / "saved.zip"
 
@@ -45,8 +45,7 @@ def desk(qtbot, monkeypatch, viewer, dock, session, tmp_path):
 
         def measure(self):
             dock.data_fold.expand()
-            with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-                click(dock.data.measure.measure)
+            load(lambda: click(dock.data.measure.measure))
             self.run()
 
         def run(self):
@@ -184,7 +183,7 @@ def test_an_image_that_is_deleted_leaves_no_search_to_its_successor(
 
 
 def test_labels_that_changed_on_disk_are_told_and_measured_again(
-    qtbot, viewer, dock, session, desk, files
+    load, qtbot, viewer, dock, session, desk, files
 ):
     desk.measure()
     desk.save()
@@ -200,8 +199,7 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
         "8.0% of the objects have changed in the labels 'cells' since they were read."
     )
     assert len(session.dataset.obs) == 25
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        click(again.button)
+    load(lambda: click(again.button))
     assert session.dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
     assert not shown(again.text)
 
@@ -226,11 +224,10 @@ def other_images(folder):
 
 
 def test_the_images_of_a_plate_are_found_again(
-    qtbot, monkeypatch, viewer, dock, session, desk, plate, lit
+    load, qtbot, monkeypatch, viewer, dock, session, desk, plate, lit
 ):
     desk.answer = plate
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        dock.data.start.choose_folder("")
+    load(lambda: dock.data.start.choose_folder(""))
     desk.run()
     desk.save()
     desk.open()
@@ -263,6 +260,5 @@ def test_the_images_of_a_plate_are_found_again(
     desk.open()
     again = dock.data.relink
     qtbot.waitUntil(lambda: "2.0% of the objects have changed" in again.text.text())
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        click(again.button)
+    load(lambda: click(again.button))
     assert len(session.dataset.obs) == 49

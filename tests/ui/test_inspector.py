@@ -17,7 +17,6 @@ from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
 
 LEFT = Qt.MouseButton.LeftButton
-ASKED = "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName"
 
 
 @pytest.fixture
@@ -260,12 +259,11 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
 
 
 @pytest.fixture
-def save(monkeypatch, tmp_path):
+def save(answer, tmp_path):
     """Save the comparison on show; returns the file."""
 
     def save(pane):
-        path = tmp_path / "table.csv"
-        monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
+        path = answer(tmp_path / "table.csv")
         pane.saved.click()
         assert pane.state.text() == "Saved as table.csv."
         return path
@@ -325,7 +323,7 @@ def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_marke
 
 
 def test_markers_follow_edits_of_the_clusters_and_their_names(
-    qtbot, dataset, session, show_markers, inspector, dock, monkeypatch
+    qtbot, dataset, session, show_markers, inspector, dock, answer
 ):
     def told():
         found = pane.result
@@ -349,7 +347,7 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     inspector.details.renamed.emit(merged, "T cells")
     qtbot.waitUntil(lambda: told() == (20, "T cells"))
     assert plots.volcano.canvas.plot.title == "T cells against all the rest"
-    monkeypatch.setattr(ASKED, lambda *_: ("", ""))  # cancelled
+    answer("")  # cancelled
     plots.saved.click()
     assert session.comparisons == ()
 

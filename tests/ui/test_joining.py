@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
-from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import NO_LAYER
@@ -38,24 +37,11 @@ def table(tmp_path):
     return tmp_path / "Nuclei.csv", ids
 
 
-@pytest.fixture
-def loading(qtbot, dock):
-    """Do something and wait for what it loads."""
-
-    def act(job):
-        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-            job()
-        QApplication.processEvents()
-        return dock.controller.session.dataset
-
-    return act
-
-
 def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
-    viewer, nuclei, dock, session, loading, play, table, lit
+    viewer, nuclei, dock, session, load, play, table, lit
 ):
     path, ids = table
-    dataset = loading(lambda: dock.controller.reading.load(FileSource(path)))
+    dataset = load(FileSource(path))
     linked, panel = dock.controller.workspace.linked, dock.data.join
     assert dataset.objects.label_ids.tolist() == ids.tolist()
     assert linked.current.labels is nuclei
@@ -68,19 +54,19 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     shown = session.snapshot
     session.selection.select_points(np.array([3]))
     assert lit(nuclei) == [ids[3]]
-    loading(lambda: panel.layer.native.setCurrentText(NO_LAYER))
+    load(lambda: panel.layer.native.setCurrentText(NO_LAYER))
     assert panel.layer.current_choice == NO_LAYER
     assert linked.current is None
     assert session.dataset.objects is None
     assert session.snapshot is shown
-    loading(lambda: setattr(panel.layer, "value", nuclei))
-    loading(lambda: setattr(panel.column, "value", "nuc"))
+    load(lambda: setattr(panel.layer, "value", nuclei))
+    load(lambda: setattr(panel.column, "value", "nuc"))
     assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
     assert session.dataset.var_names == ("area", "tone", "form")
 
 
 def test_the_annotation_of_a_layer_is_joined_with_its_labels(
-    viewer, nuclei, dock, session, loading
+    viewer, nuclei, dock, session, load
 ):
     ids = np.random.default_rng(2).permutation(np.unique(nuclei.data)[1:])
     obs = pd.DataFrame({"region": "nuclei", "instance_id": ids}).set_axis(map(str, ids))
@@ -92,17 +78,17 @@ def test_the_annotation_of_a_layer_is_joined_with_its_labels(
     }
     nuclei.metadata["adata"] = adata
     viewer.layers.selection.active = nuclei
-    loading(dock.data.start.layer_button.click)
+    load(dock.data.start.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids.tolist()
 
 
-def test_labels_that_come_later_are_offered(viewer, dock, loading, table, qtbot):
+def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     path, _ = table
-    loading(lambda: dock.controller.reading.load(FileSource(path)))
+    load(FileSource(path))
     assert dock.data.join.isHidden()
     viewer.add_labels(np.eye(40, dtype=int), name="other")
     qtbot.waitUntil(lambda: not dock.data.join.isHidden())
-    loading(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
+    load(lambda: setattr(dock.data.join.layer, "value", viewer.layers["other"]))
     hint = dock.data.join.text
     assert hint.property("role") == "warning"
     assert "none of 24 rows" in hint.text()

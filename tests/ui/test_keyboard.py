@@ -7,20 +7,16 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.game_dock import MAP, PLOTS, GameDock
+from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.style.coloring import CLUSTER
 
 
 @pytest.fixture
-def game(make_napari_viewer, workspace, qtbot, click_run):
-    viewer = make_napari_viewer(show=True)
-    game = GameDock(viewer, workspace, warm_up=False)
-    viewer.window.add_dock_widget(game, name="game", area="right")
-    click_run(game)
+def game(seen, qtbot):
+    game = seen.dock
     game.window().activateWindow()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is game.window())
-    yield game
-    game.controller.session_store.close()
+    return game
 
 
 def stops(root):
@@ -34,9 +30,15 @@ def stops(root):
     return found
 
 
-def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
-    game, session, qtbot
-):
+def test_all_is_reached_by_keys(game, session, qtbot):
+    tab_goes_down_the_tab_and_passes_over_what_is_folded(game)
+    ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qtbot)
+    f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
+        game, session, qtbot
+    )
+
+
+def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qtbot):
     canvas, search = canvas_widget(game), game.clusters.search
     canvas.setFocus()
     qtbot.waitUntil(canvas.hasFocus)
@@ -54,7 +56,7 @@ def test_ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(
     assert session.selection.is_empty
 
 
-def test_f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
+def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     game, session, qtbot
 ):
     def type_into(field, text):
@@ -90,7 +92,7 @@ def test_f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     assert number.text() == "2"
 
 
-def test_tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
+def tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
     game.method_fold.expand(False)
     found = stops(game)
     inside = game.method_fold.inside

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.ui import plugin
 
 PLAYER = Path(__file__).with_name("killed_napari.py")
@@ -47,16 +48,16 @@ def killed(tmp_path, autosave_folder):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
 def test_what_was_chosen_last_is_offered_after_a_kill(
-    killed, window, qtbot, monkeypatch
+    killed, window, qtbot, autosave_folder
 ):
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
     dock = plugin.open_dock(window)
     session, recovery_banner = dock.controller.session, dock.data.recovery
     assert not recovery_banner.isHidden()
+    assert "without closing" in recovery_banner.text.text()
     recovery_banner.back.click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
+    qtbot.waitUntil(recovery_banner.isHidden)
+    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
     assert dock.game.controls["n_neighbors"].value == 9

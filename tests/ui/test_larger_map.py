@@ -12,19 +12,13 @@ GAME = f"Map ({MENU})"
 
 
 @pytest.fixture
-def viewer(make_napari_viewer, monkeypatch, from_menu, session, click_run):
+def viewer(make_napari_viewer, from_menu, session, click_run):
     """A window with a map, and the dock opened from napari's menu."""
     viewer = make_napari_viewer(show=True)
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
     open_workspace(viewer, session)
     from_menu(viewer.window.plugins_menu, MENU, GAME)
     click_run(box_of(viewer, GAME).widget())
-    yield viewer
-    box = box_of(viewer, GAME)
-    if box is not None and box.widget() is not None:  # one test closes it
-        box.widget().close()
+    return viewer
 
 
 def box_of(viewer, title):
@@ -40,7 +34,9 @@ def seen(viewer):
     return {box.objectName() for box in boxes if box.isVisible()}
 
 
-def test_the_map_has_most_of_the_window_and_the_panels_come_back(viewer, qtbot):
+def test_the_map_has_most_of_the_window_and_the_panels_come_back(
+    viewer, qtbot, monkeypatch
+):
     def is_large():
         main = viewer.window._qt_window
         canvas = main.centralWidget()
@@ -54,16 +50,18 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(viewer, qtbot):
         qtbot.waitUntil(is_large)
         click(box_of(viewer, GAME).widget().larger)
         assert seen(viewer) == before
+    they_are_back_before_napari_notes_where_they_were(viewer, monkeypatch)
+    a_dock_that_is_closed_gives_the_others_back(viewer, qtbot)
 
 
-def test_a_dock_that_is_closed_gives_the_others_back(viewer, qtbot):
+def a_dock_that_is_closed_gives_the_others_back(viewer, qtbot):
     before = seen(viewer)
     click(box_of(viewer, GAME).widget().larger)
     click(box_of(viewer, GAME).title.close_button)
     qtbot.waitUntil(lambda: seen(viewer) == before - {GAME})
 
 
-def test_they_are_back_before_napari_notes_where_they_were(viewer, monkeypatch):
+def they_are_back_before_napari_notes_where_they_were(viewer, monkeypatch):
     before, noted = seen(viewer), []
     click(box_of(viewer, GAME).widget().larger)
 

@@ -24,14 +24,16 @@ def layers(viewer, lost, dataset, make_snapshot):
 GREY = Looks(np.full((40, 4), 0.5, np.float32), np.ones(40, np.float32))
 
 
-def test_the_map_fills_its_box_however_large_it_is(layers, make_snapshot):
+def test_a_map_fills_its_box_and_one_that_collapsed_is_small(layers, make_snapshot):
     for iteration in (0, 200, 1000):
         layers.show(make_snapshot(iteration, 1000), GREY)
         low, high = layers.points.data.min(0), layers.points.data.max(0)
         np.testing.assert_allclose([low, high], [[0, 0], [1000, 1000]], atol=1)
-
-
-def test_a_collapsed_map_is_shown_small(layers, make_snapshot):
+    before = layers.points.data.copy()
+    broken = make_snapshot(10)
+    broken.embedding[3, 0] = np.nan
+    assert not layers.show(broken, GREY)
+    np.testing.assert_array_equal(layers.points.data, before)
     spot = make_snapshot(50)
     spot = replace(spot, embedding=spot.embedding * 0.01)
     layers.show(spot, GREY)
@@ -51,14 +53,6 @@ def test_landmarks_that_were_far_do_not_make_a_map_small_once_hidden(
     layers.finish()
     viewer.reset_view()
     assert np.ptp(layers.landmarks.extent.world[:, 0]) < 2_000
-
-
-def test_a_snapshot_with_nan_is_left_out(layers, make_snapshot):
-    before = layers.points.data.copy()
-    broken = make_snapshot(10)
-    broken.embedding[3, 0] = np.nan
-    assert not layers.show(broken, GREY)
-    np.testing.assert_array_equal(layers.points.data, before)
 
 
 def test_a_deleted_points_layer_is_lost_and_not_resurrected(

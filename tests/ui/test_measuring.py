@@ -7,21 +7,17 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
+import worlds
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.images.join_panel import NO_LAYER
 
 SHAPE = (60, 72)
 
 
 @pytest.fixture
-def viewer(make_napari_viewer, monkeypatch):
+def viewer(make_napari_viewer):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 900)
-    # The warm-up would outlive most tests; the engine is loaded where it runs.
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
     return viewer
 
 
@@ -36,32 +32,16 @@ def dock(viewer, from_menu):
 
 
 @pytest.fixture
-def loading(qtbot, dock):
+def loading(load):
     """Click on a button and wait for what it loads."""
-
-    def press(button):
-        with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-            QTest.mouseClick(
-                getattr(button, "native", button), Qt.MouseButton.LeftButton
-            )
-        return dock.controller.session.dataset
-
-    return press
+    left = Qt.MouseButton.LeftButton
+    return lambda button: load(
+        lambda: QTest.mouseClick(getattr(button, "native", button), left)
+    )
 
 
 def field(seed):
-    """Return an image and the labels of 20 objects, all different from field to field.
-
-    Labels have gaps: 3, 6, 9 ...
-    """
-    rng = np.random.default_rng(seed)
-    labels = np.zeros(SHAPE, np.int32)
-    for number in range(20):
-        row, column = divmod(number, 5)
-        height, width = rng.integers(4, 11, 2)
-        top, left = 15 * row + rng.integers(3), 14 * column + rng.integers(3)
-        labels[top : top + height, left : left + width] = 3 * (number + 1)
-    return rng.random(SHAPE).astype(np.float32), labels
+    return worlds.field(seed, 20, SHAPE)
 
 
 def means(image, labels):
@@ -92,8 +72,8 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     panel, files = dock.data.measure, {}
     for name, pixels in {
         "field.tif": image,
-        "nuclei.tif": np.round(100 * image).astype(np.uint8),  # no mask, a picture
-        "field_mask.tif": labels.astype(np.uint16),
+        "nuclei.tif": (image % 251).astype(np.uint8),  # no mask, a picture
+        "field_mask.tif": labels,
         "seg.png": np.uint8(255) * (labels > 0),
     }.items():
         files[name] = tmp_path / name
@@ -123,7 +103,92 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     assert not numbers[labels == 0].any()
 
 
-def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
+def test_what_is_measured_and_in_which_image(qtbot, viewer, dock, loading):
+    measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
+        viewer, dock, loading
+    )
+    viewer.layers.clear()
+    images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading)
+    viewer.layers.clear()
+    an_image_is_measured_where_its_pixels_are_those_of_the_labels(viewer, dock, loading)
+    viewer.layers.clear()
+    masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading)
+
+
+def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
+    viewer, dock, loading
+):
+    image, labels = field(0)
+    labels[0:4, 0:6], labels[55:60, 66:72] = 99, 98
+    viewer.add_image(image, name="DNA")
+    viewer.add_labels(labels, name="cells")
+    panel = dock.data.measure
+    assert "20,000 objects" in panel.groups["shape"].tooltip
+    for group in ("shape", "texture", "neighbours"):
+        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
+    dataset = loading(panel.measure)
+    names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
+    assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
+    on_border = {*labels[[0, -1]].flat, *labels[:, [0, -1]].flat} - {0}
+    assert set(dataset.obs["label"]) == set(np.unique(labels)) - {0} - on_border
+    told = f"Left out at the border of the image: {len(on_border)} objects."
+    assert told in dock.data.notes.text()
+    for group in ("shape", "texture", "neighbours"):
+        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
+
+
+def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
+    image, labels = field(0)
+    viewer.add_image(image, name="plate A")
+    viewer.add_image(field(1)[0], name="plate B")
+    viewer.add_image(image[:10], name="small")
+    viewer.add_labels(labels, name="cells")
+    panel = dock.data.measure
+    assert ticked(panel) == []
+    assert panel.measure.text == "Measure shape only"
+    assert "2 images have the pixels of 'cells'" in panel.text.text()
+    assert "small (has 10 × 72 pixels" in panel.images.rows.itemAt(2).widget().text()
+    tick(panel, "small")
+    assert ticked(panel) == []
+    tick(panel, "plate A")
+    assert ticked(panel) == ["plate A"]
+    assert panel.text.isHidden()
+    tick(panel, "plate B")
+    tick(panel, "plate B")
+    dataset = loading(panel.measure)
+    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
+    # What was ticked stays, whatever is selected afterwards.
+    viewer.layers.selection.active = viewer.layers["plate B"]
+    assert ticked(panel) == ["plate A"]
+
+
+def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
+    viewer, dock, loading
+):
+    image, labels = field(0)
+    laid = {"scale": [0.325] * 2, "translate": [1234.56, 7.1]}
+    viewer.add_image(image, name="DNA", **laid)
+    viewer.add_labels(labels, name="cells", **laid)
+    panel = dock.data.measure
+    assert ticked(panel) == ["DNA"]
+    dataset = loading(panel.measure)
+    area = measured(dataset, "area")
+    pixels = np.bincount(labels.ravel())[3::3]
+    np.testing.assert_allclose(area, 0.325**2 * pixels, rtol=1e-6)
+    assert "perimeter" in dataset.profile_names  # also far from the origin
+    for name, value, reason in (
+        ("translate", (0, 1000), "lies elsewhere than 'cells'"),
+        ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.325"),
+    ):
+        setattr(viewer.layers["DNA"], name, value)
+        panel.refresh()
+        assert reason in panel.images.rows.itemAt(0).widget().text()
+        assert ticked(panel) == []
+
+
+def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     fields = [field(seed) for seed in range(3)]
     for number, (image, labels) in enumerate(fields, 1):
         viewer.add_image(image, name=f"field {number}")
@@ -151,76 +216,6 @@ def test_masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, load
     )
     viewer.layers.selection = {viewer.layers["field 1"], viewer.layers["field 3 masks"]}
     assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
-
-
-def test_measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
-    viewer, dock, loading
-):
-    image, labels = field(0)
-    labels[0:4, 0:6] = 99
-    viewer.add_image(image, name="DNA")
-    viewer.add_labels(labels, name="cells")
-    panel = dock.data.measure
-    assert "20,000 objects" in panel.groups["shape"].tooltip
-    for group in ("shape", "texture", "neighbours"):
-        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
-    dataset = loading(panel.measure)
-    names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
-    assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
-    on_border = {*labels[[0, -1]].flat, *labels[:, [0, -1]].flat} - {0}
-    assert set(dataset.obs["label"]) == set(np.unique(labels)) - {0} - on_border
-    told = f"Left out at the border of the image: {len(on_border)} objects."
-    assert told in dock.data.notes.text()
-
-
-def test_images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
-    image, labels = field(0)
-    viewer.add_image(image, name="plate A")
-    viewer.add_image(field(1)[0], name="plate B")
-    viewer.add_image(image[:10], name="small")
-    viewer.add_labels(labels, name="cells")
-    panel = dock.data.measure
-    assert ticked(panel) == []
-    assert panel.measure.text == "Measure shape only"
-    assert "2 images have the pixels of 'cells'" in panel.text.text()
-    assert "small (has 10 × 72 pixels" in panel.images.rows.itemAt(2).widget().text()
-    tick(panel, "small")
-    assert ticked(panel) == []
-    tick(panel, "plate A")
-    assert ticked(panel) == ["plate A"]
-    assert panel.text.isHidden()
-    tick(panel, "plate B")
-    tick(panel, "plate B")
-    dataset = loading(panel.measure)
-    np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
-    # What was ticked stays, whatever is selected afterwards.
-    viewer.layers.selection.active = viewer.layers["plate B"]
-    assert ticked(panel) == ["plate A"]
-
-
-def test_an_image_is_measured_where_its_pixels_are_those_of_the_labels(
-    viewer, dock, loading
-):
-    image, labels = field(0)
-    laid = {"scale": [0.325] * 2, "translate": [1234.56, 7.1]}
-    viewer.add_image(image, name="DNA", **laid)
-    viewer.add_labels(labels, name="cells", **laid)
-    panel = dock.data.measure
-    assert ticked(panel) == ["DNA"]
-    dataset = loading(panel.measure)
-    area = measured(dataset, "area")
-    pixels = np.bincount(labels.ravel())[3::3]
-    np.testing.assert_allclose(area, 0.325**2 * pixels, rtol=1e-6)
-    assert "perimeter" in dataset.profile_names  # also far from the origin
-    for name, value, reason in (
-        ("translate", (0, 1000), "lies elsewhere than 'cells'"),
-        ("scale", (1, 1), "has a pixel size of 1, and 'cells' of 0.325"),
-    ):
-        setattr(viewer.layers["DNA"], name, value)
-        panel.refresh()
-        assert reason in panel.images.rows.itemAt(0).widget().text()
-        assert ticked(panel) == []
 
 
 @pytest.fixture
@@ -254,31 +249,10 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     session = dock.controller.session
     session.settings.max_iter = 30
     QTest.mouseClick(dock.run.run, Qt.MouseButton.LeftButton)
-    # The engine may have to be compiled first.
-    qtbot.waitUntil(lambda: session.state == "finished", timeout=120_000)
+    qtbot.waitUntil(lambda: session.state == "finished")
     session.selection.select_points(np.array([2, 5]))
     dock.controller.show_objects()
     assert lit(layer) == [table["Label"][5]]
-
-
-def test_without_an_id_a_column_can_be_chosen(qtbot, viewer, dock, loading, table):
-    _, labels = field(0)
-    frame = table.rename(columns={"Label": "nuc"})
-    viewer.add_labels(labels, name="cells", features=frame)
-    dataset = loading(dock.data.start.layer_button)
-    assert dataset.objects is None
-    assert dock.controller.workspace.linked.current is None
-    panel = dock.data.join
-    assert panel.text.text().startswith("Not linked with 'cells'")
-    assert not panel.column.native.isHidden()
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        panel.column.value = "nuc"
-    session = dock.controller.session
-    np.testing.assert_array_equal(session.dataset.objects.label_ids, table["Label"])
-    assert session.dataset.var_names == ("area", "brightness")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        panel.layer.value = NO_LAYER
-    assert session.dataset.objects is None
 
 
 def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):

@@ -6,9 +6,6 @@ from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.canvas.names import STEPPED_BACK
-from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.workspace import Workspace
 from worlds import names_read
 
 
@@ -54,14 +51,11 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
 
 
 def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
-    make_napari_viewer, session, qtbot, click_run
+    seen, session, qtbot
 ):
-    viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, Workspace(session), warm_up=False)
-    viewer.window.add_dock_widget(dock, name="game")
-    click_run(dock)
+    viewer, dock = seen.viewer, seen.dock
     written(dock, qtbot, "0123")
-    canvas, overlay, names = canvas_widget(dock), dock.overlay, dock.names.names
+    canvas, overlay, names = seen.native, dock.overlay, dock.names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
     pixels = dock.controller.scene.layers.projection().to_pixels(names.places)
@@ -89,4 +83,3 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
         assert is_painted() == is_visible
     viewer.window.remove_dock_widget(dock)
     assert not canvas.findChildren(type(overlay))
-    dock.controller.session_store.close()

@@ -49,47 +49,52 @@ def shown(layers, qtbot):
     return picture, np.round(scale * pixels - 0.5).astype(int)
 
 
-def zoomed(viewer, layers):
-    viewer.scene.camera.zoom *= 1.2
+def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot):
+    """However they are looked at, by our picture and by napari where that cannot be."""
+    viewer, points = layers._viewer, layers.points
+    camera, grid, markers = (
+        viewer.scene.camera,
+        viewer.canvas.grid,
+        scene_of(viewer, points).points,
+    )
+    points.visible = False
+    qtbot.wait(50)
+    hidden = viewer.screenshot(canvas_only=True, flash=False)
+    assert not hidden[..., :3].any()
+    points.visible = True
+    for thing, name, value in (
+        (camera, "zoom", camera.zoom * 1.2),
+        (grid, "enabled", True),
+        (viewer.dims, "order", (1, 0)),
+        (points, "translate", (40, 10)),
+        (points, "blending", "additive"),  # no picture can be: napari draws
+        (points, "rotate", 20),  # the same
+    ):
+        if name == "blending":
+            assert len(markers.symbol) == 1  # napari's blank
+        before = getattr(thing, name)
+        setattr(thing, name, value)
+        are_in_their_colours(*shown(layers, qtbot), name)
+        setattr(thing, name, before)
+    assert len(markers.symbol) == 40
+    what_comes_into_view_is_painted(layers, qtbot)
+    a_closed_dock_leaves_the_points_to_napari(layers, qtbot)
 
 
-def in_a_grid(viewer, layers):
-    viewer.canvas.grid.enabled = True
-
-
-def transposed(viewer, layers):
-    viewer.dims.order = (1, 0)
-
-
-def moved_by_hand(viewer, layers):
-    layers.points.translate = (40, 10)
-
-
-def added_up(viewer, layers):  # no picture can be: napari draws
-    layers.points.blending = "additive"
-
-
-def rotated(viewer, layers):  # the same
-    layers.points.rotate = 20
-
-
-@pytest.mark.parametrize(
-    "change", [zoomed, in_a_grid, transposed, moved_by_hand, added_up, rotated]
-)
-def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, change):
-    change(layers._viewer, layers)
-    picture, pixels = shown(layers, qtbot)
+def are_in_their_colours(picture, pixels, change):
     height, width = picture.shape[:2]
     inside = ((pixels > 2) & (pixels < [width - 3, height - 3])).all(axis=1)
-    assert inside.sum() > 20
+    assert inside.sum() > 20, change
     for row in np.flatnonzero(inside):
         x, y = pixels[row]
         red, _, blue = picture[y, x]
-        assert (red > blue) == (row == 7) or np.abs(pixels - pixels[7]).sum(1)[row] < 9
-        assert max(red, blue) > 150
+        is_beside = np.abs(pixels - pixels[7]).sum(1)[row] < 9
+        assert (red > blue) == (row == 7) or is_beside, change
+        assert max(red, blue) > 150, change
 
 
-def test_what_comes_into_view_is_painted(layers, qtbot):
+def what_comes_into_view_is_painted(layers, qtbot):
+    layers._viewer.reset_view()
     camera = layers._viewer.scene.camera
     zoom = camera.zoom
     camera.zoom = 8 * zoom
@@ -99,24 +104,7 @@ def test_what_comes_into_view_is_painted(layers, qtbot):
     assert all(picture[y, x].max() > 150 for x, y in pixels)
 
 
-def test_markers_are_made_when_napari_draws_them(layers, qtbot):
-    markers = scene_of(layers._viewer, layers.points).points
-    layers.points.visible = False
-    layers.points.visible = True
-    assert len(markers.symbol) == 1  # napari's blank
-    added_up(layers._viewer, layers)
-    shown(layers, qtbot)
-    assert len(markers.symbol) == 40
-
-
-def test_hidden_layers_are_not_seen(layers, qtbot):
-    layers.points.visible = False
-    qtbot.wait(50)
-    seen = layers._viewer.screenshot(canvas_only=True, flash=False)
-    assert not seen[..., :3].any()
-
-
-def test_a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
+def a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
     viewer, points = layers._viewer, layers.points
     layers.close()
     layers.points = points

@@ -4,33 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import tifffile
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+import worlds
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import with_labels
 from napari_embedding_game.ui.images.linked_layers import FIELDS
 from napari_embedding_game.ui.widgets.plate import PlateWidget
 
 LEFT = Qt.MouseButton.LeftButton
-SHAPE = (60, 60)
 WELLS = [f"{row}{column:02d}" for row in "ABC" for column in range(1, 5)]
-
-
-def field(seed, n):
-    """Return an image and labels of n objects whose ids have gaps: 3, 6, 9 ..."""
-    rng = np.random.default_rng(seed)
-    labels = np.zeros(SHAPE, np.uint16)
-    for number in range(n):
-        row, column = divmod(number, 4)
-        height, width = rng.integers(5, 11, 2)
-        top, left = 14 * row + 2, 14 * column + 2
-        labels[top : top + height, left : left + width] = 3 * (number + 1)
-    image = rng.integers(300, 500, SHAPE) + (labels > 0) * rng.integers(500, 3000)
-    return image.astype(np.uint16), labels
 
 
 @pytest.fixture
@@ -39,26 +24,8 @@ def plate(tmp_path):
     folder = tmp_path / "plate"
     folder.mkdir()
     for place, well in enumerate(WELLS):
-        image, labels = field(place, 4 + place % 6)
-        tifffile.imwrite(folder / f"{well}_s1.tif", image)
-        tifffile.imwrite(folder / f"{well}_s1_labels.tif", labels)
+        worlds.write_field(folder, f"{well}_s1", place, 4 + place % 6, (60, 60))
     return folder
-
-
-@pytest.fixture
-def person(make_napari_viewer, person_at_the_window, monkeypatch):
-    """Somebody at a window with the dock."""
-    # The warm-up would outlive the test; the engine is loaded where it runs.
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
-    viewer = make_napari_viewer(show=True)
-    viewer.window.resize(1500, 950)
-    person = person_at_the_window.Person(viewer)
-    person.session._pace = UNPACED
-    person.session.settings.max_iter = 20
-    yield person
-    person.dock.close()
 
 
 def test_twelve_fields_from_the_folder_to_their_wells_and_back(

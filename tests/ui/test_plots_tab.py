@@ -15,7 +15,6 @@ from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
 CONTROL = Qt.KeyboardModifier.ControlModifier
-ASKED = "napari_embedding_game.ui.tasks.save_dialog.QFileDialog.getSaveFileName"
 
 
 @pytest.fixture
@@ -42,18 +41,6 @@ def open_plot(qtbot, session, inspector, play, cells):
         return tabs.currentWidget()
 
     return open_
-
-
-@pytest.fixture
-def saved_as(monkeypatch, tmp_path):
-    """Answer the question for a file."""
-
-    def answer(name):
-        path = tmp_path / name
-        monkeypatch.setattr(ASKED, lambda *_: (str(path), ""))
-        return path
-
-    return answer
 
 
 @pytest.fixture
@@ -119,7 +106,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
 
 def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
-    qtbot, open_plot, session, dock, saved_as, held, tmp_path
+    qtbot, open_plot, session, dock, answer, held, tmp_path
 ):
     gate = held(markers_pane, "iter_markers")
     pane = open_plot("Volcano")
@@ -128,7 +115,7 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
     gate.clear()
     session.selection.select(2)
     assert pane.state.text() == "Comparing …"
-    alone = saved_as("volcano.svg")
+    alone = answer(tmp_path / "volcano.svg")
     dock.plots.saved.click()
     gate.set()
     text = alone.read_text()
@@ -147,7 +134,21 @@ def dots(qtbot, open_plot):
     return pane
 
 
-def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(qtbot, dots, session):
+def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
+    qtbot, dots, session, dock, answer, tmp_path
+):
+    pixels = drawn(qtbot, dots).canvas.grab().toImage()
+    own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
+    assert pixels.pixelColor(own) != pixels.pixelColor(other)
+    path = answer(tmp_path / "plot.svg")
+    dock.plots.saved.click()
+    assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
+    assert dots.state.text() == "Saved as plot.svg."
+    said = []
+    dots._session.message_changed.connect(said.append)
+    answer(tmp_path / "none/plot.pdf")
+    dock.plots.saved.click()
+    assert "could not be written" in said[0]
     first, second, third = [one.id for one in session.clusters.clusters[:3]]
     click(qtbot, dots, 1, -0.7)  # its name, above the dots
     assert session.selection.clusters == (second,)
@@ -171,7 +172,7 @@ def test_typed_names_are_shown_in_their_order(qtbot, dots):
     assert "separated by commas" in dots.state.text()
 
 
-def test_names_and_clusters_are_followed(qtbot, dots, session):
+def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     before = dots.result
     first, second = [one.id for one in session.clusters.clusters[:2]]
     session.clusters.rename(first, "T cells")
@@ -179,19 +180,16 @@ def test_names_and_clusters_are_followed(qtbot, dots, session):
     assert dots.result is before  # nothing was found anew
     session.clusters.merge([first, second])
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
-
-
-def test_a_name_given_while_groups_are_compared_is_shown(
-    qtbot, dots, session, held, monkeypatch
-):
+    session.clusters.undo()
+    qtbot.waitUntil(lambda: [*dots.result.sizes] == 4 * [10])
     gate = held(dot_plot_pane, "iter_cluster_expression")
     gate.clear()
-    first, second, third = [one.id for one in session.clusters.clusters[:3]]
+    third = session.clusters.clusters[2].id
     session.clusters.merge([first, second])
-    session.clusters.rename(third, "T cells")
+    session.clusters.rename(third, "B cells")
     gate.set()
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
-    assert "T cells" in dots.plot().groups
+    assert "B cells" in dots.plot().groups
 
 
 def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
@@ -223,21 +221,6 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     dock.tabs.setCurrentIndex(MAP)
     session.load(dataset)  # while nobody looks
     assert dots.result is dots.plot() is dots.canvas.plot is dots.canvas.axes is None
-
-
-def test_dots_are_drawn_and_saved(qtbot, dots, dock, saved_as):
-    pixels = drawn(qtbot, dots).canvas.grab().toImage()
-    own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
-    assert pixels.pixelColor(own) != pixels.pixelColor(other)
-    path = saved_as("plot.svg")
-    dock.plots.saved.click()
-    assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
-    assert dots.state.text() == "Saved as plot.svg."
-    said = []
-    dots._session.message_changed.connect(said.append)
-    saved_as("none/plot.pdf")
-    dock.plots.saved.click()
-    assert "could not be written" in said[0]
 
 
 # Gene against gene

@@ -17,10 +17,6 @@ from napari_embedding_game.ui.workspace import workspace_of
 def window(make_napari_viewer, monkeypatch):
     viewer = make_napari_viewer()
     monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
-    # The warm-up would outlive most tests; the engine is loaded where it runs.
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
     return viewer
 
 
@@ -41,33 +37,31 @@ def boxes(viewer):
     }
 
 
-def test_the_dock_opens_from_the_plugins_menu(window, from_menu):
-    from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    shown = {GAME: (Qt.DockWidgetArea.RightDockWidgetArea, False)}
-    assert boxes(window) == shown
-    plugin.open_dock(window)  # as a sample does: there is no other
-    assert boxes(window) == shown
-
-
 OWN = ("Teach", "Plate", "Labels from a reference")
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_a_widget_of_its_own_opens_before_there_are_data(window, from_menu, name):
-    from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
-    widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
-    assert widget.state.text()
-    assert "#" in widget.styleSheet()  # the colours of the theme
-    widget.close()
-
-
-def test_the_dock_opens_before_the_engine_is_loaded(window, from_menu, monkeypatch):
+def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
+    for name in OWN:  # before there are data
+        from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
+        widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
+        assert widget.state.text()
+        assert "#" in widget.styleSheet()  # the colours of the theme
+        widget.close()
     loaded = threading.Event()
     warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
     monkeypatch.setattr(warm_up, loaded.wait)
-    from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    assert any(hasattr(dock, "run") for dock in window.window.dock_widgets.values())
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)  # before the engine is loaded
+    shown = {GAME: (Qt.DockWidgetArea.RightDockWidgetArea, False)}
+    assert boxes(window) == shown
     loaded.set()
+    plugin.open_dock(window)  # as a sample does: there is no other
+    assert boxes(window) == shown
+    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
+    assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
+    image = window.add_image(np.zeros((2, 2)))
+    assert widget._viewer.layers.selection.active is image
+    from_menu(window.window.plugins_menu, PLUGIN, GAME)
+    assert list(boxes(window)) == [GAME]
 
 
 def test_opening_the_dock_imports_nothing_of_the_engine():
@@ -79,17 +73,6 @@ def test_opening_the_dock_imports_nothing_of_the_engine():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
-
-
-def test_a_program_opens_the_dock_and_the_menu_puts_another_in_its_place(
-    window, from_menu
-):
-    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
-    assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
-    image = window.add_image(np.zeros((2, 2)))
-    assert widget._viewer.layers.selection.active is image
-    from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    assert list(boxes(window)) == [GAME]
 
 
 def test_a_sample_shows_the_dock_wherever_they_are(window, qtbot, from_menu):
@@ -151,24 +134,18 @@ def table(tmp_path):
     return str(path)
 
 
-def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table):
+def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table, tmp_path):
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
     session = workspace_of(window).session
-    qtbot.waitUntil(lambda: session.dataset is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: session.dataset is not None)
     assert session.dataset.X.shape == (30, 3)
-
-
-def test_a_file_that_cannot_be_read_leaves_no_empty_layer(window, qtbot, tmp_path):
-    path = tmp_path / "none.h5ad"
+    path = tmp_path / "none.h5ad"  # one that cannot be read leaves no empty layer
     path.write_text("no file at all")
     (layer,) = window.open(path, plugin="napari-embedding-game")
     assert not layer.visible  # an empty layer may end the program when it is drawn
     dock = plugin.open_dock(window)
-    qtbot.waitUntil(lambda: bool(dock.data.trouble.text()), timeout=10_000)
+    qtbot.waitUntil(lambda: bool(dock.data.trouble.text()))
     assert list(window.layers) == []
-
-
-def test_other_files_and_several_at_once_are_left_to_others():
-    assert plugin.get_reader("picture.tif") is None
+    assert plugin.get_reader("picture.tif") is None  # left to others
     assert plugin.get_reader(["a.csv", "b.csv"]) is None

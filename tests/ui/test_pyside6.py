@@ -7,8 +7,10 @@ import sys
 WALK = """
 import time
 import napari
+import numpy as np
 from qtpy import API_NAME
 from qtpy.QtWidgets import QApplication, QDockWidget
+from napari_embedding_game.data.samples import digits
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
 assert API_NAME == "PySide6", API_NAME
@@ -23,8 +25,7 @@ def until(found):
         QApplication.processEvents()
         time.sleep(0.01)
 
-plugin.open_digits()
-until(lambda: session.dataset is not None)
+session.load(digits().subset(np.arange(1_797) < 200))
 session.settings.max_iter = 30
 game.run.run.click()
 until(lambda: session.state == "finished")

@@ -23,12 +23,11 @@ def image(labels):
 
 
 @pytest.fixture
-def saved(qtbot, viewer, dock, session, play, labels, image):
+def saved(load, qtbot, viewer, dock, session, play, labels, image):
     """The session of measured objects whose layers have been closed since."""
     viewer.add_image(image, name="dapi")
     viewer.add_labels(labels, name="cells")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.data.measure.measure.native.click()
+    load(dock.data.measure.measure.native.click)
     play()
     found = dock.workspace.maps.capture()
     viewer.layers.clear()

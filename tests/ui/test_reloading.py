@@ -3,40 +3,31 @@
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtWidgets import QFileDialog, QPushButton
+from qtpy.QtWidgets import QPushButton
 
+import worlds
 from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.ui.game_dock import GameDock
-
-ad = pytest.importorskip("anndata")
 
 
 @pytest.fixture
 def cells(tmp_path):
     """60 cells with raw counts and two other spaces."""
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(rng.gamma(1.0, 2.0, size=(1, 150)), size=(60, 150))
-    data = ad.AnnData(
-        X=counts.astype(np.float32),
-        obs=pd.DataFrame(index=[f"cell{i}" for i in range(60)]),
-        obsm={"X_pca": rng.normal(size=(60, 5)), "X_other": rng.normal(size=(60, 4))},
-    )
+    rng, data = np.random.default_rng(1), worlds.raw_counts()
+    data.obsm = {"X_pca": rng.normal(size=(60, 5)), "X_other": rng.normal(size=(60, 4))}
     data.write_h5ad(tmp_path / "cells.h5ad")
     return tmp_path / "cells.h5ad"
 
 
 @pytest.fixture
-def opened(monkeypatch, qtbot, dock, session, cells):
-    """The dock with these cells opened by its menu, and played."""
+def opened(load, answer, dock, cells):
+    """The dock with these cells opened by its menu."""
 
     def choose(path):
-        monkeypatch.setattr(
-            QFileDialog, "getOpenFileName", lambda *question: (str(path), "")
-        )
+        answer(path)
         dock.data.start.open_menu.actions()[0].trigger()
 
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        choose(cells)
+    load(lambda: choose(cells))
     dock.choose = choose
     return dock
 
@@ -46,13 +37,8 @@ def run(dock, qtbot, session):
     qtbot.waitUntil(lambda: session.state == "finished")
 
 
-def read(dock, qtbot, act):
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=30_000):
-        act()
-
-
-def choose_space(dock, qtbot, space):
-    read(dock, qtbot, lambda: setattr(dock.data.space, "value", space))
+def choose_space(load, dock, space):
+    load(lambda: setattr(dock.data.space, "value", space))
 
 
 def named(session, name):
@@ -66,13 +52,13 @@ def give_name(session, name):
 
 
 def test_another_space_and_back_brings_the_former_map_and_all_names(
-    qtbot, opened, session
+    load, qtbot, opened, session
 ):
     dock, spaces = opened, opened.data.space
     assert spaces.value == "obsm['X_pca']"
     run(dock, qtbot, session)
     cells, picture = give_name(session, "T cells"), session.snapshot.embedding
-    choose_space(dock, qtbot, "obsm['X_other']")
+    choose_space(load, dock, "obsm['X_other']")
     assert session.dataset.X.shape == (60, 4)
     layers = dock.controller.scene.layers
     qtbot.waitUntil(lambda: layers.points is None)  # no dead picture
@@ -81,7 +67,7 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     run(dock, qtbot, session)  # Restart
     assert named(session, "T cells") == cells
     assert len(dock.data.way.buttons) == 1
-    choose_space(dock, qtbot, "obsm['X_pca']")
+    choose_space(load, dock, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
     assert len(dock.controller.scene.layers.points.data) == 60
     assert named(session, "T cells") == cells
@@ -92,12 +78,14 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert named(session, "T cells") == cells
 
 
-def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, session):
+def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
+    load, qtbot, opened, session
+):
     dock = opened
-    choose_space(dock, qtbot, "X")
+    choose_space(load, dock, "X")
     panel = dock.data.recipe
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    read(dock, qtbot, panel.apply.click)
+    load(panel.apply.click)
     run(dock, qtbot, session)
     give_name(session, "T cells")
     session.selection.select_points(np.arange(25))
@@ -107,7 +95,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, s
     cells = give_name(session, "naive")
     dock.data_fold.expand()
     panel.numbers["n_comps"].value = 6
-    read(dock, qtbot, panel.apply.click)
+    load(panel.apply.click)
     assert session.dataset.X.shape == (25, 6)
     assert set(session.dataset.obs.index) == part
     run(dock, qtbot, session)
@@ -119,15 +107,14 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(qtbot, opened, s
 
 
 def test_other_data_leave_a_copy_of_the_map(
-    qtbot, opened, session, tmp_path, autosave_folder
+    load, qtbot, opened, session, tmp_path, autosave_folder
 ):
     dock = opened
     run(dock, qtbot, session)
     cells = give_name(session, "T cells")
     table = tmp_path / "table.csv"
     pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        dock.choose(table)
+    load(lambda: dock.choose(table))
     assert len(session.dataset.obs) == 30
     qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     dock.data.start.show_last_maps()
@@ -140,22 +127,23 @@ def test_other_data_leave_a_copy_of_the_map(
 
 
 def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(
-    qtbot, opened, viewer, session
+    load, qtbot, opened, viewer, session
 ):
-    choose_space(opened, qtbot, "obsm['X_other']")
+    choose_space(load, opened, "obsm['X_other']")
     offered = list(opened.data.space.choices)
     opened.close()
     again = GameDock(viewer, opened.workspace, warm_up=False)
     qtbot.addWidget(again)
     assert list(again.data.space.choices) == offered
     assert again.data.space.value == "obsm['X_other']"
-    choose_space(again, qtbot, "obsm['X_pca']")
+    with qtbot.waitSignal(again.controller.reading.loaded):
+        again.data.space.value = "obsm['X_pca']"
     assert session.dataset.X.shape == (60, 5)
     again.close()
 
 
 def test_genes_in_rows_are_asked_about_and_transposed(
-    qtbot, opened, session, monkeypatch, tmp_path
+    load, save, qtbot, opened, session, tmp_path
 ):
     dock, rng = opened, np.random.default_rng(0)
     letters = rng.choice(list("ACGT"), (40, 16))
@@ -165,13 +153,13 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     table = pd.DataFrame(counts, pd.Index(genes, name="gene"), cells)
     table.insert(0, "biotype", "protein_coding")
     table.to_csv(tmp_path / "matrix.csv")
-    read(dock, qtbot, lambda: dock.choose(tmp_path / "matrix.csv"))
+    load(lambda: dock.choose(tmp_path / "matrix.csv"))
     asked, button = dock.data.genes_in_rows, dock.data.transpose
     assert "The rows of matrix.csv look like genes" in asked.text()
     assert "look like genes" not in dock.data.notes.text()  # once is enough
     assert dock.data.recipe.isHidden()  # these are no cells to be prepared
     assert button.property("role") == "main"
-    read(dock, qtbot, button.click)
+    load(button.click)
     assert asked.isHidden()
     assert session.dataset.obs.index.tolist() == cells
     assert session.dataset.var_names == tuple(genes)
@@ -184,17 +172,10 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     run(dock, qtbot, session)
 
     # Code and session say how the table was read.
-    def save(path):
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *q: (str(path), ""))
-        words = "Session" if path.suffix == ".zip" else path.suffix
-        actions = dock.run.save.menu().actions()
-        with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
-            next(a for a in actions if words in a.text()).trigger()
-
     save(tmp_path / "map.ipynb")
     assert "transposed=True" in (tmp_path / "map.ipynb").read_text()
     save(tmp_path / "map.zip")
-    read(dock, qtbot, lambda: dock.choose(tmp_path / "matrix.csv"))
+    load(lambda: dock.choose(tmp_path / "matrix.csv"))
     assert session.dataset.X.shape == (150, 40)
     with qtbot.waitSignal(session.restored, timeout=20_000):
         dock.controller.reading.open_session(tmp_path / "map.zip")

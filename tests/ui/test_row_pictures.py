@@ -79,7 +79,23 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
     return model
 
 
-def test_they_follow_the_looks_of_the_image(qtbot, shown, linked):
+def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
+    qtbot, shown, linked, inspector
+):
+    channels = inspector.details.channels
+    inspector.show()
+    bar = inspector.details.tabs.tabBar()
+    place = bar.tabRect(0).center()
+    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
+    assert channels.isVisible()
+    first, second = channels.menu().actions()
+    assert [first.text(), second.text()] == ["a", "b"]
+    first.trigger()
+    assert middle(shown.pictures, 39) == pytest.approx([0, 255, 0], abs=3)
+    first.trigger()
+    second.trigger()
+    assert middle(shown.pictures, 39) == pytest.approx([255, 0, 0], abs=3)
+    second.trigger()
     assert middle(shown.pictures, 19)[0] == pytest.approx(128, abs=8)
     linked.images[0].gamma = 2
     qtbot.waitUntil(lambda: middle(shown.pictures, 19)[0] < 80)
@@ -104,22 +120,6 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
         viewer.dims.order = order
         dock.controller.show_objects()
         assert viewer.scene.camera.center[-2:] == pytest.approx(center)
-
-
-def test_channels_of_the_pictures_are_switched_by_a_click(shown, inspector):
-    channels = inspector.details.channels
-    inspector.show()
-    bar = inspector.details.tabs.tabBar()
-    place = bar.tabRect(0).center()
-    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
-    assert channels.isVisible()
-    first, second = channels.menu().actions()
-    assert [first.text(), second.text()] == ["a", "b"]
-    first.trigger()
-    assert middle(shown.pictures, 39) == pytest.approx([0, 255, 0], abs=3)
-    first.trigger()
-    second.trigger()
-    assert middle(shown.pictures, 39) == pytest.approx([255, 0, 0], abs=3)
 
 
 def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):

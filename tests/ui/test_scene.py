@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
@@ -158,13 +159,19 @@ def follows(scene):
 
 
 # Windows are dear: what can be asked of one after another is.
-def test_under_a_turned_camera(mapped):
+def test_under_a_turned_camera_and_where_a_person_moves_the_layer(mapped):
     mapped.viewer.dims.ndisplay = 3
     mapped.viewer.scene.camera.angles = (15, 40, -50)
     for perspective in (0, 35):
         mapped.viewer.scene.camera.perspective = perspective
         mapped.show_all()
         assert follows(mapped), perspective
+    mapped.viewer.dims.ndisplay = 2
+    cannot_be_deleted_or_dragged(mapped)
+    mapped.layers.points.translate = (120, -60)
+    mapped.layers.points.rotate = 25
+    mapped.show_all()
+    assert follows(mapped)
 
 
 def test_when_the_axes_are_rolled(mapped):
@@ -228,36 +235,22 @@ def follows_in_the_grid(mapped, spacing):
         assert mapped.session.selection.is_empty
 
 
-def test_a_layer_that_a_person_moves_takes_its_clicks_along(mapped):
-    mapped.layers.points.translate = (120, -60)
-    mapped.layers.points.rotate = 25
-    mapped.show_all()
-    assert follows(mapped)
-
-
-def test_points_cannot_be_deleted_or_dragged_by_hand(mapped, qtbot):
+def cannot_be_deleted_or_dragged(mapped):
+    """Points stay, and the person is told once why."""
     told = []
-    from napari.utils.notifications import notification_manager
-
-    def hear(notification):
-        told.append(notification.message)
-
-    notification_manager.notification_ready.connect(hear)
-    try:
-        layer = mapped.layers.points
-        mapped.viewer.layers.selection.active = layer
-        n_points = len(layer.data)
-        mapped.native.setFocus()
-        QTest.keyClick(mapped.native, Qt.Key.Key_A)
-        assert len(layer.selected_data) == n_points
-        QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
-        assert len(layer.data) == n_points
-        layer.selected_data = set()
-    finally:
-        notification_manager.notification_ready.disconnect(hear)
-    assert sum("cannot be moved or deleted" in message for message in told) == 1
+    hear = notification_manager.notification_ready.connect(
+        lambda notification: told.append(notification.message)
+    )
     points = mapped.layers.points
     mapped.viewer.layers.selection.active = points
+    mapped.native.setFocus()
+    QTest.keyClick(mapped.native, Qt.Key.Key_A)
+    assert len(points.selected_data) == len(points.data) == 40
+    QTest.keyClick(mapped.native, Qt.Key.Key_Delete)
+    assert len(points.data) == 40
+    points.selected_data = set()
+    notification_manager.notification_ready.disconnect(hear)
+    assert sum("cannot be moved or deleted" in message for message in told) == 1
     controls = mapped.viewer.window._qt_viewer.controls.widgets[points]
     assert not controls.select_button.isEnabled()
     points.mode = "select"
@@ -289,7 +282,15 @@ def click_dimensions(scene, n):
     QTest.keyClicks(box, str(n))
 
 
-def test_a_map_in_space_under_a_turned_camera(spatial):
+def test_a_map_in_space_is_clicked_and_dragged_as_it_is_seen(spatial, qtbot):
+    under_a_turned_camera(spatial)
+    of_points_behind_one_another_the_foremost_is_meant(spatial)
+    for perspective in (0, 35):
+        is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective)
+    lie_side_by_side_as_the_camera_sees_them(spatial, qtbot)
+
+
+def under_a_turned_camera(spatial):
     assert spatial.viewer.dims.ndisplay == 3
     assert [layer.ndim for layer in spatial.viewer.layers] == [3, 3]
     spatial.viewer.scene.camera.angles = (25, -40, 30)
@@ -303,7 +304,7 @@ def test_a_map_in_space_under_a_turned_camera(spatial):
         np.testing.assert_allclose(spatial.drawn(), expected, atol=1e-2)
 
 
-def test_of_points_behind_one_another_the_foremost_is_meant(spatial):
+def of_points_behind_one_another_the_foremost_is_meant(spatial):
     layers = spatial.layers
     snapshot = spatial.session.snapshot
     center = snapshot.embedding.mean(axis=0)
@@ -320,10 +321,7 @@ def test_of_points_behind_one_another_the_foremost_is_meant(spatial):
     assert row_at(layers, embedding, np.array([4.0, 4.0]), **click) is None
 
 
-@pytest.mark.parametrize("perspective", [0, 35])
-def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
-    spatial, qtbot, perspective
-):
+def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     spatial.viewer.scene.camera.perspective = perspective
     qtbot.wait(100)
     names = spatial.dock.names
@@ -352,7 +350,7 @@ def test_a_cluster_in_space_is_dragged_parallel_to_the_canvas(
     qtbot.waitUntil(lambda: spatial.session.state == "finished")
 
 
-def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
+def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
     here, n, bar = session.snapshot, 40, spatial.dock.timeline.comparison
     spatial.dock.trust_fold.expand()
@@ -376,7 +374,15 @@ def test_maps_in_space_lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     )
 
 
-def test_two_axes_of_a_map_in_space(spatial, qtbot):
+def test_a_map_in_space_with_two_axes_by_a_new_dock_and_back_in_time(
+    spatial, from_menu, qtbot
+):
+    two_axes_are_seen(spatial, qtbot)
+    back_to_two_dimensions_and_back_in_time(spatial, qtbot)
+    is_found_by_a_dock_that_is_opened_again(spatial, from_menu, qtbot)
+
+
+def two_axes_are_seen(spatial, qtbot):
     viewer, embedding = spatial.viewer, spatial.session.snapshot.embedding
     viewer.dims.ndisplay = 2
     qtbot.wait(400)  # napari's slider of a third axis comes and goes
@@ -393,7 +399,7 @@ def test_two_axes_of_a_map_in_space(spatial, qtbot):
     assert "cluster" in [str(name).lower() for name in columns]
 
 
-def test_back_to_two_dimensions_and_back_in_time(spatial, qtbot):
+def back_to_two_dimensions_and_back_in_time(spatial, qtbot):
     session, viewer = spatial.session, spatial.viewer
     click_dimensions(spatial, 2)
     qtbot.waitUntil(lambda: session.state == "finished")
@@ -410,16 +416,14 @@ def test_back_to_two_dimensions_and_back_in_time(spatial, qtbot):
     assert follows(spatial)
 
 
-def test_a_map_in_space_is_found_by_a_dock_that_is_opened_again(
-    spatial, from_menu, qtbot
-):
+def is_found_by_a_dock_that_is_opened_again(spatial, from_menu, qtbot):
     viewer = spatial.viewer
     viewer.window.remove_dock_widget(spatial.dock)
     qtbot.wait(50)
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
     again = Scene(viewer, qtbot)
     assert [layer.name for layer in viewer.layers].count("embedding") == 1
-    again.qtbot.wait(100)
+    qtbot.wait(100)
     again.show_all()
     assert follows(again)
     again.dock.controller.session_store.close()

@@ -28,43 +28,32 @@ def find(dock, text):
     QTest.keyClick(typed(dock, text), Qt.Key.Key_Return)
 
 
-def test_a_cluster_is_selected(played, session):
+def test_clusters_genes_columns_and_rows_are_found(qtbot, played, session, monkeypatch):
+    played.show()
+    played.activateWindow()
+    table, search = played.clusters.table, played.clusters.search
+    control, plain = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
+    for key, modifier in ((Qt.Key.Key_Slash, plain), (Qt.Key.Key_F, control)):
+        table.setFocus()
+        qtbot.waitUntil(table.hasFocus)
+        QTest.keyClick(table, key, modifier)
+        assert search.hasFocus()
+        QTest.keyClick(search, Qt.Key.Key_Escape)
+        assert not search.hasFocus()
     session.clusters.rename(2, "Monocytes")
     find(played, "mono")
     assert session.selection.clusters == (2,)
     session.clusters.rename(1, "Mono too")
     find(played, "mono too")
     assert session.selection.clusters == (1,)
-
-
-def test_a_gene_and_a_column_colour_the_map(played, session, dock):
     find(played, "c")
     assert session.look.color_by == "c"
     values = session.dataset.profile[:, 2]
-    colors = dock.controller.scene.layers.points.face_color
+    colors = played.controller.scene.layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
     find(played, "kind")
     assert session.look.color_by == "kind"
-
-
-@pytest.mark.parametrize("key", [Qt.Key.Key_Slash, Qt.Key.Key_F])
-def test_keys_lead_to_the_search(qtbot, played, key):
-    played.show()
-    played.activateWindow()
-    played.clusters.table.setFocus()
-    qtbot.waitUntil(played.clusters.table.hasFocus)
-    control = Qt.KeyboardModifier.ControlModifier
-    plain = Qt.KeyboardModifier.NoModifier
-    QTest.keyClick(
-        played.clusters.table, key, control if key == Qt.Key.Key_F else plain
-    )
-    assert played.clusters.search.hasFocus()
-    QTest.keyClick(played.clusters.search, Qt.Key.Key_Escape)
-    assert not played.clusters.search.hasFocus()
-
-
-def test_a_row_is_found_by_its_name(played, session, monkeypatch):
     find(played, "cell23")
     assert session.selection.rows.tolist() == [23]
     monkeypatch.setattr(search_box, "MOST_ROWS", 3)  # of many, by the whole name

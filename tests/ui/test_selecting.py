@@ -16,7 +16,6 @@ from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.style.table import ROW
-from napari_embedding_game.ui.workspace import Workspace
 from worlds import names_read
 
 
@@ -31,14 +30,13 @@ def grid(side, step=4):
 
 
 @pytest.fixture
-def nuclei(qtbot, viewer, dock, session, play):
+def nuclei(load, qtbot, viewer, dock, session, play):
     """25 measured objects on the map, linked to their layer."""
     labels = grid(5, 8)
     image = np.random.default_rng(0).random(labels.shape)
     layer = viewer.add_labels(labels, name="nuclei")
     source = MeasuredSource(image, labels, "nuclei")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.controller.reading.load(source, linked=Linked(layer))
+    load(lambda: dock.controller.reading.load(source, linked=Linked(layer)))
     play()
     return layer
 
@@ -76,13 +74,12 @@ def test_a_cluster_is_lit_in_the_image_and_the_colours_come_back(
 
 
 def test_of_a_time_series_the_slice_on_show_is_lit(
-    qtbot, viewer, dock, session, play, lit
+    load, qtbot, viewer, dock, session, play, lit
 ):
     movie = np.stack([grid(5, 8)] * 2)
     layer = viewer.add_labels(movie, name="movie")
     source = MeasuredSource(movie / 7.0, movie, "movie", {"first_axis": "time"})
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.controller.reading.load(source, linked=Linked(layer))
+    load(lambda: dock.controller.reading.load(source, linked=Linked(layer)))
     play()
     session.selection.select_points(np.array([28]))
     viewer.dims.set_point(0, 0)
@@ -91,9 +88,27 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
     assert lit(layer) == [4]
 
 
-def test_objects_have_the_colours_of_the_map_by_one_switch(
-    qtbot, viewer, dock, session, nuclei
+def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
+    viewer, dock, session, nuclei, lit
 ):
+    click = clicker(viewer, dock, nuclei)
+    click([1.0, 9.0], False)
+    assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
+    click([9.0, 1.0], True)
+    assert lit(nuclei) == [2, 6]
+    click([1.0, 9.0], True)
+    assert lit(nuclei) == [6]
+    click([6.0, 6.0], False)  # between the objects
+    assert lit(nuclei) == [6]
+    nuclei.visible = False
+    click([1.0, 9.0], False)
+    assert lit(nuclei) == [6]
+    nuclei.visible = True
+    session.selection.clear()
+    session.selection.select_points(np.array([24]))
+    dock.select.show_objects.click()
+    assert viewer.scene.camera.center[1:] == (33.0, 33.0)
+    session.selection.clear()
     before = nuclei.colormap
     box = dock.look.objects.native
     assert box.isVisibleTo(dock.look)
@@ -137,14 +152,13 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
 
 
 @pytest.fixture
-def pyramid(qtbot, viewer, dock, session, play):
+def pyramid(load, qtbot, viewer, dock, session, play):
     """25 objects of a label image that is there in three sizes."""
     labels = np.kron(grid(5, 8), np.ones((8, 8), np.int32))
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
     layer = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=10_000):
-        dock.data.measure.measure.native.click()
+    load(dock.data.measure.measure.native.click)
     play()
     return layer
 
@@ -163,44 +177,15 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     assert lit(pyramid) == []
 
 
-def test_a_clicked_object_selects_its_point(viewer, dock, session, nuclei, lit):
-    click = clicker(viewer, dock, nuclei)
-    click([1.0, 9.0], False)
-    assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
-    click([9.0, 1.0], True)
-    assert lit(nuclei) == [2, 6]
-    click([1.0, 9.0], True)
-    assert lit(nuclei) == [6]
-    click([6.0, 6.0], False)  # between the objects
-    assert lit(nuclei) == [6]
-    nuclei.visible = False
-    click([1.0, 9.0], False)
-    assert lit(nuclei) == [6]
+def test_a_lasso_with_the_mouse(qtbot, seen, session):
+    surround_with_a_lasso(qtbot, seen, session)
+    session.selection.clear()
+    seen.dock.select.lasso.click()
+    surround_with_a_lasso(qtbot, seen, session, by_button=True)
 
 
-def test_the_camera_goes_to_the_selected_objects(viewer, dock, session, nuclei):
-    session.selection.select_points(np.array([24]))
-    dock.select.show_objects.click()
-    assert viewer.scene.camera.center[1:] == (33.0, 33.0)
-
-
-@pytest.fixture
-def canvas(make_napari_viewer, session, qtbot, click_run):
-    from napari_embedding_game.ui.game_dock import GameDock
-
-    viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, Workspace(session), warm_up=False)
-    viewer.window.add_dock_widget(dock, name="game")
-    click_run(dock)
-    qtbot.wait(50)
-    yield viewer, dock
-    dock.controller.session_store.close()
-
-
-@pytest.mark.parametrize("by_button", [False, True])
-def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
-    viewer, dock = canvas
-    native = viewer.window._qt_viewer.canvas.native
+def surround_with_a_lasso(qtbot, seen, session, by_button=False):
+    viewer, dock, native = seen.viewer, seen.dock, seen.native
     camera = viewer.scene.camera
     before = camera.center
     embedding = session.snapshot.embedding
@@ -215,7 +200,6 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     corners = [low, (low[0], 0.5), (high[0], 0.5), (high[0], low[1])]
     modifier = Qt.KeyboardModifier.ShiftModifier
     if by_button:
-        dock.select.lasso.click()
         modifier = Qt.KeyboardModifier.NoModifier
     left = Qt.MouseButton.LeftButton
     QTest.mousePress(native, left, modifier, pixel(corners[0]))
@@ -233,12 +217,18 @@ def test_a_lasso_with_the_mouse(qtbot, canvas, session, by_button):
     assert camera.center == before
 
 
-@pytest.mark.parametrize("is_stack", [False, True])
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
-    qtbot, canvas, session, is_stack, monkeypatch
+    qtbot, seen, session, monkeypatch
 ):
-    viewer, dock = canvas
     monkeypatch.setattr(mouse, "RADIUS", 12)
+    for is_stack in (False, True):
+        layer = select_over_the_image(qtbot, seen, session, is_stack)
+        seen.dock.select.brush.click()
+        seen.viewer.layers.remove(layer)
+
+
+def select_over_the_image(qtbot, seen, session, is_stack):
+    viewer, dock, native = seen.viewer, seen.dock, seen.native
     labels = grid(5, 8)
     labels[18:30, 18:30] = 13  # larger than the brush
     if is_stack:  # the same places in another slice are other objects
@@ -246,11 +236,10 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     layer = viewer.add_labels(labels, name="cells")
     viewer.dims.set_point(0, 1)
     dock.data_fold.expand()
-    with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
+    with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.measure.measure.native.click()
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    native = viewer.window._qt_viewer.canvas.native
     camera = viewer.scene.camera
     camera.center, camera.zoom = (20.0, 20.0), 8.0
     middle = np.array([native.width(), native.height()]) / 2
@@ -282,6 +271,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     assert drag((1, 9), (1, 10), modifier=control) == [1, 3, 13]
     layer.visible = False  # what is not seen is not painted
     assert drag((1, 1), (1, 17)) == [1, 3, 13]
+    return layer
 
 
 # Values
@@ -342,12 +332,20 @@ def pixel_of_first_name(dock):
     )
 
 
-@pytest.mark.parametrize("way", ["let go", "pinned", "Escape"])
-def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, way):
-    viewer, dock = canvas
-    native = viewer.window._qt_viewer.canvas.native
-    dock.controller.play(dock.workspace.session.play_on)
-    qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(dock)))
+def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
+    qtbot, seen, session, slow
+):
+    session.settings.n_landmarks = 4
+    seen.dock.controller.play(session.play_on)
+    qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(seen.dock)))
+    for way in ("let go", "Escape", "pinned"):
+        drag_a_cluster(qtbot, seen, session, way)
+    session.hand.let_go()
+    drag_a_landmark(qtbot, seen, session)
+
+
+def drag_a_cluster(qtbot, seen, session, way):
+    dock, native = seen.dock, seen.native
     cluster = dock.names.names.clusters[0].id
     rows = session.clusters.clustering.rows(cluster)
     run, by = session.run, QPoint(60, 0)
@@ -399,18 +397,12 @@ def test_a_cluster_is_dragged_while_the_game_runs(qtbot, canvas, session, slow, 
     assert session.timeline.newest.label.endswith("dragged by hand")
 
 
-def test_a_landmark_is_dragged_where_its_layer_is_selected(
-    qtbot, canvas, session, slow
-):
-    viewer, dock = canvas
-    native = viewer.window._qt_viewer.canvas.native
-    layers = dock.controller.scene.layers
-    session.settings.n_landmarks = 4
-    dock.controller.play(dock.workspace.session.play_on)
-    qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(dock)))
+def drag_a_landmark(qtbot, seen, session):
+    """It is dragged where its layer is selected."""
+    dock, native, layers = seen.dock, seen.native, seen.dock.controller.scene.layers
     pixels = layers.projection().to_pixels(session.snapshot.landmarks)
     at = QPoint(*pixels[2].round().astype(int).tolist())
-    viewer.layers.selection.active = layers.landmarks
+    seen.viewer.layers.selection.active = layers.landmarks
     left = Qt.MouseButton.LeftButton
     control = Qt.KeyboardModifier.ControlModifier
     QTest.mouseMove(native, QPoint(2, 2))
@@ -429,9 +421,16 @@ def test_a_landmark_is_dragged_where_its_layer_is_selected(
     assert dock.select.told.text() == "By hand: 1 landmark pinned."
 
 
-def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
-    _, dock = canvas
-    hand = dock.select
+def test_a_map_at_rest_is_moved_by_hand(qtbot, seen, session):
+    for gives_up in (True, False):
+        drag_by_its_name(qtbot, seen, session, gives_up)
+    true_neighbours_are_shown_while_the_button_is_down(qtbot, seen.dock, session)
+    qtbot.waitUntil(lambda: session.state == "finished")
+    session.selection.clear()
+    held_points_are_let_go_by_buttons(qtbot, seen.dock.select, session)
+
+
+def held_points_are_let_go_by_buttons(qtbot, hand, session):
     assert not hand.hold.isEnabled()
     session.selection.select_points(np.arange(5))
     QTest.mouseClick(hand.hold, Qt.MouseButton.LeftButton)
@@ -447,8 +446,7 @@ def test_held_points_are_let_go_by_buttons(qtbot, canvas, session):
     assert hand.told.text().startswith("Only a game")
 
 
-def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, session):
-    _, dock = canvas
+def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     points, button = dock.controller.scene.layers.points, dock.select.neighbors
     assert not button.isEnabled()
     # 3 and 23 lie where the others are that they are not like.
@@ -473,10 +471,8 @@ def test_true_neighbours_are_shown_while_the_button_is_down(qtbot, canvas, sessi
     assert not dock.controller.scene.is_elsewhere
 
 
-@pytest.mark.parametrize("gives_up", [False, True])
-def test_a_cluster_is_dragged_by_its_name(qtbot, canvas, session, gives_up):
-    viewer, dock = canvas
-    native = viewer.window._qt_viewer.canvas.native
+def drag_by_its_name(qtbot, seen, session, gives_up):
+    viewer, dock, native = seen.viewer, seen.dock, seen.native
     qtbot.waitUntil(lambda: bool(names_read(dock)))
     cluster, text = dock.names.names.clusters[0], dock.names.names.texts[0]
     hold = pixel_of_first_name(dock)

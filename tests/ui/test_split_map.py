@@ -21,7 +21,9 @@ def choose(dock, column):
     return dock.controller.scene.layers
 
 
-def test_groups_lie_side_by_side_and_together_again(layers, dock, session, dataset):
+def test_groups_lie_side_by_side_are_hovered_and_together_again(
+    layers, dock, session, dataset
+):
     before = positions(layers)
     dock.look.landmarks.value = True
     assert layers.landmarks.visible
@@ -37,9 +39,12 @@ def test_groups_lie_side_by_side_and_together_again(layers, dock, session, datas
     assert layers.landmarks.visible
     # The scale may ease towards the extent of the map.
     np.testing.assert_allclose(positions(layers), before, atol=0.02 * SIDE)
+    choose(dock, "kind")
+    drawn = layers.projection().to_pixels(session.view.drawn.embedding)
+    for row in (0, 1, 20, 39):
+        found = row_at(layers, session.view.drawn.embedding, drawn[row])
+        assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
 
-
-def test_true_neighbours_are_the_same_in_panels(layers, dock, session):
     def told():
         dock.controller.scene.show_true_neighbors(True)
         dock.controller.scene.show_true_neighbors(False)
@@ -48,18 +53,11 @@ def test_true_neighbours_are_the_same_in_panels(layers, dock, session):
     said = []
     dock.controller.scene.neighbors_told.connect(said.append)
     session.selection.select(1)
+    choose(dock, "")
     before = told()
     choose(dock, "kind")
     said.clear()
     assert told() == before
-
-
-def test_hover_finds_the_points_where_they_are_drawn(layers, dock, session):
-    choose(dock, "kind")
-    drawn = layers.projection().to_pixels(session.view.drawn.embedding)
-    for row in (0, 1, 20, 39):
-        found = row_at(layers, session.view.drawn.embedding, drawn[row])
-        assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
 
 
 def test_names_stand_in_each_panel_where_their_clusters_have_points(

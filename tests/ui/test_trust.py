@@ -119,7 +119,9 @@ def test_what_was_measured_while_it_moved_is_not_told_of_a_stopped_map(
     assert "Trustworthy" not in trust.far.text()
 
 
-def test_a_graph_in_parts_is_warned_of(dock, play, trust, monkeypatch, qtbot):
+def test_parts_and_samples_that_a_map_follows_are_warned_of(
+    dock, play, trust, monkeypatch, qtbot
+):
     found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
     monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: found)
     title = dock.trust_fold.button
@@ -129,9 +131,6 @@ def test_a_graph_in_parts_is_warned_of(dock, play, trust, monkeypatch, qtbot):
     few = replace(FOUND, parts=GraphParts(3, 0.004, 15))
     trust.show_quality(few)
     assert trust.warning.isHidden()
-
-
-def test_samples_that_a_map_follows_are_warned_of(trust, dock):
     unfold(dock)
     followed = (
         ColumnAgreement("cell_type", 0.9, 0.2),

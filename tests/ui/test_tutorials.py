@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from skimage.io import imsave
 
 KINDS = ("Macrophages", "T", "Epithelial")
-TWINS = 12
-"""Cells that are two, the first ones."""
 PLANTED = 6
 """Genes that a kind of cell has and no other, the first ones."""
 
@@ -22,26 +20,33 @@ def gene_of(kind, number):
     return f"{kind}-{number}"
 
 
-@pytest.fixture
-def counts_file(tmp_path):
-    """Raw counts of 240 cells of three kinds, each with a few genes of its own."""
-    rng = np.random.default_rng(0)
-    kinds = rng.permutation(np.repeat(np.arange(3), 80))
-    rates = np.tile(rng.gamma(1.0, 1.0, 500), (3, 1))
+def write_counts(path, rng, kinds, rates, genes=(), twins=0, **obs):
+    """Write counts of cells of three kinds, each with a few genes of its own.
+
+    The first cells are two in one droplet, as many as there are twins.
+    """
     for kind in range(3):
         own = slice(kind * PLANTED, (kind + 1) * PLANTED)
-        rates[:, own] = 0.05
-        rates[kind, own] = 8
-    genes = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
-    genes += [f"gene{i}" for i in range(500 - len(genes))]
-    obs = pd.DataFrame(
-        {"kind": pd.Categorical.from_codes(kinds, KINDS), "cluster": kinds + 20},
-        index=[f"cell{i}" for i in range(240)],
-    )
-    counts = sp.csr_matrix(rng.poisson(rates[kinds]).astype(np.float32))
-    path = tmp_path / "counts.h5ad"
-    anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
+        rates[:, own] = np.where(kinds == kind, 8, 0.05)[:, None]
+    names = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
+    names += [f"gene{i}" for i in range(500 - len(names) - len(genes))]
+    counts = rng.poisson(rates)
+    counts[:twins] += rng.poisson(rates[::-1])[:twins]
+    cells = anndata.AnnData(sp.csr_matrix(counts.astype(np.float32)))
+    cells.var_names = [*names, *genes]
+    kind = pd.Categorical.from_codes(kinds, KINDS)
+    cells.obs = pd.DataFrame({"kind": kind, **obs}, [f"cell{i}" for i in range(240)])
+    cells.write_h5ad(path)
     return path
+
+
+@pytest.fixture
+def counts_file(tmp_path):
+    """Raw counts of 240 cells."""
+    rng = np.random.default_rng(0)
+    kinds = rng.permutation(np.repeat(np.arange(3), 80))
+    rates = np.tile(rng.gamma(1.0, 1.0, 500), (240, 1))
+    return write_counts(tmp_path / "c.h5ad", rng, kinds, rates, cluster=kinds + 20)
 
 
 def cluster_of(person, wanted):
@@ -135,27 +140,12 @@ def conditions_file(tmp_path):
     kinds = rng.permutation(np.repeat(np.arange(3), 80))
     treated = rng.random(240) < 0.5
     rates = np.tile(rng.gamma(1.0, 1.0, 500), (240, 1))
-    for kind in range(3):
-        own = slice(kind * PLANTED, (kind + 1) * PLANTED)
-        rates[:, own] = np.where(kinds == kind, 8, 0.05)[:, None]
     answers = treated & (kinds == 0)
     rates[:, -2:] = np.where(answers, 12, 0.05)[:, None]
     rates[:, 100:200] *= np.where(treated, 2.5, 1)[:, None]
-    genes = [gene_of(kind, number) for kind in KINDS for number in range(PLANTED)]
-    genes += [f"gene{i}" for i in range(498 - len(genes))] + ["answer1", "answer2"]
-    obs = pd.DataFrame(
-        {
-            "kind": pd.Categorical.from_codes(kinds, KINDS),
-            "stim": pd.Categorical(np.where(treated, "drug", "control")),
-        },
-        index=[f"cell{i}" for i in range(240)],
-    )
-    counts = rng.poisson(rates)
-    counts[:TWINS] += rng.poisson(rates[::-1])[:TWINS]
-    counts = sp.csr_matrix(counts.astype(np.float32))
-    path = tmp_path / "counts.h5ad"
-    anndata.AnnData(counts, obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
-    return path
+    stim = pd.Categorical(np.where(treated, "drug", "control"))
+    genes = "answer1", "answer2"
+    return write_counts(tmp_path / "c.h5ad", rng, kinds, rates, genes, 12, stim=stim)
 
 
 def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_path):

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
@@ -70,14 +69,14 @@ def cells(session, dock, play):
 
 
 @pytest.fixture
-def chosen(qtbot, cells, session, opened, monkeypatch, tmp_path):
+def chosen(qtbot, cells, session, opened, answer, tmp_path):
     """The widget with the map, saved as a reference, that was chosen."""
     path = tmp_path / "reference.h5ad"
     result = replace(session.result(), embedding=session.dataset.X[:, :2])
     write(session.dataset, result, path)
     widget = opened(ReferenceWidget)
     assert not widget.predict.isVisible()
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    answer(path)
     click(widget.file)
     assert not widget.file.isEnabled()
     qtbot.waitUntil(widget.predict.isEnabled)
@@ -159,10 +158,9 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
     assert session.dataset.added == {}
 
 
-def test_what_is_no_reference_is_told(qtbot, cells, opened, tmp_path, monkeypatch):
+def test_what_is_no_reference_is_told(qtbot, cells, opened, tmp_path, answer):
     (tmp_path / "no.h5ad").write_bytes(b"none")
-    name = str(tmp_path / "no.h5ad")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (name, ""))
+    answer(tmp_path / "no.h5ad")
     widget = opened(ReferenceWidget)
     click(widget.file)
     qtbot.waitUntil(

@@ -9,31 +9,33 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
+from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.tasks.throttle import RUNNING_MS
 from napari_embedding_game.ui.tasks.worker import running_workers
-from napari_embedding_game.ui.workspace import Workspace
 
 
-@pytest.mark.parametrize("state", ["preparing", "running", "paused", "finished"])
 def test_closing_the_dock_ends_the_worker(
-    click_run, qtbot, request, window, session, docked, engine, state
+    click_run, qtbot, window, workspace, session, engine, slow
 ):
-    if state == "preparing":
-        engine.gate.clear()
-    elif state != "finished":
-        request.getfixturevalue("slow")
-    click_run(docked, "running" if state == "paused" else state)
-    if state == "paused":
-        docked.run.pause.click()
-    # What a finished run has measured besides comes to its end.
-    qtbot.waitUntil(lambda: running_workers() == 1)
-    engine.gate.set()
-    window.window.remove_dock_widget(docked)
-    qtbot.waitUntil(lambda: running_workers() == 0)
-    assert session.state == "stopped"
-    qtbot.waitUntil(lambda: not isalive(docked))
+    for state in ("preparing", "running", "paused", "finished"):
+        dock = GameDock(window, workspace, warm_up=False)
+        window.window.add_dock_widget(dock, name="game")
+        if state == "preparing":
+            engine.gate.clear()
+        if state == "finished":
+            session._pace = UNPACED
+        click_run(dock, "running" if state == "paused" else state)
+        if state == "paused":
+            dock.run.pause.click()
+        # What a finished run has measured besides comes to its end.
+        qtbot.waitUntil(lambda: running_workers() == 1)
+        engine.gate.set()
+        window.window.remove_dock_widget(dock)
+        qtbot.waitUntil(lambda: running_workers() == 0)
+        assert session.state == "stopped", state
+        qtbot.waitUntil(lambda one=dock: not isalive(one))
 
 
 def test_closing_the_window_ends_the_worker(
@@ -94,26 +96,6 @@ def test_deleting_the_layers_ends_the_worker(
     assert len(window.layers) == 0
 
 
-def test_a_dock_that_is_opened_again_goes_on_with_the_map(
-    click_run, window, session, docked
-):
-    points = click_run(docked).points
-    session.look.color_by = "kind"
-    levels = docked.look.legend.levels.frame
-    assert len(levels) == 2
-    window.window.remove_dock_widget(docked)
-    again = GameDock(window, docked.workspace, warm_up=False)
-    window.window.add_dock_widget(again, name="again")
-    again_points = again.controller.scene.layers.points
-    np.testing.assert_allclose(again_points.data, points.data, atol=1e-3)
-    assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    assert again.look.legend.levels.frame.equals(levels)
-    assert again.run.run.text() == "Run again"
-    click_run(again)
-    assert len(window.layers) == 2
-    again.controller.session_store.close()
-
-
 class Canvas:
     """The map in a shown window, and a mouse over it."""
 
@@ -142,14 +124,8 @@ class Canvas:
 
 
 @pytest.fixture
-def canvas(make_napari_viewer, session, qtbot, click_run, engine):
-    viewer = make_napari_viewer(show=True)
-    dock = GameDock(viewer, Workspace(session), warm_up=False)
-    viewer.window.add_dock_widget(dock, name="game")
-    layers = click_run(dock)
-    qtbot.wait(50)
-    yield Canvas(viewer, layers)
-    dock.controller.session_store.close()
+def canvas(seen):
+    return Canvas(seen.viewer, seen.dock.controller.scene.layers)
 
 
 def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):

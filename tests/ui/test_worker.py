@@ -30,19 +30,6 @@ def test_every_exception_arrives_in_the_window_thread(qtbot, error):
     assert arrived == [(error, worker.thread())]
 
 
-def test_an_abandoned_worker_is_silent(qtbot):
-    gate = threading.Event()
-    worker = Worker(gate.wait)
-    heard = []
-    worker.returned.connect(heard.append)
-    worker.begin()
-    assert not worker.abandon()
-    gate.set()
-    qtbot.waitUntil(lambda: running_workers() == 0)
-    qtbot.wait(20)
-    assert heard == []
-
-
 def test_frames_are_skipped_but_never_the_last(qtbot):
     worker = Worker(lambda: (i for i in range(1, 1001)))
     seen = []

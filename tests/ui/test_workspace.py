@@ -1,30 +1,18 @@
 """What the docks of a viewer share: made once, closed with the window."""
 
-import gc
-from weakref import ref
-
 import numpy as np
 from napari.components import ViewerModel
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.widgets.teach import TeachWidget
-from napari_embedding_game.ui.workspace import Workspace, workspace_of
+from napari_embedding_game.ui.workspace import workspace_of
 
 
 def test_two_viewers_share_nothing(viewer):
     one, other = workspace_of(viewer), workspace_of(ViewerModel())
     assert one.session is not other.session
     assert one.linked is not other.linked
-
-
-def test_a_workspace_does_not_keep_its_viewer_alive():
-    viewer = ViewerModel()
-    seen, workspace = ref(viewer), workspace_of(viewer)
-    del viewer
-    gc.collect()
-    assert seen() is None
-    assert isinstance(workspace, Workspace)
 
 
 def test_the_workspace_outlives_its_docks(window, qtbot):
