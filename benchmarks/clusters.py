@@ -7,7 +7,7 @@ weights that scanpy gives to neighbours (UMAP's) and with those of the game, and
 by bisection of the resolution.  The last table has the seconds that merging takes.
 
 ``--firm`` makes other tables: how often rows that are one group are divided firmly, and
-how well the suggested number of clusters agrees with known groups, beside Leiden at
+how well the suggested numbers of clusters agree with known groups, beside Leiden at
 its default resolution and at the best of 20 (which nobody knows without the groups).
 """
 
@@ -92,7 +92,7 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
 
     rows = []
     for n in N_CLUSTERS[data.name]:
-        merged = [score(tree.cut(n)[own]) for tree, own in played]
+        merged = [score(tree.cut(n)[own]) for tree, _, own in played]
         row = {
             "data": data.name,
             "clusters": n,
@@ -106,14 +106,16 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def game(X: np.ndarray, weighted: Edges, seed: int) -> tuple[MergeTree, np.ndarray]:
-    """Play a game to its end; return the tree of its landmarks, and (N,) landmarks."""
+def game(
+    X: np.ndarray, weighted: Edges, seed: int
+) -> tuple[MergeTree, sparse.csr_matrix, np.ndarray]:
+    """Play a game; return the tree and graph of its landmarks, and (N,) landmarks."""
     layout = start_layout(weighted, X, 2, "spectral", seed)
     last = finish(weighted, layout, seed=seed)
     n_landmarks = len(last.landmarks)
     graph = landmark_graph(weighted, last.labels, n_landmarks)
     sizes = np.bincount(last.labels, minlength=n_landmarks)
-    return merge_tree(graph, sizes), last.labels
+    return merge_tree(graph, sizes), graph, last.labels
 
 
 def spread(figures: list[float]) -> str:
@@ -206,6 +208,9 @@ SIMULATED: dict[str, tuple[list[int], dict[int, int]]] = {
     ),
     "12 groups": ([1500, 1000, 800, 700, 500, 400, 300, 250, 200, 150, 120, 80], {}),
 }
+GROUPED = ["pbmc", "ifnb", "covid", "digits", "mnist 2000", "mnist", "coil20"]
+GROUPED += ["newsgroups", "words"]
+MNIST_ROWS = 10_000
 RESOLUTIONS = np.geomspace(0.05, 3, 20)
 
 
@@ -236,31 +241,31 @@ def divided(args: argparse.Namespace) -> list[dict[str, Any]]:
             n_divided = 0
             for seed in range(args.draws):
                 X = one_group(kind, n_rows, seed)
-                tree, labels = game(X, edges(knn_graph(X), "mixed"), seed)
-                n_divided += any(cut.is_firm for cut in firm_cuts(X, tree, labels))
+                played = game(X, edges(knn_graph(X), "mixed"), seed)
+                n_divided += any(cut.is_firm for cut in firm_cuts(X, *played))
             row[f"{n_rows:,} rows"] = f"{n_divided} of {args.draws}"
         rows.append(row)
     return rows
 
 
 def suggestion(data: Input, n_seeds: int) -> dict[str, Any]:
-    """Return how well the suggested numbers of clusters agree with known groups."""
+    """Return how well the coarse and the fine number agree with known groups."""
     graph_of_rows = knn_graph(data.X)
     weighted = edges(graph_of_rows, "mixed")
 
     def score(clusters: np.ndarray) -> float:
         return float(adjusted_rand_score(data.labels, clusters))
 
-    numbers, found, best, taken = [], [], [], []
+    numbers, coarse, fine, best, taken = [], [], [], [], []
     for seed in range(n_seeds):
-        tree, labels = game(data.X, weighted, seed)
-        cuts, seconds = timed(
-            lambda t=tree, own=labels: list(firm_cuts(data.X, t, own))
-        )
-        number = suggested(cuts) or 1
+        played = game(data.X, weighted, seed)
+        cuts, seconds = timed(lambda one=played: list(firm_cuts(data.X, *one)))
+        tree, _, labels = played
+        marked = suggested(cuts) or (1,)
         scores = [score(tree.cut(n)[labels]) for n in range(1, len(cuts) + 2)]
-        numbers.append(number)
-        found.append(scores[number - 1])
+        numbers.append("/".join(map(str, marked)))
+        coarse.append(scores[marked[0] - 1])
+        fine.append(scores[marked[-1] - 1])
         best.append(max(scores))
         taken += seconds
     leiden = Leiden(edges(graph_of_rows, "fuzzy").matrix().astype(np.float64), "igraph")
@@ -269,8 +274,9 @@ def suggestion(data: Input, n_seeds: int) -> dict[str, Any]:
     return {
         "data": f"{data.name}, {len(data.X):,}",
         "known groups": len(np.unique(data.labels)),
-        "suggested": ", ".join(map(str, numbers)),
-        "ARI": spread(found),
+        "suggested": ", ".join(numbers),
+        "ARI, coarse": spread(coarse),
+        "ARI, fine": spread(fine),
         "best cut of the tree": f"{np.mean(best):.3f}",
         "Leiden, default": f"{score(usual):.3f} ({len(np.unique(usual))})",
         "Leiden, best of 20": f"{max(tried):.3f}",
@@ -282,16 +288,17 @@ def firm(args: argparse.Namespace) -> None:
     """Print the tables of ``--firm``."""
     report("Draws of one group that are divided firmly", divided(args), args)
     rows = []
-    for name in (*SIMULATED, "pbmc", "ifnb", "covid", "swiss roll"):
+    for name in (*SIMULATED, *GROUPED):
         data = simulated(name) if name in SIMULATED else load(name, args)
         if data is not None:
+            data = data.some(MNIST_ROWS) if name == "mnist" else data
             rows.append(suggestion(data, args.seeds))
     report("Suggested number of clusters, adjusted Rand index", rows, args)
     rows, data = [], load("covid", args)
     for n_rows in () if data is None or args.quick else (10_000, 100_000):
         X = grown(data, n_rows).X
-        tree, labels = game(X, edges(knn_graph(X), "mixed"), 0)
-        _, taken = timed(lambda x=X, t=tree, own=labels: list(firm_cuts(x, t, own)))
+        played = game(X, edges(knn_graph(X), "mixed"), 0)
+        _, taken = timed(lambda x=X, one=played: list(firm_cuts(x, *one)))
         rows.append({"cells": n_rows, "seconds": median(taken)})
     report("How long it takes", rows, args)
 

@@ -302,7 +302,7 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     assert table.index[0] == 2
     assert set(table) == {"parted", "firm", "apart", "p"}
     n_kinds = cells.obs["kind"].nunique()
-    assert table.attrs["suggested"] == n_kinds
+    assert table.attrs["suggested"] == (n_kinds,)
     assert table["firm"].sum() == n_kinds - 1
     a, b = (cells.obs["kind"] == kind for kind in "ab")
     assert str(tl.are_two(cells, a, b)).startswith("Two groups: ")
@@ -317,13 +317,13 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     noted = cells.uns[KEY]["parameters"]
     for name in ("use_rep", "space"):  # as the window notes it
         noted[name] = noted.pop("use_rep")
-        assert tl.firmness(cells).attrs["suggested"] == n_kinds
+        assert tl.firmness(cells).attrs["suggested"] == (n_kinds,)
     whole = cells.obsm["X_embedding_game"].copy()
     cells.obsm["X_embedding_game"][:3] = np.nan  # left out, as the window writes it
-    assert tl.firmness(cells).attrs["suggested"] == n_kinds
+    assert tl.firmness(cells).attrs["suggested"] == (n_kinds,)
     cells.obsm["X_embedding_game"] = whole
     noted["space"] = "obsp['distances']"
-    assert tl.firmness(cells).attrs["suggested"] is None
+    assert tl.firmness(cells).attrs["suggested"] == ()
     del cells.obsm["X_embedding_game"]
     with pytest.raises(InputError, match=r"no map of tl.embedding_game in obsm"):
         tl.firmness(cells)

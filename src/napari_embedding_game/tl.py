@@ -419,8 +419,9 @@ def firmness(
         By the number of clusters, from 2 on: "parted", cells of the smaller part;
         "firm"; "apart", 1 less the edges between the parts over those expected, NaN
         where what is divided is too small, or was one group already; "p", that halves
-        of one group are so far apart.  ``attrs["suggested"]`` is the number up to which
-        most cells are parted firmly, None where no number is firm.
+        of one group are so far apart.  ``attrs["suggested"]``: the coarse number, firm
+        and of highest modularity over the widest range of resolutions, and the fine
+        one, the last that is firm up to resolution 1; one where they are the same.
     """
     import numpy as np
     import pandas as pd
@@ -445,7 +446,7 @@ def firmness(
     nearest = edges(knn_graph(X, metric=metric), "mixed")
     graph = landmark_graph(nearest, labels, len(landmarks))
     tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
-    cuts = list(firm_cuts(X, tree, labels, metric=metric))
+    cuts = list(firm_cuts(X, tree, graph, labels, metric=metric))
     asked = [cut.separation for cut in cuts]
     columns = {
         "parted": [cut.n_parted for cut in cuts],

@@ -31,7 +31,7 @@ def cuts_of(X, n_landmarks=40):
     labels = ((X[:, None] - X[None, :n_landmarks]) ** 2).sum(axis=2).argmin(axis=1)
     graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, n_landmarks)
     tree = merge_tree(graph, np.bincount(labels, minlength=n_landmarks))
-    return list(firm_cuts(X, tree, labels))
+    return list(firm_cuts(X, tree, graph, labels))
 
 
 def test_the_groups_there_are_are_suggested_and_no_more():
@@ -40,8 +40,9 @@ def test_the_groups_there_are_are_suggested_and_no_more():
     cuts = cuts_of(X[order])
     assert [cut.n_clusters for cut in cuts] == list(range(2, len(cuts) + 2))
     assert [cut.n_clusters for cut in cuts if cut.is_firm] == [2, 3]
-    assert suggested(cuts) == 3
-    assert suggested(cuts[:1]) == 2
+    assert suggested(cuts) == (3,)
+    assert suggested(cuts[:1]) == (2,)
+    assert suggested([]) == ()
     assert all(cut.separation.beyond > 0.5 for cut in cuts[:2])
     first, again = cuts[0].separation, cuts_of(X[order])[0].separation
     assert first == again
@@ -56,7 +57,7 @@ def test_one_group_is_not_divided(kind):
             X[:, :2] *= 5, 3
         elif kind == "heavy tails":
             X *= np.random.default_rng(seed).lognormal(0, 0.4, (len(X), 1))
-        n_firm += suggested(cuts_of(X)) is not None
+        n_firm += bool(suggested(cuts_of(X)))
     assert n_firm <= 1
 
 
@@ -92,7 +93,7 @@ def test_rows_that_are_all_the_same_are_one_group():
     labels = np.where(of == 0, np.arange(len(X)) % 2, 2)
     graph = landmark_graph(edges(knn_graph(X), "mixed"), labels, 3)
     tree = merge_tree(graph, np.bincount(labels))
-    assert [cut.is_firm for cut in firm_cuts(X, tree, labels)] == [True, False]
+    assert [cut.is_firm for cut in firm_cuts(X, tree, graph, labels)] == [True, False]
 
 
 def test_the_answer_has_its_figures():
@@ -107,3 +108,15 @@ def test_too_few_rows_are_told():
     X, _ = rows_of([30])
     with pytest.raises(InputError, match=r"smaller group has 9 .* 10 rows or more"):
         separation(X, np.arange(9), np.arange(9, 30))
+
+
+def test_families_are_suggested_beside_their_kinds():
+    """Three far families of two, three and one kinds: coarse 3, fine 6."""
+    rng = np.random.default_rng(0)
+    far, near = 20 * np.eye(20)[[0, 0, 1, 1, 1, 2]], 6 * np.eye(20)[10:16]
+    X = np.repeat(far + near, 60, axis=0) + rng.normal(size=(360, 20))
+    cuts = cuts_of(X[rng.permutation(360)].astype(np.float32), 60)
+    assert suggested(cuts) == (3, 6)
+    begins = [cut.resolution for cut in cuts[:5]]
+    assert begins == sorted(begins)
+    assert begins[-1] < 1 < cuts[5].resolution

@@ -1,5 +1,7 @@
 """The strip below the slider, and whether two selected clusters are one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
@@ -41,7 +43,7 @@ def shown(qtbot, inspector, session):
 def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     strip = shown.clusters.slider.strip
     assert strip.isVisible()
-    assert strip.firmness.suggested == 3
+    assert strip.firmness.suggested == (3,)
     assert session.clusters.n_clusters != 3
     place = QPoint(strip.place(3), strip.height() // 2)
     QTest.mouseClick(strip, LEFT, pos=place)
@@ -51,7 +53,12 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     QTest.mouseMove(strip, place - QPoint(1, 0))
     QTest.mouseMove(strip, place)
     qtbot.waitUntil(lambda: "3 clusters: firm." in strip.toolTip())
-    assert "Click to choose it" in strip.toolTip()
+    assert "Suggested, fine" in strip.toolTip()
+    strip.show_firmness(replace(strip.firmness, suggested=(2, 3)))
+    assert "Suggested, coarse" in strip.text(2)
+    for number, x in ((2, 1), (3, strip.width() - 1)):
+        QTest.mouseClick(strip, LEFT, pos=QPoint(x, strip.height() - 2))
+        assert session.clusters.n_clusters == number
     assert strip.text(4).startswith("4 clusters: ")
     session.load(None)
     qtbot.waitUntil(lambda: not strip.isVisible())

@@ -27,7 +27,8 @@ class Firmness:
     """What they are cuts of."""
     cuts: tuple[Cut, ...] = ()
     """From ``FEWEST`` clusters on."""
-    suggested: int | None = None
+    suggested: tuple[int, ...] = ()
+    """Of a whole: the coarse and the fine one, or both in one."""
     is_whole: bool = False
     """Whether nothing more will come."""
 
@@ -56,14 +57,15 @@ def firmness_job(
         from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
 
         cuts: tuple[Cut, ...] = ()
-        coming = firm_cuts(X, merging.tree, labels, metric=metric, most_clusters=MOST)
+        cut_from = X, merging.tree, merging.graph, labels
+        coming = firm_cuts(*cut_from, metric=metric, most_clusters=MOST)
         while True:
             with COMPUTING:
                 cut = next(coming, None)
             if cut is None:
                 return Firmness(merging, cuts, suggested(cuts), is_whole=True)
             cuts = (*cuts, cut)
-            yield Firmness(merging, cuts, suggested(cuts))
+            yield Firmness(merging, cuts)
 
     return find
 

@@ -13,7 +13,7 @@ cells that develop, is further apart than the halves of an ellipsoid, and is div
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
+from scipy.optimize import isotonic_regression
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import directed
@@ -39,6 +40,8 @@ _TRIES, _SWEEPS = 3, 3
 """Of partitions of simulated rows; of rows moved to where most of their links lead."""
 _NEARLY_ALL = 0.9
 """Share of a group from which a part is still looked at as the whole."""
+_NO_LINKS = 0.01
+"""Resolution below which parts count as not linked at all."""
 
 _Rows = NDArray[np.integer]
 
@@ -99,6 +102,10 @@ class Cut:
     n_clusters: int
     n_parted: int
     """Rows of the smaller part."""
+    resolution: float
+    """Links between the parts over those expected: where modularity begins to gain."""
+    expected: float
+    """Links expected of their degrees in the whole graph, not below 1e-9."""
     is_firm: bool
     separation: Separation | None = None
     """None where it was not asked: of too few rows, or in what is one group."""
@@ -151,6 +158,7 @@ def separation(
 def firm_cuts(
     X: Any,
     tree: MergeTree,
+    graph: sparse.csr_matrix,
     labels: _Rows,
     *,
     metric: str = "euclidean",
@@ -158,14 +166,19 @@ def firm_cuts(
 ) -> Iterator[Cut]:
     """Yield how firm each number of clusters is, from 2 to ``most_clusters``.
 
-    ``labels`` (N,): landmark of each row of ``X`` (N, D), an array or sparse matrix.
+    ``graph`` (L, L): that of the landmarks, from which the tree was made; ``labels``
+    (N,): landmark of each row of ``X`` (N, D), an array or sparse matrix.
     """
     before, divisible = tree.cut(1), {0}
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
     for n in range(2, min(most_clusters, tree.n_leaves) + 1):
         now = tree.cut(n)
         parent = int(before[now == n - 1][0])
-        first = np.flatnonzero(now[labels] == parent)
-        second = np.flatnonzero(now[labels] == n - 1)
+        one, other = now == parent, now == n - 1
+        product = float(degrees[one].sum() * degrees[other].sum())
+        expected = max(product / degrees.sum(), 1e-9)
+        resolution = float(graph[one][:, other].sum()) / expected
+        first, second = np.flatnonzero(one[labels]), np.flatnonzero(other[labels])
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
         found, alpha = None, ALPHA * n_rows / len(labels)
         fewest = FEWEST * max(1, n_rows / MOST_ROWS)
@@ -177,21 +190,28 @@ def firm_cuts(
             divisible.add(n - 1)
         elif n_parted > (1 - _NEARLY_ALL) * n_rows:
             divisible.discard(parent)
-        yield Cut(n, n_parted, is_firm, found)
+        yield Cut(n, n_parted, resolution, expected, is_firm, found)
         before = now
 
 
-def suggested(cuts: Iterable[Cut]) -> int | None:
-    """Return the number of clusters up to which most rows are parted firmly.
+def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
+    """Return the numbers of clusters to choose from: coarse and fine, or both in one.
 
-    None where no cut is firm: nothing says that the rows are more than one group.
+    Fine is the last firm one up to resolution 1, that of modularity as it was defined.
+    Coarse is the firm one, up to that, with the highest modularity over the widest
+    range of resolutions, by their ratio (CHAMP, Weir et al. 2017).  () where no cut is
+    firm: nothing says that the rows are more than one group.
     """
-    best, most, gained = None, 0, 0
-    for cut in cuts:
-        gained += cut.n_parted if cut.is_firm else -cut.n_parted
-        if gained > most:
-            best, most = cut.n_clusters, gained
-    return best
+    firm = [i for i, cut in enumerate(cuts) if cut.is_firm]
+    if not firm:
+        return ()
+    weights = [cut.expected for cut in cuts]
+    found = isotonic_regression([cut.resolution for cut in cuts], weights=weights)
+    begins = np.log(np.maximum(found.x, _NO_LINKS))  # where each is the best of all
+    firm = [i for i in firm if begins[i] <= 0] or firm[:1]
+    lasts = np.diff(begins, append=begins[-1])
+    numbers = {cuts[i].n_clusters for i in (max(firm, key=lasts.item), firm[-1])}
+    return tuple(sorted(numbers))
 
 
 def _columns(rows: Any, metric: str) -> NDArray[np.float64]:

@@ -10,8 +10,10 @@ from napari_embedding_game.session.firmness import FEWEST, MOST, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 BARS, NUMBER, LEAST = 16, 14, 3
-"""Pixels of the highest bar, of the suggested number below, and of the lowest bar."""
-ALIGN_RIGHT = Qt.AlignmentFlag.AlignRight
+"""Pixels of the highest bar, of the suggested numbers below, and of the lowest bar."""
+SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+USE = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
+"""Below the bars, at the left and at the right, of so many numbers."""
 FIRM = (
     "{n} clusters: firm. The two parts of what is divided here are further apart than "
     "the halves of one group (p = {p:.1g})."
@@ -20,7 +22,9 @@ NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group."
 NOT_ASKED = (
     "{n} clusters: what is divided here is too small to say, or was one group already."
 )
-SUGGESTED = " Suggested: up to here most points are divided firmly. Click to choose it."
+SUGGESTED = " Suggested, {}. Click to choose it."
+COARSE = "coarse: of highest modularity over the widest range of resolutions"
+FINE = "fine: the last firm number up to resolution 1 of modularity"
 NONE_FIRM = "No number is firm: this may be one group."
 WHAT = (
     "Taller is firmer: how far apart the two parts are that this number divides, next "
@@ -37,6 +41,7 @@ class FirmnessStrip(QWidget):
         super().__init__()
         self.firmness: Firmness | None = None
         """What is shown."""
+        self._suggested: tuple[int, ...] = ()
         self._colors: tuple[QColor, QColor, QColor] | None = None
         self.setFixedHeight(BARS + NUMBER)
         self.setMouseTracking(True)
@@ -49,7 +54,7 @@ class FirmnessStrip(QWidget):
 
     def show_firmness(self, found: Firmness | None) -> None:
         """Show what is known; None takes it away."""
-        self.firmness = found
+        self.firmness, self._suggested = found, () if found is None else found.suggested
         self.setVisible(found is not None)
         self.update()
 
@@ -58,12 +63,13 @@ class FirmnessStrip(QWidget):
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
-        assert self.firmness is not None
         if cut.separation is None:
             return NOT_ASKED.format(n=n_clusters)
         p = max(cut.separation.p, 1e-4)
         said = (FIRM if cut.is_firm else NOT_FIRM).format(n=n_clusters, p=p)
-        return said + (SUGGESTED if n_clusters == self.firmness.suggested else "")
+        for number, what in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
+            said += SUGGESTED.format(what) if number == n_clusters else ""
+        return said
 
     def place(self, n_clusters: int) -> int:
         """Return the middle of a number's bar, in pixels from the left."""
@@ -72,29 +78,28 @@ class FirmnessStrip(QWidget):
     # Qt
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw a bar for each number, the firm ones in colour."""
+        """Draw a bar for each number: firm ones in colour, suggested ones like text."""
         if self.firmness is None or self._colors is None:
             return
         accent, text, dim = self._colors
         painter = QPainter(self)
-        if self.firmness.is_whole and self.firmness.suggested is None:
+        cuts, marked = self.firmness.cuts, self._suggested
+        if self.firmness.is_whole and not any(cut.is_firm for cut in cuts):
             painter.setPen(dim)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NONE_FIRM)
             return
-        for cut in self.firmness.cuts:
+        for cut in cuts:
             height, middle = 1.0, self.place(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
                 height = LEAST + (BARS - LEAST) * cut.separation.beyond
             width = max(2.0, self._width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
-            painter.fillRect(bar, accent if cut.is_firm else dim)
-            if self.firmness.is_whole and cut.n_clusters == self.firmness.suggested:
-                painter.setPen(text)
-                is_left = middle < self.width() / 2
-                side = Qt.AlignmentFlag.AlignLeft if is_left else ALIGN_RIGHT
-                left = middle - 4 if is_left else middle + 4 - self.width()
-                below = QRectF(left, BARS, self.width(), NUMBER)
-                painter.drawText(below, side, f"Use the suggested {cut.n_clusters}")
+            color = accent if cut.is_firm else dim
+            painter.fillRect(bar, text if cut.n_clusters in marked else color)
+        painter.setPen(text)
+        below = QRectF(0, BARS, self.width(), NUMBER)
+        for number, side, use in zip(marked, SIDES, USE[len(marked)], strict=False):
+            painter.drawText(below, side, use.format(number))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
@@ -102,10 +107,11 @@ class FirmnessStrip(QWidget):
         self.setToolTip(f"{said} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Pick the number under the mouse; below the bars that which is suggested."""
+        """Pick the number under the mouse; below the bars that which is written."""
         number = self._number_at(event.position().x())
-        if event.position().y() > BARS and self.firmness and self.firmness.is_whole:
-            number = self.firmness.suggested or number
+        if event.position().y() > BARS and self._suggested:
+            is_left = event.position().x() < self.width() / 2
+            number = self._suggested[0 if is_left else -1]
         if self.text(number):
             self.picked.emit(number)
 
