@@ -9,6 +9,7 @@ from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.firmness import (
+    Cut,
     Separation,
     firm_cuts,
     separation,
@@ -110,13 +111,22 @@ def test_too_few_rows_are_told():
         separation(X, np.arange(9), np.arange(9, 30))
 
 
-def test_families_are_suggested_beside_their_kinds():
-    """Three far families of two, three and one kinds: coarse 3, fine 6."""
-    rng = np.random.default_rng(0)
-    far, near = 20 * np.eye(20)[[0, 0, 1, 1, 1, 2]], 6 * np.eye(20)[10:16]
-    X = np.repeat(far + near, 60, axis=0) + rng.normal(size=(360, 20))
-    cuts = cuts_of(X[rng.permutation(360)].astype(np.float32), 60)
-    assert suggested(cuts) == (3, 6)
-    begins = [cut.resolution for cut in cuts[:5]]
-    assert begins == sorted(begins)
-    assert begins[-1] < 1 < cuts[5].resolution
+@pytest.mark.parametrize(
+    ("resolutions", "not_firm", "marks"),
+    [
+        ((0.02, 0.03, 0.6, 0.9, 1.8), (), (3, 5)),
+        ((0.01, 0.03, 0.6, 0.9, 1.8), (3, 5), (2, 4)),
+        ((0.03, 0.02, 0.6, 1.8), (), (3, 4)),  # a cut that the next one overtakes
+        ((0, 1e-4, 0.08, 0.1), (), (3, 5)),  # no links are not a range without end
+        ((0.5, 1.8, 4.0), (), (2,)),
+        ((0.5, 0.6), (2, 3), ()),
+    ],
+)
+def test_coarse_is_widest_and_fine_the_last_to_resolution_1(
+    resolutions, not_firm, marks
+):
+    cuts = [
+        Cut(n, 10, resolution, 1.0, n not in not_firm)
+        for n, resolution in enumerate(resolutions, 2)
+    ]
+    assert suggested(cuts) == marks
