@@ -57,7 +57,7 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
     noted = dataset.provenance["recipe"]
     assert (noted["max_mito"], noted["cells_left_out"]) == (30.0, 2)
     assert sum(noted["left_out"].values()) == 2
-    with pytest.raises(DataError, match=r"Only 0 of 60 cells .* widen these"):
+    with pytest.raises(DataError, match=r"Only 0 of 60 cells .* change that number"):
         finish(
             apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
         )

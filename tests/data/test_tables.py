@@ -232,12 +232,6 @@ def test_tiny_and_huge_units_are_standardised():
     np.testing.assert_allclose(X, [[-1.2247449] * 2, [0] * 2, [1.2247449] * 2], 1e-5)
 
 
-def measurements():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.random((10, 2)), columns=["area", "tone"])
-    return frame.assign(area_um=frame["area"] * 0.25, again=frame["tone"], note="x")
-
-
 def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]

@@ -137,7 +137,7 @@ def test_what_was_not_read_leaves_the_former_wish(
         recipe.numbers["min_genes"].value = 10_000
         with qtbot.waitSignal(dock.controller.reading.given_up, timeout=10_000):
             recipe.apply.click()
-        assert "lower that number" in dock.data.trouble.text()
+        assert "change that number" in dock.data.trouble.text()
     assert recipe.apply.text() == "Prepare again"
     load(dock.data.drop.click)
     assert session.dataset.X.shape == (60, 7)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.palette import scanpy_colors
 from napari_embedding_game.data.stages import finish
 
@@ -55,16 +55,9 @@ def read(source: str | Path, **options: Any) -> AnnData:
 
 def as_anndata(dataset: Dataset) -> AnnData:
     """Return the rows of a dataset that are on the map, as :func:`read` does."""
-    from anndata import AnnData
-
     names = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Variable names are not unique")
-        adata = AnnData(
-            X=dataset.expression.values,
-            obs=dataset.obs.set_axis(names),
-            var=pd.DataFrame(index=list(dataset.profile_names)),
-        )
+    obs = dataset.obs.set_axis(names)
+    adata = adata_of(dataset.expression.values, obs, dataset.profile_names)
     adata.obsm[FEATURES] = dataset.X
     adata.uns |= scanpy_colors(adata.obs, dataset.level_colors)
     return adata

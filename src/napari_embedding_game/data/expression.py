@@ -86,8 +86,7 @@ class Expression:
 
     def column(self, place: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
-        values = self.columns([place])
-        return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
+        return dense(self.columns([place])).ravel()
 
     def columns(self, places: Sequence[int]) -> Any:
         """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
@@ -100,6 +99,11 @@ class Expression:
         if self.has_counts:
             value = log_times(value, self.factors[row : row + 1])
         return float(value.sum())
+
+
+def dense(values: Any) -> Any:
+    """Return a matrix, dense or sparse, as an array."""
+    return np.asarray(values.toarray() if sp.issparse(values) else values)
 
 
 def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:

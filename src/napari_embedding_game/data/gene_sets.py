@@ -90,8 +90,7 @@ def score_genes(
     adata = AnnData(dataset.expression.values, var=pd.DataFrame(index=numbers))
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             sc.tl.score_genes(adata, numbers[list(found.places)])
     except (RuntimeError, ValueError) as error:
         raise DataError(

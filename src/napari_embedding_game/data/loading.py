@@ -14,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from napari_embedding_game.data import harmony
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.harmony import (
-    SEED,
-    check_batches,
-    mixed_by_harmony,
-    told_of_batches,
-)
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
@@ -89,15 +84,15 @@ def with_batches_mixed(
             f"Harmony mixes batches in components, such as obsm['X_pca'], and not in "
             f"{dataset.space} of {dataset.name}: choose another space."
         )
-    check_batches(dataset.obs, key, dataset.name)
+    harmony.check_batches(dataset.obs, key, dataset.name)
     if made is not None and np.array_equal(made.kept, dataset.kept):
         mixed = made.X
     else:
-        mixed = yield from mixed_by_harmony(dataset.X, dataset.obs, key)
+        mixed = yield from harmony.mixed_by_harmony(dataset.X, dataset.obs, key)
     facts = {
         "batch_key": key,
         "space": dataset.space,
-        "random_state": SEED,
+        "random_state": harmony.SEED,
         "harmonypy": metadata.version("harmonypy"),
     }
     return replace(
@@ -105,6 +100,6 @@ def with_batches_mixed(
         X=mixed,
         space=f'{dataset.space}, "{key}" mixed by Harmony',
         read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),
-        notes=(*dataset.notes, told_of_batches(key)),
+        notes=(*dataset.notes, harmony.told_of_batches(key)),
         provenance={**dataset.provenance, "harmony": facts},
     )

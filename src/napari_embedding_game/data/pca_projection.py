@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression
+from napari_embedding_game.data.expression import TARGET_SUM, Expression, dense
 from napari_embedding_game.data.projection import Projection, normalised, sum_of
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         most = max(float(values.max()), -_lowest(values)) if is_scaled else _MAX_VALUE
         std = np.where(std > 0, std, 1).astype(np.float32)
         ways.append(replace(plain, mean=mean, std=std, max_value=most))
-    values, best = _dense(values[rows]), 0.0
+    values, best = dense(values[rows]).astype(np.float32), 0.0
     for way in ways:
         scaled = (values - way.mean) / way.std
         part = np.clip(scaled, -way.max_value, way.max_value)
@@ -86,7 +85,3 @@ def _target_sum(adata: AnnData) -> float:
 def _lowest(values: Any) -> float:
     is_stored = sp.issparse(values) and values.nnz
     return float((values.data if is_stored else values).min())
-
-
-def _dense(values: Any) -> NDArray[np.float32]:
-    return np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)

@@ -19,7 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression, log_times
+from napari_embedding_game.data.expression import (
+    TARGET_SUM,
+    Expression,
+    dense,
+    log_times,
+)
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 
 _SAMPLED = 200
@@ -53,9 +58,8 @@ class Projection:
         tells where among the M columns the genes are.
         """
         there = genes.each >= 0
-        part = lognorm[:, genes.each[there]]
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
-        values[:, there] = part.toarray() if sp.issparse(part) else part
+        values[:, there] = dense(lognorm[:, genes.each[there]])
         values[:, there] -= self.mean[there]
         values /= self.std
         np.clip(values, -self.max_value, self.max_value, out=values)
@@ -157,8 +161,7 @@ def sum_of(logarithms: Any) -> float | None:
     The median, where they were normalised to one sum, or not at all.  None where the
     sums differ, as they do over a choice of the genes that were normalised.
     """
-    some = logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)]
-    some = some.toarray() if sp.issparse(some) else some
+    some = dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
     are_whole = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)

@@ -112,8 +112,7 @@ def find_doublets(
     # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
     options: Any = {"use_approx_neighbors": False, "random_state": 0, "verbose": False}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             sc.pp.scrublet(adata, batch_key=key, **options)
         scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
         found = adata.obs["predicted_doublet"]

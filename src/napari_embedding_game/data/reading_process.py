@@ -42,13 +42,14 @@ SPARE, TIMES = 1 << 29, 10_000
 """Bytes of memory, and of those for each of a file, that no file takes in earnest."""
 SECONDS, A_BYTE = 4.0, 2e-5
 """Of the processor, and for each byte, that no stage of a file takes in earnest."""
+_THREAD = 1 << 24
+"""Bytes that a thread is given at once; libraries start one for each core."""
 LISTENER = "Reading process"
 """Name of the thread that waits for what the process says."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
 _all: WeakSet[_Process] = WeakSet()
-_lock = threading.Lock()
 begun = threading.Event()
 """Whether there is a window."""
 
@@ -86,11 +87,10 @@ def begin_process() -> None:
 
 
 def _take() -> _Process:
-    with _lock:
-        while _idle:
-            process = _idle.pop()
-            if process.is_alive():
-                return process
+    with suppress(IndexError):  # of any thread that asks
+        while (process := _idle.pop()).has_ended():
+            pass
+        return process
     try:
         return _Process()
     except OSError as error:
@@ -102,11 +102,10 @@ def _take() -> _Process:
 
 def _keep(process: _Process) -> None:
     """Let a process wait for the next file; one is enough."""
-    with _lock:
-        if not _idle:
-            _idle.append(process)
-            return
-    process.kill()
+    if _idle:
+        process.kill()
+    else:
+        _idle.append(process)
 
 
 @atexit.register
@@ -132,8 +131,8 @@ class _Process:
         self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         threading.Thread(target=self._listen, name=LISTENER, daemon=True).start()
 
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def do(self, path: str | Path, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
         """Have a job done; return ("result", value) or ("error", exception)."""
@@ -267,6 +266,7 @@ def _refuse_beyond(n_bytes: float) -> None:
         return
     import resource
 
+    n_bytes += (os.cpu_count() or 1) * _THREAD
     most, none = psutil.Process().memory_info().data + n_bytes, resource.RLIM_INFINITY
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard == none:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
+from napari_embedding_game.data.expression import dense
 from napari_embedding_game.data.harmony import (
     SEED,
     check_batches,
@@ -182,17 +183,14 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
     Raises DataError if fewer than three are left.
     """
     reasons = left_out(recipe, quality)
-    n, n_kept = len(quality), int(passing(reasons).sum())
-    n_rich = n - int(reasons["min_genes"][0].sum())
-    if n_rich < 3:
-        raise DataError(
-            f"Only {n_rich} of {n:,} cells of {where} have at least "
-            f"{recipe.min_genes} genes: lower that number of the recipe."
+    if (n_kept := int(passing(reasons).sum())) < 3:
+        n, (rows, why) = (
+            len(quality),
+            max(reasons.values(), key=lambda one: one[0].sum()),
         )
-    if n_kept < 3:
         raise DataError(
-            f"Only {n_kept} of {n:,} cells of {where} are within the limits of their "
-            "quality: widen these."
+            f"Only {n_kept} of {n:,} cells of {where} are within the limits of the "
+            f"recipe, as {rows.sum():,} have {why}: change that number of the recipe."
         )
     return reasons
 
@@ -252,10 +250,10 @@ def variable_components(
     # Scaling makes it dense in any case.
     if hasattr(variable.X, "map_blocks"):
         empty = np.empty((0, 0), variable.X.dtype)
-        variable.X = variable.X.map_blocks(_dense, dtype=empty.dtype, meta=empty)
+        variable.X = variable.X.map_blocks(dense, dtype=empty.dtype, meta=empty)
     else:
         check_fits(8 * variable.n_obs * variable.n_vars, where, "its scaled genes")
-        variable.X = _dense(variable.X)
+        variable.X = dense(variable.X)
     _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
@@ -280,10 +278,6 @@ def recipe_facts(
     }
 
 
-def _dense(values: Any) -> Any:
-    return values.toarray() if sp.issparse(values) else values
-
-
 def _projection(variable: AnnData, recipe: Recipe) -> Projection:
     """Return the way to the components, from their scaled genes and loadings."""
     loadings = np.asarray(variable.varm["PCs"], np.float32)
@@ -300,6 +294,5 @@ def _projection(variable: AnnData, recipe: Recipe) -> Projection:
 
 def _quiet(step: Any, *args: Any, **options: Any) -> None:
     """Run a step of scanpy without its FutureWarnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         step(*args, **options)

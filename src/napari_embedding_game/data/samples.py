@@ -58,7 +58,6 @@ def read_pbmc(path: Path) -> Dataset:
     """Read that file, without what anndata warns of: how it updates an old one."""
     from anndata import read_h5ad
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         dataset = from_anndata(read_h5ad(path), "pbmc")
     return replace(dataset, provenance={SAMPLE: "pbmc"})

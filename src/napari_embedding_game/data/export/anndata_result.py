@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import read_whole
+from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import read_counts
@@ -135,8 +135,6 @@ def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 
 
 def _of_dataset(dataset: Dataset) -> AnnData:
-    from anndata import AnnData
-
     obs = dataset.source_obs
     if obs is None:
         # Whole numbers stay what they are beside rows that have none.
@@ -145,14 +143,8 @@ def _of_dataset(dataset: Dataset) -> AnnData:
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
     obs = storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
-    with warnings.catch_warnings():
-        # Names of rows belong to the user, and may occur twice.
-        warnings.filterwarnings("ignore", message=".*names are not unique")
-        adata = AnnData(
-            X=_all_rows(dataset, dataset.profile),
-            obs=obs,
-            var=pd.DataFrame(index=list(dataset.profile_names)),
-        )
+    values = _all_rows(dataset, dataset.profile)
+    adata = adata_of(values, obs, dataset.profile_names)
     adata.uns |= scanpy_colors(obs, dataset.level_colors)
     place = split_space(dataset.space)
     if place is not None and place[0] == "obsm":

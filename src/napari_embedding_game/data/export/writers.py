@@ -11,22 +11,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export import atomic, plots
 from napari_embedding_game.data.export.anndata_result import (
     result_frame,
     write_anndata,
-)
-from napari_embedding_game.data.export.atomic import (
-    check_other,
-    target_of,
-    whole_or_nothing,
-)
-from napari_embedding_game.data.export.plots import (
-    FACING,
-    MapPlot,
-    Name,
-    PointColors,
-    flat_map,
-    write_plot,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.palette import level_colors
@@ -34,8 +22,8 @@ from napari_embedding_game.data.palette import level_colors
 
 def check_output(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
-    check_other(path, source)
-    folder = target_of(path).parent
+    atomic.check_other(path, source)
+    folder = atomic.target_of(path).parent
     trouble = ""
     if source is not None and source.resolve() in path.resolve().parents:
         trouble = f"it would lie inside the input {source.name}: choose a folder beside"
@@ -69,7 +57,7 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
             f"{', '.join(WRITERS)}."
         )
     check_output(dataset.source, path)
-    with whole_or_nothing(path) as temporary:
+    with atomic.whole_or_nothing(path) as temporary:
         writer(dataset, result, temporary)
 
 
@@ -78,10 +66,10 @@ def write_figure(
     result: EmbeddingResult,
     path: str | Path,
     *,
-    colors: PointColors | None = None,
+    colors: plots.PointColors | None = None,
     title: str | None = None,
     facing: NDArray[np.floating] | None = None,
-    names: Sequence[Name] = (),
+    names: Sequence[plots.Name] = (),
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png.
 
@@ -92,23 +80,23 @@ def write_figure(
     path = Path(path)
     check_output(dataset.source, path)
     colors = _by_cluster(result) if colors is None else colors
-    seen = FACING if facing is None else facing
-    flat, rows = flat_map(result.embedding, seen)
-    plot = MapPlot(
+    seen = plots.FACING if facing is None else facing
+    flat, rows = plots.flat_map(result.embedding, seen)
+    plot = plots.MapPlot(
         embedding=flat[rows],
         colors=colors.of(rows),
         title=dataset.name if title is None else title,
-        names=tuple((text, flat_map(at[None], seen)[0][0]) for text, at in names),
+        names=tuple((text, plots.flat_map(at[None], seen)[0][0]) for text, at in names),
     )
-    write_plot(plot, path)
+    plots.write_plot(plot, path)
 
 
-def _by_cluster(result: EmbeddingResult) -> PointColors:
+def _by_cluster(result: EmbeddingResult) -> plots.PointColors:
     """Return colours that are known of the clusters, else those of a palette."""
     clusters, names = result.shown.clusters, result.shown.names
     known = {one.name: one.color for one in clusters if one.color}
     table = level_colors(list(names.categories), known)
-    return PointColors(rgba=table[names.codes], title="Cluster", levels=names)
+    return plots.PointColors(rgba=table[names.codes], title="Cluster", levels=names)
 
 
 WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import (
     KEY,
@@ -26,23 +25,9 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.expression import dense
+from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.formats.spaces import (
-    choose,
-    has_matrix,
-    item_of,
-    maps_of,
-    root_of,
-    spaces_of,
-    split_space,
-)
-from napari_embedding_game.data.formats.store import (
-    declared_bytes,
-    first_values,
-    is_stored,
-    open_store,
-    read_element,
-)
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
@@ -62,6 +47,10 @@ _NOT_COMPARED = (
     "Genes are not compared: {} is larger than a quarter of the free memory. Save "
     "only the genes that vary (scanpy: pp.highly_variable_genes) to compare these."
 )
+_FIRST_TABLE = (
+    "Of its tables {} the first was read: for another one open the folder tables/{} "
+    "in it."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +65,7 @@ class _Source:
     path: Path | None = None
     is_shared: bool = False
     """Whether others may change its numbers."""
+    notes: Sequence[str] = ()
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
@@ -90,18 +80,9 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     is no map or place, else ``X``.  Of a SpatialData folder the first table is read.
     """
     yield Stage(f"Opening {path.name}")
-    with _opened(path) as (root, tables):
-        source = _Source(root, path.name, path.name, path)
-        result = yield from _read(source, options)
-    if len(tables) > 1:
-        told = (
-            f"Of its tables {listed(tables)} the first was read: for another one open "
-            f"the folder tables/{tables[1]} in it."
-        )
-        dataset = result.dataset
-        dataset = replace(dataset, notes=(told, *dataset.notes))
-        result = replace(result, dataset=dataset)
-    return result
+    with _opened(path) as (root, notes):
+        source = _Source(root, path.name, path.name, path, notes=notes)
+        return (yield from _read(source, options))
 
 
 def adata_stages(
@@ -117,7 +98,7 @@ def adata_stages(
     The numbers of one that `is_shared` are copied, as others may change them.
     """
     where = f"'{name}'" if path is None else name
-    source = _Source(root_of(adata), name, where, path, is_shared)
+    source = _Source(spaces.root_of(adata), name, where, path, is_shared)
     return (yield from _read(source, options))
 
 
@@ -132,29 +113,30 @@ def read_whole(path: Path) -> AnnData:
     Raises DataError if it is damaged, or does not fit into memory.
     """
     with _opened(path) as (root, _):
-        adata: AnnData = read_element(root, path.name, "its content")
+        adata: AnnData = store.read_element(root, path.name, "its content")
     adata.obs_names = adata.obs_names.astype(str)
     return adata
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
-    """Give the group with cells of a file or folder, and the tables that it is among.
+    """Give the group with cells of a file or folder, and notes.
 
     What is wrong is a DataError.
     """
     kind = "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
-    with explain_damage(path, kind), open_store(path) as file:
-        root, tables = file, list[str]()
+    with explain_damage(path, kind), store.open_store(path) as file:
+        root, notes = file, list[str]()
         if "obs" not in file and "tables" in file:  # SpatialData
-            tables = sorted(file["tables"])
-            root = file["tables"][tables[0]]
+            first, *others = tables = sorted(file["tables"])
+            root = file["tables"][first]
+            notes += [_FIRST_TABLE.format(listed(tables), *others)] if others else []
         if "obs" not in root or "var" not in root:
             raise DataError(
                 f"{path.name} is a file without cells (obs) and genes (var): write it "
                 "with AnnData's write_h5ad or write_zarr."
             )
-        yield root, tables
+        yield root, notes
 
 
 # From the parts to a dataset
@@ -163,18 +145,18 @@ def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
 def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     """Read the parts that are needed, check them and put them together."""
     root, where = source.root, source.where
-    space = choose(root, options.space, where)
+    space = spaces.choose(root, options.space, where)
     yield Stage("Reading the table of cells (obs)")
-    obs = read_element(root["obs"], where, "its table obs")
+    obs = store.read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
     objects = obs.select_dtypes(object)  # in memory lists, or truth values with gaps
     obs = obs.assign(**{name: as_metadata(objects[name]) for name in objects})
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
-    var = read_element(root["var"], where, "its table var")
+    var = store.read_element(root["var"], where, "its table var")
     yield Stage(f"Reading {space}")
-    values = _numbers(source, item_of(root, space), space)
+    values = _numbers(source, spaces.item_of(root, space), space)
     columns = _column_names(space, var, values)
     yield Stage("Reading the genes")
     shape = len(obs), len(var)
@@ -202,21 +184,20 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         level_colors=_level_colors(obs, source),
     )
     advice = [] if are_pairs else counts_advice(X, space)
-    told = (*dataset.notes, *repeated_names(obs.index), *advice)
+    told = (*source.notes, *dataset.notes, *repeated_names(obs.index), *advice)
     way, projection = _noted(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
     if is_whole and way is not None and str(way.get("space")) == space:
         projection = Projection.from_stored(way, where)
     dataset = replace(dataset, notes=told, projection=projection)
-    return ReadResult(dataset, spaces_of(root, where), columns)
+    return ReadResult(dataset, spaces.spaces_of(root, where), columns)
 
 
 def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     """Return the coordinates of the maps in ``obsm``, a column for each axis."""
     found: dict[str, Any] = {}
-    for key in maps_of(root):
-        values = read_element(root["obsm"][key], where, f"its map {key}")
-        values = np.asarray(values.toarray() if sp.issparse(values) else values)
+    for key in spaces.maps_of(root):
+        values = dense(store.read_element(root["obsm"][key], where, f"its map {key}"))
         if len(values) == len(obs):
             found |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in found.items() if name not in obs}
@@ -229,7 +210,7 @@ def _column_names(space: str, var: Any, values: Any) -> list[str]:
         return []
     if isinstance(values, pd.DataFrame):
         return list(map(str, values.select_dtypes("number").columns))
-    place = split_space(space)
+    place = spaces.split_space(space)
     if place is not None and place[0] == "obsm":
         label = place[1].removeprefix("X_")
         return [f"{label} {i + 1}" for i in range(values.shape[1])]
@@ -246,15 +227,15 @@ def _genes(
     """
     root, notes = source.root, []
     are_embedded = space == "X" or space.startswith("layers")
-    own = values if are_embedded else root["X"] if has_matrix(root) else None
+    own = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
     is_below_0 = own is not None and _goes_below_0(own)
-    raw = root["raw"] if "raw" in root and has_matrix(root["raw"]) else None
+    raw = root["raw"] if "raw" in root and spaces.has_matrix(root["raw"]) else None
     has_logarithms = own is not None and not is_below_0
-    if raw is not None and has_logarithms and are_counts(first_values(raw["X"])):
+    if raw is not None and has_logarithms and are_counts(store.first_values(raw["X"])):
         notes.append(RAW_HOLDS_COUNTS)
         raw = None
     if raw is not None:
-        names = read_element(raw["var"], source.where, "its table var").index
+        names = store.read_element(raw["var"], source.where, "its table var").index
         shape = shape[0], len(names)
         profile = _compared(source, "raw/X", raw["X"])
         what, note = ".raw", f"Genes: {len(names):,} from .raw."
@@ -284,21 +265,21 @@ def _genes(
 
 def _goes_below_0(item: Any) -> bool:
     """Tell whether there are values below 0, as there are where genes were scaled."""
-    values = first_values(item)
+    values = store.first_values(item)
     is_number = values.dtype.kind in "buif"
     return is_number and bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 
 
 def _compared(source: _Source, part: str, item: Any) -> Any:
     """Read genes to compare; None where they are large and in a file."""
-    if is_stored(item) and declared_bytes(item) > memory.budget() // 2:
+    if store.is_stored(item) and store.declared_bytes(item) > memory.budget() // 2:
         return None
     return _numbers(source, item, part)
 
 
 def _numbers(source: _Source, item: Any, part: str) -> Any:
     """Read a matrix; of one that is shared a copy."""
-    values = read_element(item, source.where, part)
+    values = store.read_element(item, source.where, part)
     return values.copy() if source.is_shared and values is item else values
 
 
@@ -309,7 +290,7 @@ def _noted(source: _Source, *keys: str) -> Any:
         if not hasattr(item, "keys") or key not in item:
             return None
         item = item[key]
-    return read_element(item, source.where, f"its {keys[-1]}")
+    return store.read_element(item, source.where, f"its {keys[-1]}")
 
 
 def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:

@@ -119,29 +119,30 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
 def _unpickled(
     arrays: Mapping[str, Callable[[], Any]], where: str
 ) -> tuple[dict[str, Any], list[str]]:
-    found, objects = {}, []
-    for name, read in arrays.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # on headers that Python 2 wrote
-                array = read()
-        except ValueError as error:  # numpy has no other sign
-            if "pickle" not in str(error):
-                raise
-            array = None
-        if isinstance(array, np.ndarray):
-            found[name] = array
-        else:  # numpy gives other content of a zip as bytes
-            objects.append(name)
-    if objects and not found:
-        raise DataError(_PICKLE.format(where))
+    read = {name: _array(one) for name, one in arrays.items()}
+    found = {name: one for name, one in read.items() if one is not None}
+    objects = ", ".join(read.keys() - found.keys())
     if not found:
+        why = "is empty: there is no array in it; save one with a row for each cell, "
         raise DataError(
-            f"{where} is empty: there is no array in it; save one with a row for "
-            "each cell, image or text."
+            _PICKLE.format(where) if objects else f"{where} {why}image or text."
         )
-    note = f"Not read, because they hold Python objects: {', '.join(objects)}."
+    note = f"Not read, because they hold Python objects: {objects}."
     return found, [note] if objects else []
+
+
+def _array(read: Callable[[], Any]) -> Any:
+    """Read an array; None where it holds Python objects."""
+    try:
+        # Python 2 wrote other headers.
+        with warnings.catch_warnings(action="ignore"):
+            array = read()
+    except ValueError as error:  # numpy has no other sign
+        if "pickle" not in str(error):
+            raise
+        return None
+    # numpy gives other content of a zip as bytes.
+    return array if isinstance(array, np.ndarray) else None
 
 
 # Its arrays

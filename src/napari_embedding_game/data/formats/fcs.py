@@ -99,14 +99,10 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
     """Return events (n, p) on a linear scale and compensated, channels, and notes."""
     import flowio
 
-    with (
-        path.open("rb") as file,
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
-    ):
+    quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
+    with path.open("rb") as file, quiet, np.errstate(all="ignore"):
         if file.read(3) != b"FCS":
             raise ValueError("no .fcs file")
-        warnings.simplefilter("ignore")  # on what the standard does not allow
         try:
             data = flowio.FlowData(
                 file,

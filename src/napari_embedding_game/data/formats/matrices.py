@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.data import validation
 from napari_embedding_game.data.columns import check_chosen, listed
 from napari_embedding_game.data.dataset import (
     MISSING_VALUES,
@@ -19,14 +21,9 @@ from napari_embedding_game.data.dataset import (
 )
 from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.validation import (
-    as_float32,
-    as_rows,
-    check_values,
-    check_varies,
-    column_range,
-    usable_rows,
-)
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 
 def from_matrix(
@@ -70,16 +67,18 @@ def from_matrix(
     reasons = {f"no values in {space}": are_empty, **(left_out or {})}
     away = np.any([*reasons.values()], axis=0)
     filled = np.where(away[:, None], 0, X) if away.any() else X
-    kept, row_notes = usable_rows(filled, where, obs.index, names, options.missing)
+    kept, row_notes = validation.usable_rows(
+        filled, where, obs.index, names, options.missing
+    )
     reasons[MISSING_VALUES] = ~kept
     kept = kept & ~away
     notes += row_notes
     if standardise and looks_like_counts(X[kept]):
-        X, columns = as_rows(X), f"{len(names):,} columns ({listed(names)})"
+        X, columns = validation.as_rows(X), f"{len(names):,} columns ({listed(names)})"
         told = f"Not standardised, because they look like raw counts: {columns}."
         notes += [told, *counts_advice(X[kept], space)]
     elif standardise:
-        check_varies(X[kept], where)
+        validation.check_varies(X[kept], where)
         X, more["profile"], names, told_of = _standardised(X, names, kept)
         more["profile_names"], notes = names, [*notes, *told_of]
     dataset = Dataset.from_rows(
@@ -92,8 +91,17 @@ def from_matrix(
         left_out=reasons,
         **more,
     )
-    check_values(dataset.X, where if standardise else f"{where} ({space})")
+    validation.check_values(dataset.X, where if standardise else f"{where} ({space})")
     return dataset
+
+
+def adata_of(X: Matrix, obs: pd.DataFrame, names: Sequence[str]) -> AnnData:
+    """Return an AnnData, without a word on names: users' own may occur twice."""
+    from anndata import AnnData
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*names are not unique")
+        return AnnData(X, obs, pd.DataFrame(index=list(names)))
 
 
 def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
@@ -112,7 +120,7 @@ def _standardised(
 
     Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
     """
-    lowest, highest = column_range(raw[kept])
+    lowest, highest = validation.column_range(raw[kept])
     varying = np.asarray(lowest < highest)
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()
@@ -128,4 +136,4 @@ def _standardised(
             f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
             "standard deviation 1, because units differ."
         )
-    return X, as_float32(raw[:, varying]), names, [*notes, told]
+    return X, validation.as_float32(raw[:, varying]), names, [*notes, told]

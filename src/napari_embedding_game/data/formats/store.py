@@ -24,7 +24,6 @@ from napari_embedding_game.data.limits.memory import check_fits, check_shape_fit
 _TEXT_BYTES = 80  # a short text as a Python object
 _LOOKED_AT = 1 << 22  # values that tell what a matrix holds
 _METADATA = (".zarray", ".zmetadata", "zarr.json")
-_LARGEST_METADATA = 64 << 20
 _CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
 # Compressors, filters and codecs that only rearrange bytes.
 _HARMLESS = {
@@ -163,8 +162,6 @@ def check_folder(path: Path) -> None:
             trouble = "lies elsewhere on this computer, which is not followed"
         elif not (file.is_file() or file.is_dir()):
             trouble = "is neither file nor folder"
-        elif file.name in _METADATA and file.stat().st_size > _LARGEST_METADATA:
-            trouble = "is far too large"
         if trouble:
             raise DataError(
                 f'{path.name} has a part ("{part}") that {trouble}: copy the folder '

@@ -16,29 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import (
-    HUGE_EXPONENT,
-    as_metadata,
-    check_chosen,
-    given_maps,
-    is_name_or_group,
-    is_of_a_map,
-    is_place,
-    is_row_name,
-    listed,
-    numbered_names,
-    numbers,
-    numbers_of,
-    repeated_names,
-    unique_names,
-)
+from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.limits.memory import (
-    check_fits,
-    check_shape_fits,
-    unpacked,
-)
+from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -56,7 +37,6 @@ _NOTES = "notes"
 """Key among the ``attrs`` of a frame: what was read otherwise."""
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
-_MOST_COLUMNS = 1_000_000
 # With fewer other measurements, x and y are what the table is about.
 _FEWEST_BESIDE_PLACES = 2
 # A number with a point or a comma that is all between two separators, and which.
@@ -137,7 +117,7 @@ def from_frame(
         names = [asked] if asked in frame else asked.split(",")
         chosen = tuple(one.strip() for one in names)
     if chosen is not None:
-        check_chosen(frame.columns, chosen, where)
+        columns.check_chosen(frame.columns, chosen, where)
         space = f"columns {', '.join(chosen)} of {name}"
     elif options.transposed:
         chosen = tuple(frame.columns)
@@ -150,19 +130,21 @@ def from_frame(
         )
     else:
         by_column, column_notes = {one: found[one] for one in chosen}, []
-    others = {one: as_metadata(frame[one]) for one in frame if one not in by_column}
+    others = {
+        one: columns.as_metadata(frame[one]) for one in frame if one not in by_column
+    }
     empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
     names = [one for one in by_column if one not in empty]
     if not names:
         raise DataError(
             f"{where} has no value in any of its columns of numbers "
-            f"({listed(empty)}): fill them in, or choose another source."
+            f"({columns.listed(empty)}): fill them in, or choose another source."
         )
-    notes += [*name_notes, *column_notes, *repeated_names(frame.index)]
-    notes += [f"Left out because empty: {listed(empty)}."] if empty else []
+    notes += [*name_notes, *column_notes, *columns.repeated_names(frame.index)]
+    notes += [f"Left out because empty: {columns.listed(empty)}."] if empty else []
     reasons = dict[str, NDArray[np.bool_]]()
     if options.id_column in frame:
-        ids = numbers_of(frame[options.id_column])
+        ids = columns.numbers_of(frame[options.id_column])
         if ids is not None:
             reasons = {NO_OBJECT: ids == 0}
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
@@ -192,7 +174,7 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
     """
     check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
-    frame.columns = pd.Index(unique_names(frame.columns))
+    frame.columns = pd.Index(columns.unique_names(frame.columns))
     names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
         taken, names = (
@@ -201,11 +183,11 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
         )
     elif isinstance(names, pd.RangeIndex):
         names = pd.RangeIndex(1, len(frame) + 1)
-        if frame.shape[1] > 1 and is_row_name(first):
+        if frame.shape[1] > 1 and columns.is_row_name(first):
             frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
     frame.index = names.astype(str).rename(None)
     said = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
-    return frame, [f"Taken as row names: {listed(said)}."] if said else []
+    return frame, [f"Taken as row names: {columns.listed(said)}."] if said else []
 
 
 def _numbers(
@@ -218,7 +200,7 @@ def _numbers(
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
     found = {
-        column: next(plain) if is_one else numbers(frame[column], where, wanted)
+        column: next(plain) if is_one else columns.numbers(frame[column], where, wanted)
         for column, is_one in zip(frame.columns, is_plain, strict=True)
     }
     return {column: values for column, values in found.items() if values is not None}
@@ -228,24 +210,24 @@ def _measured(
     frame: pd.DataFrame, found: Numbers, where: str, ids: str | None
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
-    found = {c: v for c, v in found.items() if not is_of_a_map(c)}
-    groups = [c for c, v in found.items() if c == ids or is_name_or_group(c, v)]
+    found = {c: v for c, v in found.items() if not columns.is_of_a_map(c)}
+    groups = [c for c, v in found.items() if c == ids or columns.is_name_or_group(c, v)]
     measures = [c for c in found if c not in groups]
     if not measures:
         raise DataError(
             f"{where} has no column of numbers to embed (its columns: "
-            f"{listed(list(frame.columns))}): add measurements, or choose another "
-            "source."
+            f"{columns.listed(list(frame.columns))}): add measurements, or choose "
+            "another source."
         )
-    places = [column for column in measures if is_place(column)]
+    places = [column for column in measures if columns.is_place(column)]
     if len(measures) - len(places) < _FEWEST_BESIDE_PLACES:
         places = []
-    of_maps = [axis for axes in given_maps(measures).values() for axis in axes]
+    of_maps = [axis for axes in columns.given_maps(measures).values() for axis in axes]
     if len(of_maps) == len(measures):
         of_maps = []
     left_out = [*groups, *places, *of_maps]
     told = "Not embedded unless chosen, as the name says that it is no measure"
-    notes = [f"{told}: {listed(left_out)}."] if left_out else []
+    notes = [f"{told}: {columns.listed(left_out)}."] if left_out else []
     return {c: v for c, v in found.items() if c not in left_out}, notes
 
 
@@ -278,10 +260,10 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             f"{where} has no column of numbers to be turned into a row: leave it as it "
             "is, or choose another source."
         )
-    names, notes = numbered_names(pd.Index(first.astype(str)))
+    names, notes = columns.numbered_names(pd.Index(first.astype(str)))
     turned = pd.DataFrame(values, index=names).T
     others = [str(c) for c in frame.columns if c != first.name and c not in values]
-    without = f", without {listed(others)}" if others else ""
+    without = f", without {columns.listed(others)}" if others else ""
     told = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
     known = frame.attrs.get(_NOTES, [])
     turned.attrs[_NOTES] = [*known, f"Transposed: {told}.", *notes]
@@ -314,7 +296,7 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
-        content = unpacked(path, 1 if kind == ".parquet" else _PARSED)
+        content = memory.unpacked(path, 1 if kind == ".parquet" else _PARSED)
         if not content or content.isspace():
             raise DataError(
                 f"{path.name} is empty: there is nothing in the file. Choose another."
@@ -338,9 +320,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
     file = pq.ParquetFile(io.BytesIO(content))
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
-    check_shape_fits(shape, 2 * _PARSED, where, "its table")
+    memory.check_shape_fits(shape, 2 * _PARSED, where, "its table")
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    check_fits(sum(one.total_byte_size for one in groups), where, "its table")
+    memory.check_fits(sum(one.total_byte_size for one in groups), where, "its table")
     nested = [one.name for one in file.schema_arrow if pa.types.is_nested(one.type)]
     table = file.read().drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
@@ -350,33 +332,27 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             frame[name] = table[name].cast(pa.string()).to_numpy()
     if nested and frame.shape[1] == 0:
         raise DataError(
-            f"{where} holds only lists or nested values ({listed(nested)}): write "
-            "each number into a column of its own."
+            f"{where} holds only lists or nested values ({columns.listed(nested)}): "
+            "write each number into a column of its own."
         )
-    told = f"Not read, because they hold lists or nested values: {listed(nested)}."
-    frame.attrs[_NOTES] = [told] if nested else []
+    told = "Not read, because they hold lists or nested values"
+    frame.attrs[_NOTES] = [f"{told}: {columns.listed(nested)}."] if nested else []
     return frame
 
 
-def separated(text: str, kind: str) -> tuple[str, str, int]:
-    """Return a text without Excel's "sep=;", its separator, and how many a heading has.
+def separated(text: str, kind: str) -> tuple[str, str]:
+    """Return a text without Excel's "sep=;", and its separator.
 
     ``kind`` is the ending of the file, such as ".tsv".
     """
     text = re.sub(r"^sep=(.)\r?\n", "", text)
     heading = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
-    separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
-    return text, separator, heading.count(separator)
+    return text, "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
 
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    text, separator, n_separators = separated(text, kind)
-    if n_separators >= _MOST_COLUMNS:
-        raise DataError(
-            f"{where} has more than {_MOST_COLUMNS:,} columns: put one cell, image or "
-            "text in each row, and its measurements in columns."
-        )
+    text, separator = separated(text, kind)
     marks = set(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
     # Between tabs the comma of 1,234 parts thousands where others have a point.
     is_comma = separator == ";" or (separator == "\t" and "." not in marks)
@@ -397,7 +373,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     )
     text = text.lstrip().rstrip("\r\n") if is_single else text
     # Its parser of numbers ends the program at exponents beyond 32 bits.
-    dtype = str if HUGE_EXPONENT.search(text) else None
+    dtype = str if columns.HUGE_EXPONENT.search(text) else None
     try:
         frame = read(io.StringIO(text), dtype=dtype)
         if rounded := _rounded(frame):
@@ -416,9 +392,9 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
 
 def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
-    floats = frame.select_dtypes("float64")
-    highest = floats.abs().max()
-    return [n for n in highest.index[highest >= 2**53] if (floats[n] % 1 == 0).any()]
+    gaps = {n: x for n, x in frame.items() if x.dtype == np.float64 and x.hasnans}
+    whole = {n: x for n, x in gaps.items() if (x.dropna() % 1 == 0).all()}
+    return [str(n) for n, x in whole.items() if (x.abs() >= 2**53).any()]
 
 
 def _with_row_names(

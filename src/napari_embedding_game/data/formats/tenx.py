@@ -6,7 +6,6 @@ Rows of the matrix are genes there and columns are cells; here it is turned roun
 from __future__ import annotations
 
 import io
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import scipy.sparse as sp
 from napari_embedding_game.data.columns import numbered_names
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
 from napari_embedding_game.data.formats.anndata import adata_stages
+from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.store import (
     check_part,
     checked_sparse,
@@ -60,8 +60,6 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
 
     Only the genes, where other features are counted too.
     """
-    from anndata import AnnData
-
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
     with explain_damage(path, kind):
@@ -77,11 +75,8 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
         notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
         counts, index = counts[:, genes], index[genes]
     unique, repeats = numbered_names(index)
-    obs, var = (pd.DataFrame(index=pd.Index(one)) for one in (cells, unique))
-    with warnings.catch_warnings():
-        # Names of rows belong to the user, and may occur twice.
-        warnings.filterwarnings("ignore", message=".*names are not unique")
-        return AnnData(counts, obs, var), [*notes, *repeats]
+    obs = pd.DataFrame(index=pd.Index(cells))
+    return adata_of(counts, obs, unique), [*notes, *repeats]
 
 
 def matrix_file(path: Path) -> Path | None:

@@ -55,7 +55,7 @@ def _read(path: Path) -> pd.DataFrame:
     """Return a table of texts, or raise DataError."""
     with explain_damage(path, "a table"):
         text, kind = path.read_text(encoding="utf-8-sig"), path.suffix.lower()
-        text, separator, _ = separated(text, kind)
+        text, separator = separated(text, kind)
         how = {"dtype": str, "keep_default_na": False, "na_values": _MISSING}
         frame = pd.read_csv(io.StringIO(text), sep=separator, **how)
     if separator == ";":  # with 3,14 for 3.14
