@@ -101,7 +101,7 @@ class Expression:
         return float(value.sum())
 
 
-def dense(values: Any) -> Any:
+def dense(values: Any) -> NDArray[Any]:
     """Return a matrix, dense or sparse, as an array."""
     return np.asarray(values.toarray() if sp.issparse(values) else values)
 

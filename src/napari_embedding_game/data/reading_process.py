@@ -38,7 +38,7 @@ from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
 """How often the memory is looked at, and whether somebody has cancelled."""
-SPARE, TIMES = 1 << 29, 10_000
+SPARE, TIMES = 1 << 28, 10_000
 """Bytes of memory, and of those for each of a file, that no file takes in earnest."""
 SECONDS, A_BYTE = 4.0, 2e-5
 """Of the processor, and for each byte, that no stage of a file takes in earnest."""
@@ -140,9 +140,9 @@ class _Process:
         # Reading a file may take three quarters of what is free now.
         most, (before, _) = 3 * memory.budget() // 2, self._used()
         name, size = Path(path).name, _size(Path(path))
-        earnest, patience, begun = SPARE + TIMES * size, math.inf, 0.0
+        earnest, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
-            pickle.dump((earnest, *job), self._process.stdin)
+            pickle.dump((SPARE + TIMES * size, *job), self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
@@ -165,6 +165,8 @@ class _Process:
                 ) from content
             if kind != "stage":
                 return kind, content
+            if content is None:  # now it begins, with all libraries
+                before, earnest = taken, SPARE + TIMES * size
             if content is not stage:
                 begun, patience = seconds, SECONDS + A_BYTE * size
             stage = content or stage
