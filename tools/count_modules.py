@@ -1,13 +1,15 @@
 """Count what a change, a click, a file and an array pass through.
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/count_modules.py
-    git worktree add ../before a6782b3
-    PYTHONPATH=../before/src ... python tools/count_modules.py --tools ../before/tools
 
 Modules: files of the package of which a function runs in the window's thread, from
-the moved slider (Repulsion, on a finished map), the click on the map or the opened file
-until the window rests.  A stay: a call that is given X (or a view of it) while ``fit``
-runs; a return: one that gives it back.  Functions that numba compiles are not seen.
+what a person does until the window rests: the slider of the clusters or of the
+repulsion moved on a finished map, a click where the mouse already is, an opened file.
+What the run before has left to do (figures on the map, a save by itself) is awaited
+first.  The save that follows a change, at most once a minute, is counted by itself.
+``--list``: names the modules, and the functions of each.  A stay: a call that is given
+X (or a view of it) while ``fit`` runs; a return: one that gives it back.  Functions
+that numba compiles are not seen.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import Any
 import numpy as np
 
 PACKAGE = "napari_embedding_game"
+REST = 0.5
+"""Seconds of rest before and after what is counted."""
 
 
 class Calls:
@@ -30,7 +34,8 @@ class Calls:
 
     def __init__(self, X: np.ndarray | None = None) -> None:
         self.X = X
-        self.modules: set[str] = set()
+        self.modules: dict[str, set[str]] = {}
+        """By the names of files, the functions of each that ran."""
         self.files_with_x: set[str] = set()
         self.stays = self.returns = 0
 
@@ -47,7 +52,7 @@ class Calls:
             return
         module = file.rpartition(f"{PACKAGE}/")[2]
         if event == "call":
-            self.modules.add(module)
+            self.modules.setdefault(module, set()).add(frame.f_code.co_qualname)
             if self._has_x(frame):
                 self.stays += 1
                 self.files_with_x.add(module)
@@ -65,44 +70,50 @@ class Calls:
         return is_array and np.shares_memory(value, self.X)
 
 
-def at_the_window() -> dict[str, int]:
-    """Return the number of modules for each thing that a person does."""
+def at_the_window() -> dict[str, dict[str, set[str]]]:
+    """Return the modules, with their functions, for each thing that a person does."""
     import napari
-    from qtpy.QtWidgets import QAbstractSlider
+    from qtpy.QtCore import QTimer
 
+    from napari_embedding_game.ui.tasks.worker import Latest
     from person import Person
 
-    viewer = napari.Viewer()
-    person = Person(viewer)
+    person = Person(napari.Viewer())
+    dock = person.dock
+    clusters, repulsion = dock.clusters.slider.slider, dock.game.repulsion_slider
+    store = dock.controller.session_store
+    saving = store.findChild(QTimer)
+
+    def is_busy() -> bool:
+        parts = [*dock.findChildren(Latest), *store.findChildren(Latest)]
+        return any(part.is_busy for part in parts)
+
+    def rest() -> None:
+        person.rest(REST)
+        person.wait(lambda: not is_busy(), "the end of all work")
+        person.rest(REST)
+
+    def watched(act: Callable[..., object], *what: object) -> dict[str, set[str]]:
+        rest()
+        with Calls() as calls:
+            act(*what)
+            rest()
+        return calls.modules
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cells.csv"
         rows = np.random.default_rng(0).normal(size=(300, 5))
         np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e", comments="")
-        counts = {"file": watched(lambda: person.open(path))}
-        person.run()
-        sliders = person.dock.findChildren(QAbstractSlider)
-        slider = next(s for s in sliders if s.isVisible() and s.maximum() > 20)
-
-        def move() -> None:
-            slider.setValue(slider.value() + 5)
-            person.rest(0.5)
-
-        def click() -> None:
-            person.click_point(0)
-            person.rest(0.5)
-
-        counts["slider"] = watched(move)
-        person.wait(lambda: person.session.state == "finished", "the end")
-        person.rest(1.0)
-        counts["click"] = watched(click)
+        counts = {"file": watched(person.open, path)}
+    person.run()
+    person.wait(lambda: not saving.isActive(), "the first save")
+    counts["clusters"] = watched(lambda: clusters.setValue(clusters.value() + 5))
+    person.point_at(0)
+    counts["click"] = watched(person.click_point, 0)
+    counts["save"] = watched(saving.start, 0)
+    counts["repulsion"] = watched(setattr, repulsion, "value", repulsion.value + 0.3)
+    person.viewer.close()
     return counts
-
-
-def watched(action: Callable[[], None]) -> int:
-    """Return how many modules an action passes."""
-    with Calls() as calls:
-        action()
-    return len(calls.modules)
 
 
 def through_fit() -> Calls:
@@ -118,13 +129,15 @@ def through_fit() -> Calls:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tools", type=Path, default=Path(__file__).parent)
-    sys.path.insert(0, str(parser.parse_args().tools))
+    parser.add_argument("--list", action="store_true")
+    chosen = parser.parse_args()
     calls = through_fit()
     files = len(calls.files_with_x)
     print(f"X: {calls.stays} stays in {files} files, {calls.returns} returns")
-    for name, count in at_the_window().items():
-        print(f"{name}: {count} modules")
+    for name, modules in at_the_window().items():
+        print(f"{name}: {len(modules)} modules")
+        for module in sorted(modules) if chosen.list else ():
+            print(f"    {module}: {', '.join(sorted(modules[module]))}")
     sys.stdout.flush()
 
 

@@ -324,6 +324,11 @@ class Person:
         self._count()
         repeat(act, done, "a click on the canvas")
 
+    def point_at(self, row: int) -> None:
+        """Move the mouse to a point of the map."""
+        QTest.mouseMove(self.canvas, self._pixel(self._world(row)))
+        settle()
+
     def click_point(self, row: int) -> None:
         """Click on a point of the map."""
         chosen = self.session.selection

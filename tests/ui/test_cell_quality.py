@@ -227,7 +227,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     with monkeypatch.context() as context:
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
-        load(dock.data.start.choose_session)
+        load(lambda: dock.data.start.choose_file("", ""))
     dock.resize(380, 900)
     dock.show()
     np.testing.assert_array_equal(session.dataset.X, before.X)

@@ -80,6 +80,7 @@ def test_colours_notes_and_groups_are_given(
     played.clusters.edits.release.trigger()
     assert len(session.clusters.clusters) == 4
     edits = played.clusters.edits
+    edits.more.aboutToShow.emit()
     assert not edits.use.isVisible()
     session.look.color_by = "kind"
     from_menu(edits.more, "Use kind as annotation")

@@ -164,6 +164,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     assert page["kind"]["colors"] == [*colors[:2], colors[3]]
     assert page["other"]["colors"] == list(map(to_hex, other))
 
+    dock.clusters.edits.more.aboutToShow.emit()
     dock.clusters.edits.use.trigger()
     named = {c.name: c.color for c in session.clusters.clusters}
     assert named == dict(zip([*"CAB"], seen, strict=True))

@@ -113,7 +113,7 @@ def test_a_session_goes_on_where_it_was_saved(
     other = again()
     session = other.controller.session
     with qtbot.waitSignal(other.controller.reading.stage_changed):
-        other.data.start.open_file(path)
+        other.controller.reading.open_file(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
     layers = other.controller.scene.layers
     world = layers.to_world(named.snapshot.embedding)

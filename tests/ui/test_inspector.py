@@ -311,10 +311,10 @@ def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_marke
     qtbot.waitUntil(lambda: pane.result.n_outside == 10)
     session.selection.replace([0, 3])  # it still says so, of the two
     assert pane.against.currentText() == "Cluster 0 against Cluster 3"
-    qtbot.waitUntil(lambda: pane.plot().title == "Cluster 0 against Cluster 3")
+    qtbot.waitUntil(lambda: pane.compared.groups.title == "Cluster 0 against Cluster 3")
     assert (pane.result.n_inside, pane.result.n_outside) == (10, 10)
     choose(pane.against, "Cluster 3 against Cluster 0")
-    qtbot.waitUntil(lambda: pane.plot().title == "Cluster 3 against Cluster 0")
+    qtbot.waitUntil(lambda: pane.compared.groups.title == "Cluster 3 against Cluster 0")
     is_inside = pane.compared.groups.inside
     np.testing.assert_array_equal(is_inside, session.clusters.labels == 3)
     session.selection.select_points(np.array([1]))
@@ -326,8 +326,8 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     qtbot, dataset, session, show_markers, inspector, dock, answer
 ):
     def told():
-        found = pane.result
-        return found and (found.n_inside, pane.plot().title.split(" against")[0])
+        found, shown = pane.result, pane.compared
+        return found and (found.n_inside, shown.groups.title.split(" against")[0])
 
     pane, edits = show_markers(dataset), inspector.clusters.edits
     session.selection.select(2)
@@ -366,7 +366,7 @@ def test_any_two_of_many_levels_are_compared(
     assert pane.other.count() == 8  # all others, and seven levels
     choose(pane.other, "g (4)")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 4)
-    assert pane.plot().title == "donor: a against g"
+    assert pane.compared.groups.title == "donor: a against g"
     save(pane)
     choose(pane.one, "g (4)")  # no level against itself
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)

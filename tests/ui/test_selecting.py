@@ -306,9 +306,9 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     qtbot, play, inspector, session, dataset, column
 ):
     play()
-    inspector.details.column.value = column
     session.selection.replace((1, 2))
     qtbot.waitUntil(lambda: inspector.report is not None)
+    inspector.details.column.value = column
     qtbot.waitUntil(lambda: inspector.report.column == column)
     level = inspector.report.composition["level"][1]
     bars = inspector.details.composition

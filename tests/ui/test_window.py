@@ -11,8 +11,8 @@ from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.ui.closing import Closing
+from napari_embedding_game.ui.connections import RUNNING_MS
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.tasks.throttle import RUNNING_MS
 from napari_embedding_game.ui.tasks.worker import running_workers
 
 

@@ -162,6 +162,12 @@ class Dataset:
         return "gene" if self.has_expression else "column"
 
     @property
+    def has_measures(self) -> bool:
+        """Whether columns of the ``profile`` are neither genes nor single pixels."""
+        is_dense = isinstance(self.profile, np.ndarray)
+        return is_dense and not self.has_expression and self.images is None
+
+    @property
     def noun(self) -> Literal["object", "cell", "point"]:
         """What a row is called on the map."""
         if self.source_objects is not None:

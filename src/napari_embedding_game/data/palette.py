@@ -55,14 +55,9 @@ def choose(palette: str) -> None:
     _chosen["palette"] = palette if palette in EYES else USUAL
 
 
-def chosen() -> str:
-    """Return the palette that is used."""
-    return _chosen["palette"]
-
-
 def category_colors(n_levels: int) -> Colors:
     """Return colours of the chosen palette for so many groups: (n_levels, 4)."""
-    return _spread(chosen())[np.arange(n_levels) % N_COLORS]
+    return _spread(_chosen["palette"])[np.arange(n_levels) % N_COLORS]
 
 
 def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:

@@ -47,6 +47,11 @@ class ReadResult:
         is_made = options is not None and options.recipe is not None
         return is_made or looks_like_counts(self.dataset)
 
+    def looked_at(self) -> ReadResult:
+        """Return it once it has looked at all values: call it beside a window."""
+        _ = self.batch_columns
+        return self
+
     @cached_property
     def batch_columns(self) -> Sequence[str]:
         """Columns of the metadata whose levels Harmony can mix as batches."""

@@ -63,7 +63,7 @@ def cluster_report(
     composed = contrasted = pd.DataFrame()
     if column in dataset.obs and len(rows):
         composed = composition(dataset.obs[column], rows)
-    if has_contrasts(dataset):
+    if dataset.has_measures:
         contrasted = contrasts(dataset, points)
     return ClusterReport(
         size=len(rows),
@@ -76,12 +76,6 @@ def cluster_report(
         draw=rng.choice(rows, size=min(n_draw, len(rows)), replace=False),
         contrasts=contrasted,
     )
-
-
-def has_contrasts(dataset: Dataset) -> bool:
-    """Return whether columns are measures: not genes, nor single pixels."""
-    is_dense = isinstance(dataset.profile, np.ndarray)
-    return is_dense and not dataset.has_expression and dataset.images is None
 
 
 def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.DataFrame:

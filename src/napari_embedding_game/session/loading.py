@@ -7,7 +7,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
@@ -26,7 +26,7 @@ class Loading:
         self._session, self._maps = session, maps
         self.source: Source | None = None
         """What was asked for last, with ``options``: how."""
-        self.options = ReadOptions()
+        self.options = AS_USUAL
         self.taken: Source | None = None
         """The source of what is on show; None before anything was read."""
         self.shown: ReadResult | None = None
@@ -44,7 +44,7 @@ class Loading:
         self.is_reading = source is not None
         if source is not None and source is self.source:
             return False
-        self.source, self.options, self.columns = source, ReadOptions(), ()
+        self.source, self.options, self.columns = source, AS_USUAL, ()
         if source is None:
             self.taken = self.shown = None
         return True
@@ -88,7 +88,7 @@ class Loading:
     def go_back(self) -> None:
         """Go back to what is on show, as reading failed or was cancelled."""
         self.is_reading, self.source, shown = False, self.taken, self.shown
-        self.options = ReadOptions() if shown is None else shown.options
+        self.options = AS_USUAL if shown is None else shown.options
         if shown is not None and not self.columns:
             self.columns = tuple(shown.columns)
 
@@ -96,7 +96,7 @@ class Loading:
         """Go to how the data of the open map were read, or of the one it is part of."""
         found = (read_of(one.dataset) for one in self._maps.path[::-1])
         read = next(filter(None, found), None)
-        options = ReadOptions() if self.shown is None else self.shown.options
+        options = AS_USUAL if self.shown is None else self.shown.options
         if read is None or self.is_reading:
             return
         if (read.source, read.options) == (self.taken, options):

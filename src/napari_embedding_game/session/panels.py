@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ class Layout:
     other: NDArray[np.float32] | None = None
     """(N, d) where the points of another map are drawn, beside the first."""
 
-    @property
+    @cached_property
     def places(self) -> NDArray[np.float32]:
         """(m N, d) of m maps side by side: row ``i % N`` is drawn at place i."""
         here: NDArray[np.float32] = self.snapshot.embedding

@@ -9,6 +9,13 @@ from typing import Any
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.tasks.throttle import throttled
+
+SOON_MS, RUNNING_MS = 30, 1_000
+"""Edits that follow each other faster than this are shown together; and between two
+looks at a running game, of which each has the whole window drawn anew."""
+
 
 class Connections(QObject):
     """What a view is connected to beyond its own widgets.
@@ -63,8 +70,11 @@ class Listener(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_missed = True
+        self._has_missed, self._has_looked = True, False
+        """Whether something was, and whether anything may be kept of the data."""
         self._heard = Connections(self)
+        self.shown_by: list[QWidget] = []
+        """Other parts in which some of it is seen."""
 
     def listen(self, signals: Iterable[Any], slot: Callable[[], object]) -> None:
         """Have a slot called at each of these signals while this is open."""
@@ -79,9 +89,39 @@ class Listener(QWidget):
 
         self._heard.connect_all(signals, hear)
 
+    def follow(
+        self, session: Session, signals: Iterable[Any], job: Callable[[], object]
+    ) -> Callable[[], None]:
+        """Have a job done soon after these signals, and in a game now and then.
+
+        Returns what has it done after anything else.
+        """
+        turn = throttled(SOON_MS, job, self)
+
+        def soon() -> None:
+            turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
+            turn.throttle()
+
+        self.listen(signals, soon)
+        return soon
+
+    def keep_until(self, signal: Any) -> None:
+        """Have what is shown let go at a signal, also while nobody looks."""
+
+        def drop(*values: object) -> None:
+            if self._has_looked:
+                self._has_looked = self.is_open()
+                self.let_go()
+
+        self._heard.connect(signal, drop)
+
+    def let_go(self) -> None:
+        """Keep nothing of data that are gone."""
+
     def is_open(self) -> bool:
-        """Whether it would be seen if its window were."""
-        return self.isVisibleTo(self.window())
+        """Whether it would be seen if its window were, or what also shows it."""
+        seen = self, *self.shown_by
+        return any(part.isVisibleTo(part.window()) for part in seen)
 
     def catch_up(self) -> None:
         """Show all as it is now."""
@@ -94,6 +134,7 @@ class Listener(QWidget):
 
     def meet(self) -> None:
         """Catch up, if anything was missed."""
+        self._has_looked = True
         if self._has_missed:
             self._has_missed = False
             self.catch_up()

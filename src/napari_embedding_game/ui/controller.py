@@ -77,9 +77,8 @@ class Controller(QObject):
         # napari sets up its physical units with the first layer of a process.  That
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
-        worker = Worker(_warm_up)
-        worker.failed.connect(_tell_developers)
-        worker.begin()
+        # The log alone: a run does all of it again, and tells what is wrong.
+        Worker(_warm_up, "The engine could not be warmed up").begin()
 
     def play(
         self,
@@ -184,8 +183,3 @@ def _warm_up() -> None:
     engine.warm_up()
     compile_loops()
     compile_loop()
-
-
-def _tell_developers(error: BaseException) -> None:
-    # Not the user: a run does all of it again, and tells what is wrong.
-    logger.error("The engine could not be warmed up", exc_info=error)

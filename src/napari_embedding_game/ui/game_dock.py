@@ -15,7 +15,6 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose
-from napari_embedding_game.ui.canvas.hand import landmark_at
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
 from napari_embedding_game.ui.canvas.mouse import MapMouse
@@ -98,6 +97,8 @@ class GameDock(MapWidget):
         self._connect()
         self.begin()
         self._show_state()
+        self._name_method()
+        self._on_offers()
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
             self.tour.begin_once()
@@ -135,7 +136,7 @@ class GameDock(MapWidget):
         path = _file_of(event)
         if path is not None:
             event.acceptProposedAction()
-            self.data.start.open_file(path)
+            self.controller.reading.open_file(path)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Clear the selection on Escape, as the canvas does, where nobody types."""
@@ -172,8 +173,8 @@ class GameDock(MapWidget):
         add_hand_marks(overlay, session)
         self.names = MapNames(session, scene, overlay, self, play)
         add_captions(overlay, session)
-        handles = partial(landmark_at, session, scene.layers), self.names.handle_at
-        self.mouse = MapMouse(viewer, workspace, scene, overlay, handles)
+        name_at = self.names.handle_at
+        self.mouse = MapMouse(viewer, workspace, scene, overlay, name_at)
         acts = {
             "lasso": partial(self.mouse.switch, "lasso"),
             "brush": partial(self.mouse.switch, "brush"),
@@ -227,7 +228,7 @@ class GameDock(MapWidget):
         for signal, slot in (
             (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
-            (session.settings.changed, self._name_folds),
+            (session.settings.changed, self._name_method),
             (controller.trouble, data.set_trouble),
             (controller.writing.busy_changed, data.set_busy),
             (controller.reading.stage_changed, run.note_reading),
@@ -280,17 +281,15 @@ class GameDock(MapWidget):
         self.trust.line.setVisible(has_map)
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
-        self._on_offers()
         self.data_fold.set_bare(not is_map)
         self.data.title.setVisible(not is_map)  # which stands above it
         self._show_list()
-        self._name_folds()
+        name = f"Data  ·  {session.dataset.name}" if session.dataset else "Data"
+        self.data_fold.set_title(name)
 
-    def _name_folds(self, event: object = None) -> None:
-        """Write beside each fold what is in it."""
-        settings, dataset = self._session.settings, self._session.dataset
-        self.data_fold.set_title(f"Data  ·  {dataset.name}" if dataset else "Data")
-        self.method_fold.set_title(f"Method  ·  {METHODS[settings.method].title}")
+    def _name_method(self, event: object = None) -> None:
+        method = METHODS[self._session.settings.method]
+        self.method_fold.set_title(f"Method  ·  {method.title}")
 
     def _show_warning(self, text: str) -> None:
         self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
@@ -305,6 +304,7 @@ class GameDock(MapWidget):
         """Show groups in the colours of a palette that was chosen in Preferences."""
         choose(event.value)
         if isalive(self):  # a window that is torn down closes no docks
+            self.controller.scene.recolor()
             self._session.clusters.changed.emit()
 
     def _show_trouble(self) -> None:

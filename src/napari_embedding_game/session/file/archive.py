@@ -20,7 +20,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -264,7 +264,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
 def _note_reading(result: ReadResult) -> None:
     dataset = result.dataset
     if dataset.source is not None:
-        options = dataset.read_options or ReadOptions()
+        options = dataset.read_options or AS_USUAL
         source = FileSource(dataset.source)
         note_read(dataset, replace(result, source=source, options=options))
 

@@ -27,7 +27,7 @@ from napari_embedding_game.data.export.anndata_result import (
 )
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read, read_stages
 from napari_embedding_game.data.reading_process import read_apart
@@ -177,7 +177,7 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their own file."""
     if SAMPLE in rows.provenance:
         return rows
-    options = rows.options or ReadOptions()
+    options = rows.options or AS_USUAL
     if options.space is None:  # the file has another default since its map was made
         way = rows.provenance.get("recipe") or rows.provenance.get("harmony") or {}
         options = replace(options, space=way.get("space", rows.space))
@@ -284,7 +284,7 @@ def read_again(
         yield Stage("Opening the sample")
         result = ReadResult(sample())
     else:
-        path, options = _found(rows, beside), rows.options or ReadOptions()
+        path, options = _found(rows, beside), rows.options or AS_USUAL
         if (path, options) not in read:
             names = rows.source_names or (rows.names if rows.kept.all() else None)
             is_h5ad = path.suffix.lower() == ENDING

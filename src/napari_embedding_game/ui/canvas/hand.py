@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.ui.canvas.layers import MapLayers
-from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.session.session import sentence
 
-REACH = 8.0
-"""Canvas pixels from the middle of a landmark that take hold of it."""
 Pixel = NDArray[np.floating]
 """(x, y) of the canvas."""
 
@@ -45,7 +41,12 @@ def held_by_hand(
     def move(pixel: Pixel) -> None:
         nonlocal is_held
         if is_held is None:
-            is_held = _done(begin, hand)
+            try:
+                begin()
+                is_held = True
+            except (DataError, InputError) as error:
+                hand.refuse(sentence(error))
+                is_held = False
         if is_held:
             follow(pixel)
 
@@ -54,34 +55,3 @@ def held_by_hand(
         hand.end_drag(is_pinned=is_pinned)
 
     return Handle(move, drop, hand.end_drag)
-
-
-def landmark_at(session: Session, layers: MapLayers, pixel: Pixel) -> Handle | None:
-    """Return the landmark at a pixel, while their layer is the selected one."""
-    layer, snapshot, hand = layers.landmarks, session.snapshot, session.hand
-    if layer is None or not layer.visible or snapshot is None:
-        return None
-    if not layers.is_active(layer):
-        return None
-    places = snapshot.landmarks
-    number = row_at(layers, places, pixel, reach=REACH, is_sized=False)
-    if number is None:
-        return None
-    through = places[number]  # in space: parallel to the canvas
-
-    def follow(at: Pixel) -> None:
-        place = layers.point_under(at, through)
-        if place is not None:
-            hand.drag_to(place)
-
-    return held_by_hand(hand, lambda: hand.begin_landmark(number), follow)
-
-
-def _done(job: Callable[[], None], hand: Hand) -> bool:
-    """Do something; return whether it was done, or tell why it cannot be."""
-    try:
-        job()
-    except (DataError, InputError) as error:
-        hand.refuse(sentence(error))
-        return False
-    return True

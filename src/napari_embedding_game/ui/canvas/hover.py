@@ -7,9 +7,9 @@ from typing import Any
 
 import napari
 import numpy as np
-from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Signal
+from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt, Signal
 from qtpy.QtGui import QImage
-from qtpy.QtWidgets import QToolTip, QWidget
+from qtpy.QtWidgets import QApplication, QToolTip, QWidget
 
 from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
@@ -74,7 +74,6 @@ class Hover(QObject):
         self._next = throttled(NEXT_MS, self._look, self)
         connections, camera = Connections(self), viewer.scene.camera.events
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
-        connections.hook(viewer.mouse_drag_callbacks, self._on_press)
         moves = (camera.zoom, camera.center, camera.angles)
         connections.connect_all((*moves, self._session.state_changed), self.leave)
         session = self._session
@@ -94,14 +93,11 @@ class Hover(QObject):
 
     # Inside
 
-    def _on_press(self, viewer: Any, event: Any) -> None:
-        self.leave()
-
     def _on_move(self, viewer: Any, event: Any) -> None:
         self._pixel = np.array(event.pos[:2], dtype=float)
         if event.buttons:  # the map is being moved, or drawn on
             self.leave()
-        elif self.row is None:
+        elif self.row is None or not QToolTip.isVisible():  # Qt hides it at a click
             self._rest.throttle()
         else:
             self._next.throttle()
@@ -111,7 +107,8 @@ class Hover(QObject):
         row, n_points = None, len(session.clusters.labels)
         if seen is not None and n_points:
             row = row_at(self._layers, seen, self._pixel)
-        if row is None or session.dataset is None:
+        is_held = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        if row is None or session.dataset is None or is_held:
             self.leave()
         elif row % n_points != self.row or not QToolTip.isVisible():
             self.row = number = row % n_points
@@ -123,7 +120,8 @@ class Hover(QObject):
 
     def _on_made(self, image: QImage) -> None:
         self._image = image
-        self._show()
+        if QToolTip.isVisible():  # a click has hidden it, if not
+            self._show()
 
     def _on_failed(self, error: BaseException) -> None:
         self._pictures = None

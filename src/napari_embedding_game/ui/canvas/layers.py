@@ -195,10 +195,6 @@ class MapLayers:
         picture.layer.data[:, self._axes] = world
         (picture.appear if is_new else picture.show)(looks, self._point_size)
 
-    def is_active(self, layer: Points) -> bool:
-        """Whether a layer is the selected one in napari's list."""
-        return self._all.selection.active is layer
-
     def other(self, name: str) -> Points | None:
         """Return the layer of other points, ``BESIDE`` or ``BEHIND``."""
         picture = self._pictures.get(name)

@@ -49,19 +49,19 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])
                     write(painter, below, fitted(told, False, width), False, colors)
 
-    overlay.add(paint, lambda: session.view.panels is not None)
+    def follow() -> None:
+        overlay.want(paint, session.view.panels is not None)
+
+    overlay.connections.connect(session.view.laid_out, follow)
+    follow()
 
 
 def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     """Show what is dragged, pinned and held, while it is."""
 
-    def is_wanted() -> bool:
-        is_whole = session.snapshot is not None and not session.view.is_split
-        return bool(session.hand.forces) and is_whole
-
     def paint(painter: QPainter, drawn: Projection) -> None:
         snapshot, forces = session.view.drawn, session.hand.forces
-        if snapshot is None:
+        if snapshot is None or session.view.is_split:
             return
         color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK
         painter.setPen(QPen(color, 1.0))
@@ -89,7 +89,11 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
 
-    overlay.add(paint, is_wanted)
+    def follow() -> None:
+        overlay.want(paint, bool(session.hand.forces))
+
+    overlay.connections.connect(session.hand.changed, follow)
+    follow()
 
 
 def _pixels(drawn: Projection, places: object) -> list[QPointF]:

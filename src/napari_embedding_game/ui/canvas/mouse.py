@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.ui.canvas.hand import Handle, Pixel
+from napari_embedding_game.ui.canvas.hand import Handle, Pixel, held_by_hand
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
 from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
@@ -31,6 +31,8 @@ RADIUS = 24
 """Of the brush, in pixels of the canvas."""
 STEP = 3.0
 """Canvas pixels between two corners of a line."""
+LANDMARK_REACH = 8.0
+"""Canvas pixels from the middle of a landmark that take hold of it."""
 CLICK_REACH = 4.0
 """Canvas pixels that the mouse may move during a click; more is a drag."""
 
@@ -39,8 +41,8 @@ class MapMouse(QObject):
     """Selects clusters, objects and points where a person points, and drags handles.
 
     Lasso and brush are a line of pixels, so that a map in space is chosen from as it is
-    seen, in front and behind; the map stands still until the line is drawn.  Each of
-    ``handles`` returns what can be dragged at a pixel of the canvas.
+    seen, in front and behind; the map stands still until the line is drawn.
+    ``name_at`` returns the name that can be dragged at a pixel of the canvas.
     """
 
     picked = Signal()
@@ -54,12 +56,12 @@ class MapMouse(QObject):
         workspace: Workspace,
         scene: Scene,
         overlay: MapOverlay,
-        handles: Sequence[Callable[[Pixel], Handle | None]],
+        name_at: Callable[[Pixel], Handle | None],
     ) -> None:
         super().__init__(overlay.parent())
         self._viewer, self._session, self._scene = viewer, workspace.session, scene
         self._layers, self._linked = scene.layers, workspace.linked
-        self._overlay, self._handles = overlay, handles
+        self._overlay, self._name_at = overlay, name_at
         self.tool: Tool = ""
         """What a drag draws with; "" for the lasso with Shift alone."""
         self._held: Handle | None = None
@@ -285,8 +287,28 @@ class MapMouse(QObject):
             canvas.setCursor(Qt.CursorShape.ArrowCursor if shape is None else shape)
 
     def _handle_at(self, pixel: Pixel) -> Handle | None:
-        found = (find(pixel) for find in self._handles)
-        return next((handle for handle in found if handle is not None), None)
+        return self._landmark_at(pixel) or self._name_at(pixel)
+
+    def _landmark_at(self, pixel: Pixel) -> Handle | None:
+        """Return the landmark at a pixel, while their layer is the selected one."""
+        layer, snapshot = self._layers.landmarks, self._session.snapshot
+        if layer is None or not layer.visible or snapshot is None:
+            return None
+        if self._active is not layer:
+            return None
+        places, hand = snapshot.landmarks, self._session.hand
+        how = {"reach": LANDMARK_REACH, "is_sized": False}
+        number = row_at(self._layers, places, pixel, **how)
+        if number is None:
+            return None
+        through = places[number]  # in space: parallel to the canvas
+
+        def follow(at: Pixel) -> None:
+            place = self._layers.point_under(at, through)
+            if place is not None:
+                hand.drag_to(place)
+
+        return held_by_hand(hand, lambda: hand.begin_landmark(number), follow)
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""

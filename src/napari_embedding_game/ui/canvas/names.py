@@ -64,7 +64,10 @@ class Names:
     """(m,) the panel that each stands in, 0 where there is one map."""
 
 
-NO_NAMES = Names((), (), *4 * [np.empty((0, 2))], np.empty(0, np.intp))
+Laid = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""The pixels (m, 2) in the middle of each name, and how strongly it is seen: (m,)."""
+NOT_LAID: Laid = np.empty((0, 2)), np.empty(0)
+NO_NAMES = Names((), (), *2 * NOT_LAID, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
@@ -89,11 +92,13 @@ class MapNames(QObject):
         self.names = NO_NAMES
         self._of: tuple[object, ...] = ()
         """What they were found of."""
+        self._laid: tuple[Names, Projection | None, Laid] = NO_NAMES, None, NOT_LAID
+        """Where they are in a view of the map, and of which names and view that is."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
         self._soon = throttled(SOON_MS, self.update, self)
         Connections(self).connect(scene.drawn, self._later)
-        overlay.add(self._paint, lambda: bool(self.names.clusters))
+        overlay.want(self._paint, False)  # it has its place among the others
         self._later()
 
     def update(self) -> None:
@@ -105,12 +110,35 @@ class MapNames(QObject):
         if not is_same(of, self._of):
             self._of = of
             self.names = self._find() if is_read else NO_NAMES
-            self._overlay.refresh()
+            self._overlay.want(self._paint, bool(self.names.clusters))
 
     def middles(self, drawn: Projection) -> NDArray[np.floating]:
         """Return the pixels (m, 2) in the middle of each name."""
-        names, pixels = self.names, drawn.to_pixels(self.names.places)
+        return self._lie(drawn)[0].copy()
+
+    def seen(self, drawn: Projection) -> NDArray[np.floating]:
+        """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
+        strengths, selection = self._lie(drawn)[1].copy(), self._session.selection
+        if not selection.is_empty:
+            chosen = set(selection.clusters) or set(selection.shares())
+            back = [cluster.id not in chosen for cluster in self.names.clusters]
+            strengths[back] *= STEPPED_BACK
+        return strengths
+
+    def _lie(self, drawn: Projection) -> Laid:
+        """Return where names are and how strongly seen, whatever is selected."""
+        names, (former, view, laid) = self.names, self._laid
+        if names is former and drawn.is_same(view):
+            return laid
+        pixels, strengths = drawn.to_pixels(names.places), np.zeros(len(names.places))
         zooms = np.array([drawn.zoom_at(place) for place in names.places])
+        ahead = np.isfinite(pixels).all(axis=1)
+        if drawn.ahead is not None:  # who stands beside whom is up to the camera
+            room = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
+            strengths[ahead] = opacity(1.0, room)
+        elif ahead.any():
+            # Seen from the side, names stand as close as the shortest way has them.
+            strengths[ahead] = opacity(zooms[ahead].min(), names.zooms[ahead])
         pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
         x, _, width, _ = drawn.cell  # a name at an edge of the canvas is read in full
         is_near = (pixels[:, 0] > x) & (pixels[:, 0] < x + width)
@@ -118,7 +146,8 @@ class MapNames(QObject):
         pixels[:, 0] = np.where(
             is_near, np.clip(pixels[:, 0], least, most), pixels[:, 0]
         )
-        return pixels
+        self._laid = names, drawn, (pixels, strengths)
+        return pixels, strengths
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
         """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
@@ -152,25 +181,6 @@ class MapNames(QObject):
                 self._play(partial(move, cluster, way, is_pinned=is_pinned))
 
         return Handle(show, drop, lambda: show(None))
-
-    def seen(self, drawn: Projection) -> NDArray[np.floating]:
-        """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
-        names, pixels = self.names, drawn.to_pixels(self.names.places)
-        ahead = np.isfinite(pixels).all(axis=1)
-        strengths = np.zeros(len(pixels))
-        if drawn.ahead is not None:  # who stands beside whom is up to the camera
-            zooms = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
-            strengths[ahead] = opacity(1.0, zooms)
-        elif ahead.any():
-            # Seen from the side, names stand as close as the shortest way has them.
-            zoom = min(map(drawn.zoom_at, names.places[ahead]))
-            strengths[ahead] = opacity(zoom, names.zooms[ahead])
-        selection = self._session.selection
-        if not selection.is_empty:
-            chosen = set(selection.clusters) or set(selection.shares())
-            back = [cluster.id not in chosen for cluster in names.clusters]
-            strengths[back] *= STEPPED_BACK
-        return strengths
 
     # Inside
 

@@ -81,7 +81,8 @@ class MapOverlay(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
-        self._painters: list[tuple[Paint, Callable[[], bool]]] = []
+        self._painters: dict[Paint, bool] = {}
+        """What is painted, the last above all others, and whether it is wanted now."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
@@ -90,9 +91,11 @@ class MapOverlay(QWidget):
         """Pixels (x, y) of the line that follows the mouse, while there is one."""
         self.ring: tuple[NDArray[np.floating], float] | None = None
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
-        connections = Connections(dock)
-        connections.connect_all((scene.drawn, *view_changes(viewer)), self.refresh)
-        connections.call(self._leave)
+        self.connections = Connections(dock)
+        """Of this and its painters."""
+        drawn = scene.drawn, *view_changes(viewer)
+        self.connections.connect_all(drawn, self.refresh)
+        self.connections.call(self._leave)
 
     @property
     def canvas(self) -> QWidget | None:
@@ -110,17 +113,16 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return bool(self._viewer.theme == "light")
 
-    def add(self, paint: Paint, is_wanted: Callable[[], bool]) -> None:
-        """Have this painted above all others while it is wanted."""
-        self._painters.append((paint, is_wanted))
+    def want(self, paint: Paint, is_wanted: bool = True) -> None:
+        """Have this painted from now on, or no more; what comes first lies below."""
+        self._painters[paint] = is_wanted
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
         """Paint what is wanted now, where the map is drawn now."""
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
-            any(is_wanted() for _, is_wanted in self._painters)
-            and self._layers.projection() is not None
+            any(self._painters.values()) and self._layers.projection() is not None
         )
         if self.canvas is not None and (is_seen or self.isVisible()):
             self.setVisible(is_seen)
@@ -143,13 +145,7 @@ class MapOverlay(QWidget):
     def _follow(self) -> None:
         """Paint again where the map is drawn in another place than it was."""
         now, then = self._layers.projection(), self._painted
-        is_same = now is then or (
-            now is not None
-            and then is not None
-            and now.cell == then.cell
-            and np.array_equal(now.matrix, then.matrix)
-        )
-        if not is_same:
+        if now is not then and (now is None or not now.is_same(then)):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -159,8 +155,8 @@ class MapOverlay(QWidget):
         self._painted = drawn = self._layers.projection()
         if drawn is not None:
             painter.setClipRect(QRectF(*drawn.cell))
-            for paint, is_wanted in self._painters:
-                if is_wanted():
+            for paint, is_wanted in self._painters.items():
+                if is_wanted:
                     painter.save()
                     paint(painter, drawn)
                     painter.restore()

@@ -38,6 +38,12 @@ class Projection:
         ahead = None if self.ahead is None else self.ahead @ step
         return Projection(matrix, self.cell, ahead)
 
+    def is_same(self, other: Projection | None) -> bool:
+        """Return whether all is drawn where another one has it."""
+        return other is not None and (
+            self.cell == other.cell and np.array_equal(self.matrix, other.matrix)
+        )
+
     def to_pixels(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return where places (n, d) are drawn: (n, 2) of x and y.
 

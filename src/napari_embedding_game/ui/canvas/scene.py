@@ -20,7 +20,6 @@ from napari_embedding_game.core.inspect.true_neighbors import Correction, correc
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import chosen
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.view import is_same
@@ -115,7 +114,6 @@ class Scene(QObject):
             (view.laid_out, self._lay_out),
             (session.look.events, self._on_look),
             (session.state_changed, self._on_state),
-            (session.hand.changed, self._tell),
             (dims.order, self.make_room),
             (dims.ndim, self.make_room),
             # napari is still about to tell its own widgets
@@ -200,18 +198,24 @@ class Scene(QObject):
             self.drawn.emit()
             self.neighbors_told.emit(told_neighbors(found))
 
+    def recolor(self) -> None:
+        """Show the map in colours of another palette."""
+        self._colored_of = ()
+        self.draw()
+
     def draw(self, event: object = None) -> None:
         """Show the map as it is now, unless it is held."""
         if self.is_elsewhere:
             self.show_true_neighbors(False)  # comes back here
         elif not self._n_holds and self._color():
-            self._show_landmarks()
-            self._show()
+            if self._session.snapshot is not None:
+                self._show_landmarks()
+                self._show()
+                self.drawn.emit()
             if self._session.state == "running":
                 self._legend_turn.throttle()
             else:
                 self._tell_legend()
-            self.drawn.emit()
 
     def _show(self) -> None:
         """Draw the points, and those of other maps."""
@@ -240,9 +244,6 @@ class Scene(QObject):
 
     # What happens
 
-    def _tell(self, *event: object) -> None:
-        self.drawn.emit()
-
     def _later(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
         """Return what has a job done so long after its last call, until closed."""
         turn = debounced(milliseconds, job, self)
@@ -262,15 +263,15 @@ class Scene(QObject):
             self._unwanted = self._session.placed_on
 
     def _on_dataset(self) -> None:
-        self._drawn_run = None
+        self._drawn_run, self._drawn_as = None, ((), NO_LOOKS)
         self.draw()
-        self._clear_soon()
+        if self.layers.points is not None or self.layers.landmarks is not None:
+            self._clear_soon()
 
     def _clear(self) -> None:
         """Take a map away that is of other data, unless one has come in its place."""
         if self._session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
-            self._drawn_as = (), NO_LOOKS
             self.drawn.emit()
 
     def _on_look(self, info: EmissionInfo) -> None:
@@ -369,7 +370,7 @@ class Scene(QObject):
         if dataset is None or (is_ours and snapshot is None):
             self.colored, self._colored_of = UNCOLORED, ()
             return True
-        of: tuple[object, ...] = look.color_by, look.limits, chosen()
+        of: tuple[object, ...] = look.color_by, look.limits
         if is_ours:
             of = *of, snapshot, session.clusters.clustering, session.view.compared
         else:

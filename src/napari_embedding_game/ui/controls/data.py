@@ -19,7 +19,7 @@ from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.raw_counts import counts_advice
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
@@ -316,7 +316,7 @@ class DataControls(QWidget):
             return replace(taken, labels=finest(linked.labels))
         if not isinstance(taken, MeasuredSource):
             # The present options are for what a file or sample holds.
-            self._loading.options = ReadOptions()
+            self._loading.options = AS_USUAL
         source = self.measure.measured(linked)
         return replace(source, how={**source.how, **self._how()})
 

@@ -69,8 +69,10 @@ class GeneSetsPanel(Fold):
             self._dataset = dataset
             self._scoring.stop()
             show_text(self.state, "")
-            self.setVisible(dataset is not None and dataset.has_expression)
-            self._enable()
+            has_genes = dataset is not None and dataset.has_expression
+            self.setVisible(has_genes)
+            if has_genes:
+                self._enable()
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))

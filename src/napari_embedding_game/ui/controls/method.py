@@ -77,7 +77,7 @@ class MethodControls(Listener):
         tip = FIELDS["repulsion"].metadata["words"]
         self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
         self.repulsion_slider.changed.connect(
-            lambda exponent: self._set_repulsion(round_to(10**exponent, 2))
+            lambda exponent: self._set_repulsion(float(f"{10**exponent:.2g}"))
         )
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
@@ -209,8 +209,3 @@ class MethodControls(Listener):
         session = self._session
         show_text(self.stale, STALE if session.stale else "")
         self.continue_stale.setVisible(session.stale and session.can_continue)
-
-
-def round_to(value: float, digits: int) -> float:
-    """Round to so many significant digits: 295.1 to 300 (2)."""
-    return float(f"{value:.{digits}g}")

@@ -54,22 +54,21 @@ class Start(QWidget):
         )
         self.sample_button.setMenu(samples)
         self.open_menu = menu = QMenu(self)
-        folder = partial(
-            self.choose_folder, "Open a .zarr folder, or one of a 10x matrix"
-        )
-        images = partial(
-            self.choose_folder, "Open a folder of images with their labels"
-        )
+        choose, choose_folder = self.choose_file, self.choose_folder
+        file = partial(choose, "Open a table of cells, images or texts", DATA)
+        folder = partial(choose_folder, "Open a .zarr folder, or one of a 10x matrix")
+        images = partial(choose_folder, "Open a folder of images with their labels")
+        session = partial(choose, "Go on with a session", SESSIONS)
         add_entries(
             menu,
             [
-                ("File…", self.choose_file, ""),
+                ("File…", file, ""),
                 ("Folder (.zarr or 10x)…", folder, ""),
                 ("Images and labels (folder)…", images, IMAGES_TIP),
             ],
         )
         menu.addSeparator()
-        add_entries(menu, [("Session…", self.choose_session, "")])
+        add_entries(menu, [("Session…", session, "")])
         self.open_button.setMenu(menu)
         self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
@@ -80,17 +79,11 @@ class Start(QWidget):
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6))
 
-    def open_file(self, path: Path) -> None:
-        """Load a file or folder; with a map that was saved one goes on."""
-        self._reading.open_file(path)
-
-    def choose_file(self) -> None:
-        """Ask for a file and load it."""
-        self._choose("Open a table of cells, images or texts", DATA)
-
-    def choose_session(self) -> None:
-        """Ask for a session file and go on where it was saved."""
-        self._choose("Go on with a session", SESSIONS)
+    def choose_file(self, title: str, kinds: str) -> None:
+        """Ask for a file and load it; with a map that was saved one goes on."""
+        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
+        if name:
+            self._reading.open_file(Path(name))
 
     def choose_folder(self, title: str) -> None:
         """Ask for a folder and load it."""
@@ -115,11 +108,6 @@ class Start(QWidget):
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             self._lines.addWidget(line)
-
-    def _choose(self, title: str, kinds: str) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
-        if name:
-            self.open_file(Path(name))
 
 
 class Recovery(QWidget):

@@ -17,17 +17,22 @@ from qtpy.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QMenu,
-    QWidget,
 )
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.timeline import Mark
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
-from napari_embedding_game.ui.style.layouts import add_entries, column, push_button, row
+from napari_embedding_game.ui.style.layouts import (
+    add_entries,
+    column,
+    panel,
+    push_button,
+    row,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 PICTURE, MOST_DRAWN = 48, 2000
@@ -37,13 +42,15 @@ TIP = "Right-click to rename or delete. A map with a name stays when memory runs
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
 
-class Timeline(QWidget):
+class Timeline(Listener):
     """The marks of the session, and a comparison with one of them."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._colors = QColor("black"), QColor("white")
+        self._drawn: tuple[Mark, ...] = ()
+        """Those whose pictures there are."""
         self.marks = QListWidget()
         self.marks.setViewMode(QListView.ViewMode.IconMode)
         self.marks.setMovement(QListView.Movement.Static)
@@ -64,17 +71,19 @@ class Timeline(QWidget):
         self.words = text_label()
         under = row(self.words, self.compare, wide=(self.words,))
         parts = text_label(HINT), self.marks, under, self.comparison
-        self.setLayout(column(*parts, spacing=3))
+        self._all = panel(column(*parts, spacing=3))
+        self.setLayout(column(self._all))
         changes = session.timeline.changed, session.state_changed
-        Connections(self).connect_all(changes, self.refresh)
-        self.refresh()
+        self.listen(changes, self.catch_up)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._colors = colors.foreground, colors.line
-        self.refresh()
+        self._colors, self._drawn = (colors.foreground, colors.line), ()
+        self._has_missed = True
+        if self.is_open():
+            self.meet()
 
-    def refresh(self, *event: object) -> None:
+    def catch_up(self) -> None:
         """Show the timeline as it is now."""
         session, timeline = self._session, self._session.timeline
         marks, shown = timeline.marks, timeline.shown
@@ -83,13 +92,16 @@ class Timeline(QWidget):
                 self.marks.takeItem(self.marks.count() - 1)
             while self.marks.count() < len(marks):
                 self.marks.addItem(QListWidgetItem())
+            former = dict(enumerate(self._drawn))
             for number, mark in enumerate(marks):
-                self.marks.item(number).setIcon(self._picture(mark))
-                self.marks.item(number).setToolTip(told(mark))
+                if mark is not former.get(number):
+                    self.marks.item(number).setIcon(self._picture(mark))
+                    self.marks.item(number).setToolTip(told(mark))
+            self._drawn = marks
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
         is_moving = session.state in ("preparing", "running")
         self.compare.setEnabled(bool(self._others()) and not is_moving)
-        self.setVisible(bool(marks))
+        self._all.setVisible(bool(marks))
         show_text(self.words, shown.title if shown else "")
 
     def menu(self, mark: Mark) -> QMenu:

@@ -99,7 +99,8 @@ class TrustControls(Listener):
         self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self._measure)
-        anew = session.looked_back, session.dataset_changed, session.restored
+        # Other data end the state of a map, if there was one.
+        anew = session.looked_back, session.restored
         self._heard.connect_all(anew, self._forget)
         self._heard.connect(session.state_changed, self._on_state)
         changes = session.columns_changed, session.objects_changed

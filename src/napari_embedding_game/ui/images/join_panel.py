@@ -72,9 +72,9 @@ class JoinPanel(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
-        layers = labels_of(self._viewer)
-        self.setVisible(self._is_table and bool(layers))
-        if not self._is_table:
+        layers = labels_of(self._viewer) if self._is_table else []
+        self.setVisible(bool(layers))
+        if not layers:
             return
         join = self._join or Join(JoinRequest("", None), (), ())
         request, is_about = join.request, bool(join.sentences or join.refusal)

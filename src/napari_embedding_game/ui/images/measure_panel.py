@@ -87,8 +87,9 @@ class MeasurePanel(LayerPanel):
         self.measure.changed.connect(self._on_measure)
         layers = viewer.layers
         changes = (layers.events.inserted, layers.events.removed)
-        changes += (layers.selection.events.changed, session.dataset_changed)
+        changes += (layers.selection.events.changed,)
         self._connections.connect_all(changes, self.refresh)
+        self._connections.connect(session.dataset_changed, self._show)
         self.refresh()
 
     @property
@@ -109,9 +110,8 @@ class MeasurePanel(LayerPanel):
             for name in (*LAID, "data", "name", "blending"):
                 event = getattr(layer.events, name)
                 self._of_layers.connect(event, self.refresh_soon)
-        is_asked = bool(images) and self._session.dataset is None
         self._body.setVisible(bool(objects))
-        self.setVisible(bool(objects) or is_asked)
+        self._show()
         self.offered.emit()
         self._on_labels()
 
@@ -162,6 +162,10 @@ class MeasurePanel(LayerPanel):
         self._body = panel(self._form)
         for part in (self._body, self.text, self.measure.native):
             self.rows.addWidget(part)
+
+    def _show(self, event: object = None) -> None:
+        is_asked = self._session.dataset is None and bool(images_of(self._viewer))
+        self.setVisible(self.can_measure or is_asked)
 
     def _on_labels(self, event: object = None) -> None:
         labels = self.labels.value

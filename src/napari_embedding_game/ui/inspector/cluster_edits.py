@@ -28,7 +28,7 @@ from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.reclustering import Take, reclustering
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.coloring import CLUSTER, name_of
+from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.layouts import in_lines, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -66,20 +66,22 @@ class ClusterEdits(QWidget):
         self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
         self._finding = Latest(self, self._on_reclustered, self._on_trouble)
+        self._told: tuple[str, ...] = ()
+        """What was last said of the edits that can be undone and done again."""
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
         changes = session.selection.changed, self._book.changed
         connections.connect_all(changes, self.follow)
-        connections.connect(session.look.events.color_by, self._offer_column)
-        connections.connect(session.dataset_changed, self._on_dataset)
-        self._offer_column()
+        connections.connect(self._book.changed, self._tell_steps)
+        connections.connect(session.dataset_changed, lambda _: tell(""))
         self.follow()
+        self._tell_steps()
 
     def follow(self) -> None:
-        """Enable what can be done now."""
-        chosen, book = self._chosen(), self._book
+        """Enable what can be done with the selection."""
+        chosen = self._chosen()
         is_one, is_some = len(chosen) == 1, not self._session.selection.is_empty
         self.rename.setEnabled(is_one)
         self.split.setEnabled(is_one)
@@ -90,16 +92,7 @@ class ClusterEdits(QWidget):
         self.recolor.setVisible(is_one)
         self.note.setVisible(is_one)
         self.release.setVisible(is_one and chosen[0].is_named)
-        self.redo.setVisible(bool(book.redo_label))
-        self.undo.setEnabled(bool(book.undo_label))
-        for action, label in (
-            (self.undo, book.undo_label),
-            (self.redo, book.redo_label),
-        ):
-            action.setText(in_lines(label, MOST_LETTERS).replace("&", "&&"))
-            action.setToolTip(f"{label} ({action.shortcut().toString()})")
-        self.undo.setIconText(f"↶  {self.undo.text()}")
-        for button in (*self._buttons, self.back):
+        for button in self._buttons:
             button.setVisible(button.defaultAction().isEnabled())
 
     def name(self, cluster: int, name: str) -> None:
@@ -160,6 +153,7 @@ class ClusterEdits(QWidget):
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
+        self.more.aboutToShow.connect(self._offer_column)
         self.back = _button(self.undo, "link")
         """Undoes the last edit, and says which, whatever tab it was made in."""
         every = (*self._buttons, more)
@@ -173,7 +167,22 @@ class ClusterEdits(QWidget):
         menu.addActions([self.rename, self.merge, self.split])
         menu.addSeparator()
         menu.addActions(self._rare)
+        self._offer_column()
         menu.popup(self._table.viewport().mapToGlobal(place))
+
+    def _tell_steps(self) -> None:
+        """Say which edit can be undone, and which done again, if these are others."""
+        labels = self._book.undo_label, self._book.redo_label
+        if labels == self._told:
+            return
+        self._told = labels
+        for action, label in zip((self.undo, self.redo), labels, strict=True):
+            action.setText(in_lines(label, MOST_LETTERS).replace("&", "&&"))
+            action.setToolTip(f"{label} ({action.shortcut().toString()})")
+        self.redo.setVisible(bool(labels[1]))
+        self.undo.setEnabled(bool(labels[0]))
+        self.undo.setIconText(f"↶  {self.undo.text()}")
+        self.back.setVisible(bool(labels[0]))
 
     # Acting
 
@@ -183,8 +192,9 @@ class ClusterEdits(QWidget):
         return self._chosen()[0]
 
     def _chosen(self) -> list[Cluster]:
-        known = self._book.clustering.by_id
-        return [known[c] for c in self._session.selection.clusters if c in known]
+        chosen = self._session.selection.clusters
+        known = self._book.clustering.by_id if chosen else {}
+        return [known[c] for c in chosen if c in known]
 
     def _do(self, edit: Callable[..., Any], *what: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
@@ -226,16 +236,13 @@ class ClusterEdits(QWidget):
     def _column(self) -> str:
         """Return the column of groups that colours the map; "" if none does."""
         dataset, choice = self._session.dataset, self._session.look.color_by
-        name = None if dataset is None else name_of(choice, dataset)
-        if dataset is None or name is None or name not in dataset.obs:
+        if dataset is None or choice in BUILT_IN:
             return ""
-        return name if is_of_levels(dataset.obs[name]) else ""
+        name = name_of(choice, dataset)
+        is_there = name is not None and name in dataset.obs
+        return name if is_there and is_of_levels(dataset.obs[name]) else ""
 
-    def _on_dataset(self, event: object) -> None:
-        self._tell("")
-        self._offer_column()
-
-    def _offer_column(self, event: object = None) -> None:
+    def _offer_column(self) -> None:
         column = self._column()
         self.use.setVisible(bool(column))
         self.use.setText(AS_ANNOTATION.format(column))

@@ -21,7 +21,6 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.late_errors import log_error
-from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -72,10 +71,10 @@ class ClusterPane(Listener):
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
-        self._soon = followed(session, self.catch_up, self)
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
-        self.listen([session.clusters.changed, session.state_changed], self._soon)
+        moves = session.clusters.changed, session.state_changed
+        self._soon = self.follow(session, moves, self.catch_up)
         self.setLayout(column(self.table, self.slider))
         self.tell("")
         self.catch_up()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,6 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SAMPLES_TIP = (
@@ -93,6 +91,8 @@ class Compared:
 
     markers: MarkerTable
     groups: ShownComparison
+    told: str = ""
+    """What is to be known of the numbers that were compared; "" for nothing."""
 
     def plot(self) -> VolcanoPlot:
         """Return it as a plot."""
@@ -119,11 +119,7 @@ class Compared:
 class MarkersPane(Listener):
     """Compares the selection, in the background while it or a plot of it is seen.
 
-    Parameters
-    ----------
-    session : Session
-    on_name : callable
-        Receives the name that was clicked.
+    ``on_name`` receives the name that was clicked.
     """
 
     compared_changed = Signal()
@@ -135,8 +131,6 @@ class MarkersPane(Listener):
         self._search = Latest(self, self._show, self._on_failed, self._on_share)
         self._level_column = ""
         """Column whose levels are in the two boxes."""
-        self.viewers: list[Listener] = []
-        """Whoever else shows what was compared."""
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
@@ -162,20 +156,16 @@ class MarkersPane(Listener):
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
         self._offer_tests()
         self._say("")
-        self._heard.connect(session.dataset_changed, self._let_go)
+        self.keep_until(session.dataset_changed)
         others = session.dataset_changed, session.columns_changed
         self.listen([session.selection.changed, *others], self.catch_up)
-        soon = followed(session, self._follow, self)
-        self.listen([session.state_changed, session.clusters.changed], soon)
+        moves = session.state_changed, session.clusters.changed
+        self.follow(session, moves, self._follow)
 
     @property
     def result(self) -> MarkerTable | None:
         """All columns of what is shown, by falling score; None while nothing is."""
         return None if self.compared is None else self.compared.markers
-
-    def is_open(self) -> bool:
-        """Whether what is compared would be seen, here or in a plot."""
-        return super().is_open() or any(viewer.is_open() for viewer in self.viewers)
 
     def catch_up(self, *event: object) -> None:
         """Compare what is selected, unless that was asked for last."""
@@ -208,18 +198,10 @@ class MarkersPane(Listener):
                 n_top=None,
                 log1p=expression.is_log1p,
             )
-            return Compared((yield from found), shown)
+            return Compared((yield from found), shown, expression.told)
 
         self._say("Comparing …")
         self._search.ask(find)
-
-    def plot(self) -> VolcanoPlot | None:
-        """Return what is shown as a plot; None where nothing is."""
-        return None if self.compared is None else self.compared.plot()
-
-    def remembering(self) -> Callable[[], None]:
-        """Return what has a notebook tell the comparison on show."""
-        return partial(self._remember, self.compared)
 
     # Inside
 
@@ -230,13 +212,11 @@ class MarkersPane(Listener):
         box.activated.connect(self.catch_up)
         return box
 
-    def _let_go(self, *event: object) -> None:
-        """Show nothing of data that are gone, also while nobody looks."""
-        self._has_missed = True
-        if self._asked is not None:
-            self._asked = None
-            self._search.stop()
-            self._show_none("")
+    def let_go(self) -> None:
+        """Show nothing of data that are gone."""
+        self._has_missed, self._asked = True, None
+        self._search.stop()
+        self._show_none("")
 
     def _follow(self) -> None:
         """Compare anew where clusters, or their names, are others than were asked."""
@@ -316,10 +296,10 @@ class MarkersPane(Listener):
 
         said = save(self, self.session, "comparison", {".csv": "Table"}, write)
         if said:
-            self._remember(compared)
+            self.remember(compared)
             self._say(said)
 
-    def _remember(self, compared: Compared | None) -> None:
+    def remember(self, compared: Compared | None) -> None:
         """Have a notebook tell a comparison."""
         session = self.session
         if compared is not None:
@@ -364,10 +344,9 @@ class MarkersPane(Listener):
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
-        told = "" if dataset is None else dataset.expression.told
         self.table.show_frame(compared.frame())
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
-        self._say(f"{sizes} {words}", " ".join(filter(None, (told, tip))))
+        self._say(f"{sizes} {words}", " ".join(filter(None, (compared.told, tip))))
 
 
 def _fill(box: QComboBox, choices: Mapping[str, Any], chosen: Any = None) -> None:

@@ -17,7 +17,6 @@ from napari_embedding_game.session.cluster_report import (
     ClusterReport,
     as_levels,
     cluster_report,
-    has_contrasts,
 )
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Listener
@@ -40,7 +39,6 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.tasks.throttle import followed
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -106,10 +104,8 @@ class SelectionTab(Listener):
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
         self._looks = AppearanceWatch(self, self._on_looks)
-        self._soon = followed(session, self._describe, self)
         self._build()
         self._connect()
-        self.refresh()
 
     def edit_name(self) -> None:
         """Put the cursor into the name."""
@@ -167,10 +163,11 @@ class SelectionTab(Listener):
 
     def _connect(self) -> None:
         session = self._session
-        self._heard.connect(session.dataset_changed, self._let_go)
+        self.keep_until(session.dataset_changed)
         self._heard.connect(session.objects_changed, self._on_objects)
         self.listen([session.selection.changed], self._on_selection)
-        self.listen([session.clusters.changed], self._soon)
+        clusters = [session.clusters.changed]
+        self._soon = self.follow(session, clusters, self._describe)
         self.listen([session.state_changed], self._on_state)
         others = session.dataset_changed, session.columns_changed
         color_by, linked = session.look.events.color_by, self.workspace.linked.changed
@@ -218,16 +215,15 @@ class SelectionTab(Listener):
         self._is_column_chosen = True
         self._describe()
 
-    def _let_go(self, *event: object) -> None:
-        """Keep nothing of data that are gone, also while nobody looks."""
-        if self._tabs_of[0] not in (None, self._session.dataset):
-            self._reporting.stop()
-            self._looks.watch(None)
-            self.report, self._is_column_chosen = None, False
-            self._tabs_of = None, None
-            self.thumbnails.row_name = str
-            self.thumbnails.set_pictures(None)
-            self.texts.show_frame(pd.DataFrame())
+    def let_go(self) -> None:
+        """Keep nothing of data that are gone."""
+        self._reporting.stop()
+        self._looks.watch(None)
+        self.report, self._is_column_chosen = None, False
+        self._tabs_of = None, None
+        self.thumbnails.row_name = str
+        self.thumbnails.set_pictures(None)
+        self.texts.show_frame(pd.DataFrame())
 
     def _on_objects(self, *event: object) -> None:
         """Cut the pictures of the same rows anew."""
@@ -237,11 +233,15 @@ class SelectionTab(Listener):
     def _offer_tabs(self) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
-        self._looks.watch(linked)
-        self._show_pictures()
+        is_other, former = dataset is not self._tabs_of[0], self._tabs_of[1]
+        self._tabs_of = dataset, linked
+        images = None if dataset is None else dataset.images
+        pictured = linked, former, images, self.thumbnails.pictures
+        if any(part is not None for part in pictured):
+            self._looks.watch(linked)
+            self._show_pictures()
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
-        is_other, self._tabs_of = dataset is not self._tabs_of[0], (dataset, linked)
         if dataset is None:
             return
         names = dataset.obs.index
@@ -250,7 +250,7 @@ class SelectionTab(Listener):
             self.thumbnails: self.thumbnails.pictures is not None,
             self.texts: dataset.texts is not None,
             self.markers: dataset.images is None,  # not of pixels
-            self.differences: has_contrasts(dataset),
+            self.differences: dataset.has_measures,
         }
         for page, is_there in pages.items():
             self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
@@ -368,7 +368,7 @@ class SelectionTab(Listener):
         assert dataset is not None
         labels, chosen = session.clusters.labels, session.selection.points
 
-        def describe() -> tuple[ClusterReport, tuple[int, ...]]:
+        def describe() -> tuple[ClusterReport, str, tuple[int, ...]]:
             report = cluster_report(
                 dataset,
                 np.isin(labels, clusters) if clusters else chosen,
@@ -376,22 +376,22 @@ class SelectionTab(Listener):
                 column=column,
                 n_draw=MOST_PICTURES,
             )
-            return report, clusters
+            return report, _numbers(report, dataset), clusters
 
         self._reporting.ask(describe)
 
     def _on_failed(self, error: BaseException) -> None:
         self._say(sentence(error))
 
-    def _on_report(self, found: tuple[ClusterReport, tuple[int, ...]]) -> None:
-        report, clusters = found
+    def _on_report(self, found: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
+        report, numbers, clusters = found
         selection, dataset = self._session.selection, self._session.dataset
         if clusters != self._described() or selection.is_empty or dataset is None:
             return
         self.report = report
         self._show_names(clusters)
         show_text(self.hint, "")
-        show_text(self.numbers, _numbers(report, dataset))
+        show_text(self.numbers, numbers)
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
         rows, objects = report.draw, dataset.objects
@@ -400,7 +400,9 @@ class SelectionTab(Listener):
             self.thumbnails.set_rows(present)
         if dataset.texts is not None:
             rows = rows[:MOST_TEXTS]
-            texts = [_shortened(str(dataset.texts[number])) for number in rows]
+            how = {"width": TEXT_LENGTH, "placeholder": " …"}
+            texts = [textwrap.shorten(str(dataset.texts[row]), **how) for row in rows]
+            texts = [text or "(empty)" for text in texts]
             self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
         self.differences.show_frame(_differences(report.contrasts))
         self._report.show()
@@ -473,8 +475,3 @@ def _numbers(report: ClusterReport, dataset: Dataset) -> str:
     if report.unlike_count:
         words.append(counted(report.unlike_count, "outlier"))
     return " · ".join(words)
-
-
-def _shortened(text: str) -> str:
-    """Return the beginning of a text on one line, cut between words."""
-    return textwrap.shorten(text, TEXT_LENGTH, placeholder=" …") or "(empty)"

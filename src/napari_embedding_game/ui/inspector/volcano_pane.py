@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.ui.inspector.markers_pane import (
@@ -19,19 +20,15 @@ HINT = "Right: higher in the selected points; up: more certain. Click colours th
 class VolcanoPane(PlotPane):
     """Draws every gene of a comparison: change to the right, certainty upwards.
 
-    Parameters
-    ----------
-    markers : MarkersPane
-        What compares; its choices are in the tab of the selection.
-    on_name : callable
-        Receives the gene that was clicked.
+    ``markers`` is what compares; its choices are in the tab of the selection.
+    ``on_name`` receives the gene that was clicked.
     """
 
     def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
         super().__init__(markers.session, self._tip)
         self._markers, self._on_name = markers, on_name
         self._shown: Compared | None = None
-        markers.viewers.append(self)
+        markers.shown_by.append(self)
         self.listen([markers.compared_changed], self.catch_up)
         self.canvas.clicked.connect(self._pick)
         self.catch_up()
@@ -55,11 +52,12 @@ class VolcanoPane(PlotPane):
 
     def plot(self) -> VolcanoPlot | None:
         """Return what is shown; None where nothing is."""
-        return self._markers.plot()
+        compared = self._markers.compared
+        return None if compared is None else compared.plot()
 
     def remembering(self) -> Callable[[], None]:
         """Return what has a notebook tell the comparison on show."""
-        return self._markers.remembering()
+        return partial(self._markers.remember, self._markers.compared)
 
     def _row_at(self, x: float, y: float) -> int | None:
         shown = self._shown

@@ -237,28 +237,16 @@ class PlotPane(Listener):
         parts = self.head, self.state, self.canvas
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
-        self._heard.connect(session.dataset_changed, self._on_data)
-        self._has_looked = False
-        """Whether something may be kept of the present data."""
+        self.keep_until(session.dataset_changed)
         self.say("")
 
     def say(self, text: str, role: str = "note") -> None:
         """Show a sentence."""
         show_text(self.state, text, role)
 
-    def meet(self) -> None:
-        """Catch up, if anything was missed."""
-        self._has_looked = True
-        super().meet()
-
     def let_go(self) -> None:
-        """Keep nothing of data that are gone, also while nobody looks."""
+        """Keep nothing of data that are gone."""
         self.canvas.show_plot(None)
-
-    def _on_data(self, *event: object) -> None:
-        if self._has_looked:
-            self._has_looked = self.is_open()
-            self.let_go()
 
     def remembering(self) -> Callable[[], None]:
         """Return what is done once what is on show has been written to a file."""

@@ -14,7 +14,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
@@ -101,10 +101,12 @@ class ReadingTask(QObject):
         if not is_again:
             source = with_labels(source, self._viewer)
         self._linked = linked
-        complete = replace(options or ReadOptions(), missing="drop")
-        self._read_complete = partial(
-            self.load, source, complete, linked=linked, is_again=is_again
-        )
+
+        def read_complete() -> None:
+            complete = replace(options or AS_USUAL, missing="drop")
+            self.load(source, complete, linked=linked, is_again=is_again)
+
+        self._read_complete = read_complete
         self.asked.emit(source, self._loading.ask(source))
         if options is not None:
             self._loading.options = options
@@ -117,7 +119,10 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._read(source.name, lambda: source.read(options or ReadOptions()), take_up)
+        def read() -> Stages[ReadResult]:
+            return (yield from source.read(options or AS_USUAL)).looked_at()
+
+        self._read(source.name, read, take_up)
 
     def reload(
         self, options: ReadOptions, then: Callable[[], None] | None = None
@@ -133,13 +138,17 @@ class ReadingTask(QObject):
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
 
-        def go_on(is_session: bool) -> None:
-            if is_session:
+        def look() -> Stages[Source | None]:
+            is_session = yield from archive.is_session(path)
+            return None if is_session else source_of(path)
+
+        def go_on(source: Source | None) -> None:
+            if source is None:
                 self.open_session(path)
             else:
-                self.load(source_of(path), then=then)
+                self.load(source, then=then)
 
-        self._read(path.name, lambda: archive.is_session(path), go_on)
+        self._read(path.name, look, go_on)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""

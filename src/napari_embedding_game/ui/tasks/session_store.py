@@ -87,22 +87,8 @@ class SessionStore(QObject):
         return files
 
     def begin_anew(self) -> None:
-        """Put away what was saved by itself, as other data are to take its place."""
+        """Save once more in the background, as other data are to take the place."""
         self._timer.stop()
-        self._put_away()
-
-    def close(self) -> None:
-        """Save once more and let go, the first time."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._connections.close()
-            self._saving.stop()
-            self.begin_anew()
-
-    # Inside
-
-    def _put_away(self) -> None:
-        """Save once more in the background, and close the file in good order."""
         autosave, self._autosave = self._autosave, None
         if autosave is None:
             return
@@ -114,6 +100,16 @@ class SessionStore(QObject):
         else:  # no slot of this object: it may be gone by then
             worker.failed.connect(notify_error)
             worker.begin()
+
+    def close(self) -> None:
+        """Save once more and let go, the first time."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._connections.close()
+            self._saving.stop()
+            self.begin_anew()
+
+    # Inside
 
     def _touch(self, *event: object) -> None:
         """Save soon what has changed, once there is a map that would be lost."""

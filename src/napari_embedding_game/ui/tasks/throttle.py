@@ -7,13 +7,8 @@ from collections.abc import Callable
 from qtpy.QtCore import QObject
 from superqt.utils import QSignalDebouncer, QSignalThrottler
 
-from napari_embedding_game.session.session import Session
-
 LEADING = QSignalThrottler.EmissionPolicy.Leading
 TRAILING = QSignalThrottler.EmissionPolicy.Trailing
-SOON_MS, RUNNING_MS = 30, 1_000
-"""Edits that follow each other faster than this are shown together; and between two
-looks at a running game, of which each has the whole window drawn anew."""
 
 
 def debounced(
@@ -35,28 +30,10 @@ def throttled(
 ) -> QSignalThrottler:
     """Return what calls a job at most once in so long, after ``throttle()``.
 
-    The last call of ``throttle()`` is always followed by the job.
-
-    Parameters
-    ----------
-    at_once : bool
-        Whether to call the job at the first ``throttle()``, and not at the end of
-        that time.
+    The last call of ``throttle()`` is always followed by the job.  ``at_once``: whether
+    the first is, too, and not the end of that time.
     """
     throttler = QSignalThrottler(LEADING if at_once else TRAILING, parent)
     throttler.setTimeout(milliseconds)
     throttler.triggered.connect(job)
     return throttler
-
-
-def followed(
-    session: Session, job: Callable[[], object], parent: QObject
-) -> Callable[[], None]:
-    """Return what has a job done soon, and of a running game now and then."""
-    turn = throttled(SOON_MS, job, parent)
-
-    def follow() -> None:
-        turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
-        turn.throttle()
-
-    return follow
