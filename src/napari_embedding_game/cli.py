@@ -404,18 +404,13 @@ def _notebook(options: Options) -> int:
 
 
 def _export(options: Options) -> int:
-    from anndata import read_h5ad
-
-    from napari_embedding_game.data.errors import check_filled, explain_damage
+    from napari_embedding_game.data.formats.anndata import read_whole
     from napari_embedding_game.session.web_page import write_web_page
 
     source, out = options.source, options.out
     _check_out(source, out, options.force, ".html")
-    check_filled(source)
-    with explain_damage(source, "an .h5ad file"):
-        adata = read_h5ad(source)
     given = {name: getattr(options, name) for name in ("basis", "columns", "genes")}
-    write_web_page(adata, out, title=source.stem, **given)
+    write_web_page(read_whole(source), out, title=source.stem, **given)
     if not options.quiet:
         print(f"Written: {out}")
     return 0

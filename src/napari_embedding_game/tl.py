@@ -599,7 +599,8 @@ def _with_map(
     from napari_embedding_game.data.export.result import storable, versions
 
     adata, (key, at) = adata.copy() if copy else adata, _keys(key_added)
-    former = [f"{key}_{name}" for name in ("landmark", "stability", *_COLUMNS)]
+    of_former = ("landmark", "left_out", "stability", *_COLUMNS)
+    former = [f"{key}_{name}" for name in of_former]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")
     present = np.unique(clusters).astype(str)
     adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)

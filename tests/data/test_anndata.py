@@ -1,6 +1,8 @@
 import warnings
+from pathlib import Path
 
 import anndata
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,14 +10,16 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
     adata_stages,
     from_anndata,
+    read_whole,
 )
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
-from worlds import read
+from worlds import layout, read
 
 
 def cells(n=12, genes=6, **obsm):
@@ -142,6 +146,21 @@ def test_columns_of_one_name_are_numbered():
     assert numeric_columns(dataset) == ["depth-1"]
     assert set(dataset.obs["lists"]) == {"[1]"}
     assert dataset.obs["is_dead"].dtype == "boolean"
+
+
+def test_files_of_old_versions_are_read_and_written_beside(tmp_path):
+    """scanpy's own example has tables of anndata 0.6; with 0.7 no root had a type."""
+    scanpy, path = pytest.importorskip("scanpy"), tmp_path / "map.h5ad"
+    folder = Path(scanpy.__file__).parent / "datasets"
+    dataset = read(folder / "10x_pbmc68k_reduced.h5ad")
+    assert (dataset.space, len(dataset.obs)) == ("obsm['X_pca']", 700)
+    write(dataset, layout(700), path)
+    with h5py.File(path, "r+") as file:
+        file.attrs.clear()
+    found = read_whole(path)
+    assert found.raw.shape == (700, 765)
+    assert found.obs["louvain"].tolist() == dataset.obs["louvain"].tolist()
+    np.testing.assert_array_equal(read(path).X, dataset.X)
 
 
 @pytest.mark.parametrize("ending", ["h5ad", "zarr"])

@@ -152,6 +152,10 @@ def layer_of_counts(folder):
     return of_anndata(genes(), recipe=LIMITS)
 
 
+def layer_of_sparse_rows(folder):
+    return of_anndata(genes(), space="X")
+
+
 def layer_with_batches(folder):
     adata = genes()
     adata.obs["batch"] = pd.Categorical(["a", "b"] * (N // 2))
@@ -287,6 +291,7 @@ SCENARIOS = {
     "table of counts": (table_of_counts, names_and_looks),
     "layer of genes": (layer_of_genes, looked_at),
     "layer of counts": (layer_of_counts, names_and_looks),
+    "layer of sparse rows": (layer_of_sparse_rows, child),
     "layer with batches": (layer_with_batches, looked_at),
     "PCA given": (lambda at: finish(load(counts(at))), taught),
     "joined with labels": (joined, names_and_looks),

@@ -168,7 +168,9 @@ def no_file(folder, cells):
     """Have numbers of objects that were measured, in space."""
     X = np.random.default_rng(1).normal(size=(80, 4)) + 5 * np.eye(4)[np.arange(80) % 4]
     obs = pd.DataFrame({"area": X[:, 0]}, index=[str(i) for i in range(80)])
+    obs["day"], obs["a"] = pd.Timestamp("2024-05-01"), X[:, 1]
     desk = Desk(worlds.rows(X, name="nuclei", obs=obs, var_names=[*"abcd"]))
+    desk.session.look.color_by = "a"  # a column, or a measure?
     desk.session.settings.n_components = 3
     return desk.play()
 
@@ -231,6 +233,7 @@ def made_columns(folder, cells):
     session.add(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
     session.add(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
     session.add(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
+    session.add(Dataset.add_column, "name", np.arange(len(kinds)) / 7)
     session.look.color_by = "a set"
     return desk
 
@@ -325,7 +328,7 @@ def is_the_comparison(desk, cells, found):
 
 
 def are_the_columns(there, obs):
-    for name in ("a set", "wanders", "taught_confidence", "cluster"):
+    for name in ("a set", "wanders", "taught_confidence", "cluster", "name"):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()
     assert obs["said"].isna().tolist() == there["said"].isna().tolist()

@@ -98,8 +98,10 @@ def test_a_map_of_neighbours_made_by_scanpy(reference):
     tl.embedding_game(adata, **QUICK)
     adata.obs["kind"] = adata.obs["kind"].astype("category")
     new = cells(90, "ABCD", seed=3)
+    new.uns["embedding_game"] = "what is known of a map of its own"
     tl.map_onto_reference(new, adata, "kind")
     check_kinds(new)
+    assert "embedding_game" not in new.uns
     assert "graph of neighbours" in new.uns["embedding_game_reference"]["notes"]
 
 

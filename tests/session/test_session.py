@@ -34,6 +34,17 @@ def test_states_of_a_run_from_beginning_to_end(session):
     assert session.snapshot.iteration == 50
 
 
+def test_a_pause_that_comes_with_the_last_frame_holds_nothing_after(session):
+    run, frames = play(session, until=40)
+    last = next(frames)
+    session.pause()
+    session.receive(run, last)
+    assert session.state == "finished"
+    session.settings.repulsion = 999.0
+    session.receive(run, next(frames))
+    assert (session.state, session.snapshot.iteration) == ("running", 60)
+
+
 def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engine):
     _, frames = play(session, until=10)
     stale = []

@@ -435,6 +435,7 @@ class Session:
         if progress.snapshot is not None:
             self._follow(progress)
             if progress.snapshot.finished:
+                run.resume()  # at its end it waits by itself, also for other settings
                 self.clusters.finish()
                 self.mark("Finished", "end")
             elif run.paused:

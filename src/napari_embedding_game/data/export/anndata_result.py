@@ -17,7 +17,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
-from napari_embedding_game.data.formats.anndata import read_whole
+from napari_embedding_game.data.formats.anndata import has_records, read_whole
 from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
@@ -104,10 +104,11 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
         )
     if source is None or not is_kept_in_h5ad(source):
         write_h5ad(_of_dataset(dataset), target)
-    elif source.name.lower().endswith(".h5ad"):
+    elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_records(source):
         shutil.copyfile(source, target)  # without loading what is only copied
     else:
-        adata = read_whole(source) if is_zarr(source) else read_counts(source)[0]
+        is_whole = is_h5ad or is_zarr(source)
+        adata = read_whole(source) if is_whole else read_counts(source)[0]
         write_h5ad(adata, target)
     _add(dataset, result, target)
 

@@ -6,6 +6,7 @@ or ``X`` without it, for comparing genes if it fits.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -81,7 +82,9 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """
     yield Stage(f"Opening {path.name}")
     with _opened(path) as (root, notes):
-        source = _Source(root, path.name, path.name, path, notes=notes)
+        is_old = store.is_array(root["obs"])
+        parts = spaces.root_of(_whole(root, path)) if is_old else root
+        source = _Source(parts, path.name, path.name, path, notes=notes)
         return (yield from _read(source, options))
 
 
@@ -113,9 +116,28 @@ def read_whole(path: Path) -> AnnData:
     Raises DataError if it is damaged, or does not fit into memory.
     """
     with _opened(path) as (root, _):
-        adata: AnnData = store.read_element(root, path.name, "its content")
+        adata = _whole(root, path)
     adata.obs_names = adata.obs_names.astype(str)
     return adata
+
+
+def has_records(path: Path) -> bool:
+    """Return whether the tables of an .h5ad file are arrays, as anndata 0.6 wrote."""
+    with explain_damage(path, "an .h5ad file"), store.open_store(path) as file:
+        return store.is_array(file["obs"])
+
+
+def _whole(root: Any, path: Path) -> AnnData:
+    """Read all of a group; of a file of anndata before 0.8 as anndata itself does."""
+    if "encoding-type" in root.attrs or path.is_dir():
+        whole: AnnData = store.read_element(root, path.name, "its content")
+        return whole
+    from anndata import read_h5ad
+
+    store.check_part(root, path.name, "its content")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is old
+        return read_h5ad(path)
 
 
 @contextmanager

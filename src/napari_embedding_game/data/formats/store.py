@@ -48,7 +48,8 @@ def open_store(path: Path) -> Iterator[Any]:
     check_filled(path)
     if path.is_dir():
         check_folder(path)
-        yield zarr.open_group(str(path), mode="r")
+        # Of names that differ in case alone zarr mistakes its list of all parts.
+        yield zarr.open_group(str(path), mode="r", use_consolidated=False)
         return
     with h5py.File(path) as file:
         _check_links(file, path.name)

@@ -30,7 +30,7 @@ SHAPES = {
     "SavedMap": {"drawn": "n"},
     "ShownComparison": {"inside": "n", "outside": "n"},
     "PlacedOn": {"placed": "nd", "cells": "md"},
-    "Rows": {"kept": "a", "X": "nf"},
+    "Rows": {"kept": "a", "X": "nf", "sparse_X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
     "Prepared": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
@@ -80,6 +80,8 @@ def _check_map(one: SavedMap) -> None:
     _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
     figures = (*rows.left_out.values(), *rows.quality.values())
     _expect(all(one.shape == (n_source,) for one in figures), "its rows left out")
+    sparse = () if rows.sparse_X is None else rows.sparse_X.data
+    _expect(bool(np.isfinite(sparse).all()), "its numbers")
     _expect((one.clusters.n_clusters or 0) >= 0, "its clusters")
     _expect(said.codes.shape == (n,), "its annotation")
     for each in filter(None, (said, one.overlaid)):

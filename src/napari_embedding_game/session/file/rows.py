@@ -64,6 +64,8 @@ class Rows:
     """(n_source_rows,) which of them are on the map."""
     X: NDArray[np.floating] | None = None
     """(n, D) their numbers, where no file has them."""
+    sparse_X: sp.csr_matrix | None = None
+    """(n, D) the same where they are sparse."""
     var_names: tuple[str, ...] = ()
     profile: NDArray[np.floating] | None = None
     """(n, G) their numbers in their own units, where these are others."""
@@ -89,6 +91,11 @@ class Rows:
     """(n rows) these columns."""
     prepared: Prepared | None = None
     """What the recipe came to, so that it need not be done again."""
+
+    @property
+    def numbers(self) -> Any:
+        """(n, D) their numbers, where no file has them."""
+        return self.X if self.sparse_X is None else self.sparse_X
 
 
 def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
@@ -149,10 +156,12 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
+    if sp.issparse(dataset.X):
+        parts["sparse_X"] = parts.pop("X")
     profile = dataset.profile
     if profile is dataset.X or (dataset.is_distances and not profile.shape[1]):
         return parts
-    if sp.issparse(profile) and profile.nnz * 8 <= LARGEST_X:
+    if sp.issparse(profile) and _is_small(profile):
         parts["genes"] = sp.csr_matrix(profile)
     elif isinstance(profile, np.ndarray) and (for_h5ad or _is_small(profile)):
         parts["profile"] = profile
@@ -165,7 +174,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
 def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
     """Return what gives the rows of a sample; None of any others."""
     name = rows.provenance.get(SAMPLE)
-    if name is None and rows.X is None and not rows.path:  # as in 0.3
+    if name is None and rows.numbers is None and not rows.path:  # as in 0.3
         name = next((one for one in SAMPLES if one == rows.name.lower()), None)
     if name is not None and name not in SAMPLES:
         raise DataError(f"There is no sample {name!r} in this version: open the data.")
@@ -189,8 +198,8 @@ def dataset_of(rows: Rows) -> Dataset:
 
     Raises ValueError: their parts do not fit together.
     """
-    names, reason = pd.Index(rows.names, dtype=object), ""
-    if rows.X is None:
+    names, reason, X = pd.Index(rows.names, dtype=object), "", rows.numbers
+    if X is None:
         reason = (
             f"The data of {rows.name} are not loaded: open the session again when the "
             "file is in its place, or load the data anew."
@@ -205,14 +214,14 @@ def dataset_of(rows: Rows) -> Dataset:
     if source_obs is not None:
         source_obs = source_obs.set_axis(source_names)
     profile = rows.profile if rows.genes is None else rows.genes
-    if rows.X is not None and profile is not None and not profile.shape[1]:
+    if X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
         "name space profile_names has_expression var_names kept provenance "
         "level_colors quality left_out"
     )
     dataset = Dataset(
-        X=np.zeros((len(names), 0), np.float32) if rows.X is None else rows.X,
+        X=np.zeros((len(names), 0), np.float32) if X is None else X,
         obs=obs,
         source=None,
         read_options=None if rows.path else rows.options,
@@ -220,8 +229,8 @@ def dataset_of(rows: Rows) -> Dataset:
         source_obs=source_obs,
         source_obs_names=pd.Index(source_names),
         notes=tuple(dict.fromkeys(filter(None, (*rows.notes, reason)))),
-        missing_reason=reason if rows.X is None else "",
-        projection=made.projection if made and rows.X is not None else None,
+        missing_reason=reason if X is None else "",
+        projection=made.projection if made and X is not None else None,
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
@@ -359,4 +368,5 @@ def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
 
 
 def _is_small(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and 0 < values.size * 4 <= LARGEST_X
+    n = 2 * values.nnz if sp.issparse(values) else values.size
+    return bool(0 < n * 4 <= LARGEST_X)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from datetime import date
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import SAMPLE
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import storable_obs
 from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
@@ -67,7 +69,7 @@ logarithms, or the columns. `{table}` has what was known of each row in the wind
 its name: its cluster, and the groups it was in."""
 ROWS = """\
 {read}
-rows = pd.read_csv({table}, dtype=str, keep_default_na=False).set_index("name")
+rows = pd.read_csv({table}, dtype=str, keep_default_na=False).set_index({names})
 adata = adata[rows.index].copy()
 adata"""
 NAMED = """\
@@ -146,10 +148,10 @@ class _Notebook:
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = saved.clusters.clustering
         names = pd.Index(unique_names(self.dataset.source_obs_names))
-        taken = set(self.dataset.obs)
+        taken = {*self.dataset.obs, *self.dataset.profile_names}
         wanted = "map_cluster" if "cluster" in taken else "cluster"
         self.column = unique_name(wanted, taken)
-        index = names[self.dataset.kept].rename("name")
+        index = names[self.dataset.kept].rename(unique_name("name", taken))
         self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
         """What the code reads of each row."""
         table = self._beside("cells.csv", lambda target: self.rows.to_csv(target))
@@ -163,7 +165,8 @@ class _Notebook:
         self._code(IMPORTS)
         how, read = self._reading()
         self._text(DATA, how=how, table=table)
-        self._code(ROWS.format(read=read, table=_code_of(table)))
+        code = {"table": _code_of(table), "names": _code_of(index.name)}
+        self._code(ROWS.format(read=read, **code))
         self._add_run(saved.record)
         self._add_made_columns()
         self._add_clusters()
@@ -203,9 +206,9 @@ class _Notebook:
         """Return how the data are read, in words and as code."""
         dataset, source = self.dataset, self.dataset.source
         if source is None and SAMPLE not in dataset.provenance:
-            name = self._beside(
-                "features.h5ad", lambda path: write_h5ad(as_anndata(dataset), path)
-            )
+            adata = as_anndata(dataset)
+            adata.obs = storable_obs(adata.obs)
+            name = self._beside("features.h5ad", partial(write_h5ad, adata))
             how = (
                 f"The numbers are no file's: they are those of **{dataset.name}**, as "
                 f"they were in napari, saved in `{name}`."
@@ -295,7 +298,9 @@ class _Notebook:
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
-        look, known = self.saved.look, {*self.dataset.obs, *self.dataset.profile_names}
+        # What both a column and a gene are called scanpy cannot tell apart.
+        look, genes = self.saved.look, set(self.dataset.profile_names)
+        known = genes ^ {*self.dataset.obs}
         also = [name for name in (look.color_by, look.split_by) if name in known]
         options: dict[str, Any] = {"color": list(dict.fromkeys([self.column, *also]))}
         if snapshot.embedding.shape[1] == 3:

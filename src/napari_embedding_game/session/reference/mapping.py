@@ -201,6 +201,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     ``<label>_confidence``; ``unlike_reference`` (bool), ``reference_likeness`` (0 to 1)
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
+    adata.uns.pop(KEY, None)  # of a former map
     adata.obsm[f"X_{KEY}"] = mapped.places
     if mapped.published is not None:
         adata.obsm[str(mapped.facts["map"])] = mapped.published
