@@ -7,6 +7,7 @@ neither torch nor Qt; ``__version__`` is that of the installed package.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import napari_embedding_game.papers.offered  # noqa: F401  (adds to what can be chosen)
@@ -21,19 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddingGame", "__version__", "read", "tl"]
 
 
+_HOMES = {"EmbeddingGame": ".core.estimator", "read": ".data.as_anndata"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "EmbeddingGame":
-        from napari_embedding_game.core.estimator import EmbeddingGame
-
-        return EmbeddingGame
-    if name == "read":
-        from napari_embedding_game.data.as_anndata import read
-
-        return read
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name], __name__), name)
     if name == "tl":
-        from importlib import import_module
-
-        return import_module("napari_embedding_game.tl")
+        return import_module(".tl", __name__)
     if name == "__version__":
         from importlib.metadata import version
 

@@ -23,6 +23,7 @@ from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.record import RunRecord, parameters, result_of
 
 
@@ -51,13 +52,10 @@ def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
             "This run went on from another map, which is not kept here: replay the "
             "session file that it was saved in."
         )
-    from napari_embedding_game.core import pipeline
-
-    warm = record.warm_start
+    settings = record.settings
     with COMPUTING:
-        graph = pipeline.neighbors(X, record.settings)
-        former = None if warm is None else warm.embedding
-        return pipeline.place(graph, X, record.settings, former)
+        graph = engine.neighbors(X, settings)
+        return engine.layout(graph, X, settings, record.warm_start)
 
 
 def frames(

@@ -52,7 +52,10 @@ class ImageList(QWidget):
                 self.rows.addWidget(text_label(f"{image.name} ({reason})"))
                 continue
             n = 1 if image.rgb else len(planes(finest(image), finest(labels).shape))
-            box = QCheckBox(f"{image.name} ({n} channels)" if n > 1 else image.name)
+            # Of as many slices as channels nothing else tells which axis is taken.
+            along = " along its first axis" * (finest(image).shape[:2] == (n, n))
+            many = f"{image.name} ({n} channels{along})"
+            box = QCheckBox(many if n > 1 else image.name)
             box.setChecked(image in wanted)
             box.toggled.connect(self._on_ticked)
             self.boxes[image] = box
