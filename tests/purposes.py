@@ -19,7 +19,6 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
@@ -237,12 +236,11 @@ class Purposes:
         timeline.others.aboutToShow.emit()
         self._choose(timeline.others)
         self.rest(0.3)
-        bar = self._dock(Comparison)
-        if bar is None or not bar.isVisible():
+        if not timeline.end.isVisible():
             return
         self._turn_camera()
         if self.rng.random() < 0.7:
-            self._press(bar.close_button)
+            self._press(timeline.end)
         self.rest(0.1)
 
     def _turn_camera(self) -> None:
@@ -266,7 +264,7 @@ class Purposes:
         field = controls["n_neighbors"]
         if field.visible and field.enabled:
             field.value = number
-        both = (dock.game.continue_stale, dock.run.run)
+        both = (dock.run.go_on, dock.run.run)
         self._press(self.rng.choice(both))
 
     def change_dimensions(self) -> None:

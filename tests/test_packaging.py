@@ -25,7 +25,7 @@ WIDGETS = {
     "Map",
     "Teach",
     "Plate",
-    "Labels from a reference",
+    "Reference",
 }
 CONDA = {
     "dask": "dask-core",

@@ -167,15 +167,15 @@ def raise_repulsion(person: Person, film: Film) -> None:
 def compare(person: Person, film: Film) -> None:
     """Have the map lie beside the one with the higher repulsion."""
     timeline = person.dock.timeline
-    timeline.comparison.begin(person.session.timeline.marks[-1].number)
+    timeline.begin_comparison(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.view.compared is not None, "comparison")
-    person.show(timeline.comparison.words)
+    person.show(timeline.words)
     person.session.look.color_by = "Movement"
     person.rest(0.4)
     film.shoot(LAST_MS)
     person.rest(1.0)
     film.shoot(LAST_MS)
-    timeline.comparison.close_button.click()
+    timeline.end.click()
     person.rest(0.4)
 
 

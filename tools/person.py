@@ -188,9 +188,9 @@ class Person:
             self.choose_from(self.dock.data.start.open_button, "File…")
 
     def open_images(self, folder: Path) -> None:
-        """Choose Open > Images and labels… and the folder."""
+        """Choose Open > Folder… and the folder."""
         with self.loading(), _answered("getExistingDirectory", folder):
-            self.choose_from(self.dock.data.start.open_button, "Images and labels")
+            self.choose_from(self.dock.data.start.open_button, "Folder…")
 
     def open_sample(self, words: str) -> None:
         """Choose a sample from napari's File menu by its name there."""
@@ -244,15 +244,10 @@ class Person:
             self.wait(lambda: loaded, "the data")
         settle()
 
-    def prepare_counts(self) -> None:
-        """Take the recipe as it is offered."""
+    def prepare_again(self) -> None:
+        """Prepare the counts in another way."""
         with self.loading():
             self.press(self.dock.data.recipe.apply)
-
-    def measure(self) -> None:
-        """Measure the objects of the labels."""
-        with self.loading():
-            self.press(self.dock.data.measure.measure.native)
 
     def run(self) -> None:
         """Press Run, and watch to the end."""
@@ -512,7 +507,7 @@ class Person:
     def mix_samples(self, column: str) -> None:
         """Prepare the counts again, with the batches of a column mixed."""
         self.choose_in(self.dock.data.batches.native, column)
-        self.prepare_counts()
+        self.prepare_again()
 
     def look_back(self, place: int) -> None:
         """Click on an earlier map, counted from the oldest."""

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -112,8 +110,6 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("start")
     person.open(_made_cells(folder / "made_cells.h5ad"))
     person.unfold(dock.data.recipe.fold)
-    shoot("recipe")
-    person.prepare_counts()
     shoot("ready")
     session.settings.max_iter = 200_000
     person.press(dock.run.run)
@@ -133,9 +129,9 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     person.wait(lambda: "Trustworthy" in dock.trust.far.text(), "the quality")
     shoot("quality")
     strip = dock.timeline
-    strip.comparison.begin(session.timeline.marks[-1].number)
+    strip.begin_comparison(session.timeline.marks[-1].number)
     shoot("comparing")
-    person.press(strip.comparison.close_button)
+    person.press(strip.end)
     person.look_back(len(session.timeline.marks) - 2)
     shoot("looking_back")
     person.unfold(dock.game.more)
@@ -230,10 +226,9 @@ def objects(person: Person, shoot: Shoot, folder: Path) -> None:
     person.viewer.add_image(image, name="coins")
     person.viewer.add_labels(labels, name="coins_labels")
     shoot("measure")
-    person.measure()
     person.run()
     path = folder / "coins.zip"
-    person.dock.controller.writing.save_session(path)
+    person.dock.controller.writing.save(path)
     person.wait(path.exists, "the session file")
     person.viewer.layers.clear()
     person.dock.controller.reading.open_session(path)
@@ -244,49 +239,16 @@ def objects(person: Person, shoot: Shoot, folder: Path) -> None:
 def widgets(person: Person, shoot: Shoot, folder: Path) -> None:
     """Widgets of the Plugins menu, beside the map of cells of a plate."""
     person.open(_made_cells(folder / "made_cells.h5ad"))
-    person.prepare_counts()
     person.run()
-    for name in ("Plate", "Labels from a reference"):
+    for name in ("Plate", "Reference"):
         widget = person.open_widget(f"{name} ({PLUGIN})")
         shoot(name.lower().replace(" ", "_"))
         person.viewer.window.remove_dock_widget(widget)
 
 
-KILLED = """
-import os, numpy as np
-from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file.autosave import Autosave
-from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.session import Session
-np.savetxt("cells.csv", np.random.default_rng(0).normal(size=(300, 5)), delimiter=",",
-           header="a,b,c,d,e", comments="")
-session = Session()
-maps = MapTree(session)
-session.load(finish(load("cells.csv")))
-session.settings.max_iter = 50
-run = session.begin()
-for progress in run.frames():
-    session.receive(run, progress)
-    if session.state == "finished":
-        break
-Autosave(maps.capture).job()()
-os._exit(1)
-"""
-"""A program that is gone before it has closed its map."""
-
-
-def recovered(person: Person, shoot: Shoot, folder: Path) -> None:
-    """What is offered after a program was killed."""
-    subprocess.run([sys.executable, "-c", KILLED], cwd=folder, check=False)
-    person.viewer.window.remove_dock_widget(person.dock)
-    Person(person.viewer)
-    shoot("recovery")
-
-
 PARTS = {
     each.__name__: each
-    for each in (cells, objects, widgets, recovered, digits, nuclei, space, large)
+    for each in (cells, objects, widgets, digits, nuclei, space, large)
 }
 
 

@@ -50,7 +50,6 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
 
     person.open(data / "covid_balf_counts.h5ad")
     shoot("cells_open")
-    person.prepare_counts()
     person.run()
     judge(person)
     shoot("cells_map")
@@ -120,9 +119,8 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.unfold(recipe.fold)
     person.press(recipe.doublets)
     shoot("conditions_quality")
-    person.prepare_counts()
-    print(person.dock.data.notes.text())
     person.run()
+    print(person.dock.data.notes.text())
     person.unfold(person.dock.trust_fold)
     person.wait(person.dock.trust.warning.isVisible, "the quality")
     print(person.dock.trust.note.text())
@@ -174,7 +172,6 @@ def nuclei(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     labels = person.convert_to_labels(person.drop(folder / "labels" / "0021.png"))
     labels.name = "nuclei labels"
     shoot("nuclei_open")
-    person.measure()
     person.run()
     shoot("nuclei_map")
     clusters = person.session.clusters.clusters

@@ -75,7 +75,7 @@ def test_rows_without_a_level_are_not_those_called_missing(clusters):
     colors = PointColors(np.eye(4)[:3], "Cluster", levels)
     plot = replace(clusters, embedding=np.zeros((3, 2)), colors=colors)
     names = [name for name, _ in plot.key()]
-    assert names == ["missing (1)", "T (1)", "missing-1 (1)"]
+    assert names == ["missing (1)", "T (1)", "(missing) (1)"]
 
 
 def texts_in(path):
@@ -142,9 +142,11 @@ def plate(**more):
 
 
 def test_wells_stand_where_they_are_on_the_plate(tmp_path):
-    figure = draw(plate(scale=SCALE, limits=(0, 0.5), is_share=True))
+    how = {"limits": (0, 0.5), "is_share": True, "chosen": ((2, 3),)}
+    figure = draw(plate(scale=SCALE, **how))
     axes, bar = figure.axes
-    empty, measured = axes.collections
+    empty, measured, ringed = axes.collections
+    assert ringed.get_offsets().tolist() == [[3, 2]]
     assert len(empty.get_offsets()) == 12
     assert measured.get_offsets().tolist() == [[0, 0], [3, 2]]
     assert axes.yaxis_inverted()  # row A is above

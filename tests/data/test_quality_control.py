@@ -1,5 +1,7 @@
 """Quality of cells before the recipe: scanpy's figures, limits, doublets."""
 
+from dataclasses import replace
+
 import anndata
 import numpy as np
 import pandas as pd
@@ -30,7 +32,7 @@ def mixed(counts):
     counts.var_names = names.to_numpy()
     X = counts.X.toarray()
     X[:, :3] = 1
-    X[3, 0] = 400
+    X[3, 0], X[:, -1] = 400, 0
     counts.X = sp.csr_matrix(X)
     return counts
 
@@ -52,6 +54,9 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
         "1 of 60 cells left out because they have fewer than 20 genes.",
         "1 of 60 cells left out because they have more than 30 % mitochondrial counts.",
     )
+    every = replace(recipe, min_cells=0)
+    notes = finish(apply_recipe(from_anndata(mixed, "cells"), every)).notes
+    assert any("genes left out as found in no cell." in note for note in notes)
     assert dataset.expand(np.ones(58), np.nan).shape == (60,)
     assert dataset.obs["pct_counts_mt"].max() <= 30
     noted = dataset.provenance["recipe"]

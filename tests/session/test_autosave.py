@@ -8,10 +8,9 @@ from napari_embedding_game.session.file.autosave import (
     FOLDER_VARIABLE,
     KEPT,
     Autosave,
-    discard,
     find_recent_sessions,
-    find_recovery_files,
     folder,
+    was_closed,
 )
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import Session
@@ -48,7 +47,7 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp
         autosave.closing()()
         paths.append(autosave.path)
         time.sleep(0.01)
-    assert find_recovery_files(tmp_path) == []
+    assert all(map(was_closed, paths))
     assert find_recent_sessions(tmp_path) == paths[: -KEPT - 1 : -1]
 
 
@@ -61,9 +60,8 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
     autosave._capture = lambda: SavedSession(maps=(Broken(error),))
     with pytest.raises(error, match="no room"):
         autosave.closing()()
-    assert find_recovery_files(tmp_path) == [autosave.path]
-    discard(autosave.path)
-    assert list(tmp_path.iterdir()) == []
+    assert find_recent_sessions(tmp_path) == [autosave.path]
+    assert not was_closed(autosave.path)
     autosave._capture = lambda: None
 
 
@@ -91,5 +89,5 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
 
 def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
     (tmp_path / ".999999999-ab-999999999-1-x.open.zip").write_text("half")
-    assert find_recovery_files(tmp_path) == []
+    assert find_recent_sessions(tmp_path) == []
     assert list(tmp_path.iterdir()) == []

@@ -56,7 +56,7 @@ def test_many_levels_are_summed_up_and_missing_is_named():
     values = pd.Series([f"k{i % 12}" for i in range(48)] + [None] * 8)
     parts = composition(values, np.arange(56))
     assert len(parts) == 8
-    assert parts["level"].iloc[0] == "missing"
+    assert parts["level"].iloc[0] == "(missing)"
     assert parts["level"].iloc[-1] == "other (6 more)"
     assert len(parts["levels"].iloc[-1]) == 6
     assert parts["count"].sum() == 56
@@ -65,12 +65,12 @@ def test_many_levels_are_summed_up_and_missing_is_named():
 
 def test_levels_that_are_written_alike_are_one_and_missing_is_none_of_them():
     named = as_levels(pd.Series([1, "1", "missing", None, "x"], dtype=object))
-    assert named.tolist() == ["1", "1", "missing", "missing-1", "x"]
+    assert named.tolist() == ["1", "1", "missing", "(missing)", "x"]
     arrow = pd.Series([1, 2, None], dtype="int64[pyarrow]")
-    assert as_levels(arrow).tolist() == ["1", "2", "missing"]
+    assert as_levels(arrow).tolist() == ["1", "2", "(missing)"]
     ordered = pd.Categorical(["low", "high", None], ["low", "high"], ordered=True)
     assert list(as_levels(pd.Series(ordered)).cat.categories) == [
-        "low", "high", "missing",
+        "low", "high", "(missing)",
     ]  # fmt: skip
 
 

@@ -187,7 +187,7 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     view.laid_out.connect(lambda: heard.append((session.state, view.is_split)))
     before = session.snapshot
     session.look.split_by = "sample"
-    captions = ("control", "10"), ("treated", "20"), ("missing", "10")
+    captions = ("control", "10"), ("treated", "20"), ("(missing)", "10")
     assert view.panels.captions == captions
     assert view.drawn is not before
     assert view.drawn is view.drawn  # worked out once

@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QAbstractSpinBox, QApplication
+from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui import plugin
@@ -170,7 +170,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
 def a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
     docks.game.method_fold.expand()
     game, settings = docks.game.game, docks.session.settings
-    landmarks = game.controls["n_landmarks"].native.findChild(QAbstractSpinBox)
+    landmarks = game.controls["n_landmarks"].native
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
         (game.controls["n_neighbors"].native, "150", "n_neighbors"),
@@ -231,6 +231,7 @@ def napari_keeps_its_own_undo_of_a_painted_layer(docks):
     docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert labels.data.max() == 0
     assert session.clusters.clustering.by_id[1].name == "B cells"
+    labels.mode = "paint"
     docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)  # none is left
     assert not session.clusters.clustering.by_id[1].is_named
     session.clusters.rename(1, "B cells")

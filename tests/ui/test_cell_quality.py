@@ -115,14 +115,13 @@ def test_a_number_counts_that_is_being_typed(qtbot, recipe, dock, monkeypatch):
     )
     field = recipe.numbers["max_counts"].native
     dock.activateWindow()
-    for number, button in (("470", recipe.apply), ("480", dock.run.run)):
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # as on macOS
-        field.setFocus()
-        qtbot.waitUntil(field.hasFocus)
-        field.selectAll()
-        QTest.keyClicks(field, number)
-        QTest.mouseClick(button, LEFT)
-        assert asked.pop().recipe.max_counts == int(number)
+    dock.run.run.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # as on macOS
+    field.setFocus()
+    qtbot.waitUntil(field.hasFocus)
+    field.selectAll()
+    QTest.keyClicks(field, "480")
+    QTest.mouseClick(dock.run.run, LEFT)
+    assert asked.pop().recipe.max_counts == 480
 
 
 def test_cells_are_drawn_by_sample_where_rows_were_left_out(
@@ -227,7 +226,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     with monkeypatch.context() as context:
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
-        load(lambda: dock.data.start.choose_file("", ""))
+        load(dock.data.start.choose_file)
     dock.resize(380, 900)
     dock.show()
     np.testing.assert_array_equal(session.dataset.X, before.X)
@@ -240,7 +239,6 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert panel.state.text() == told
     assert panel.numbers["n_comps"].value == 7
     assert panel.apply.isVisibleTo(panel)
-    assert panel.apply.text() == "Prepare again"
     assert dock.data.batches.native.isVisibleTo(dock.data)
     assert "day" in dock.data.batches.choices
     buttons = dock.run.findChildren(QPushButton)

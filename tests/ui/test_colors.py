@@ -21,8 +21,8 @@ from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
     choices,
     colored,
-    is_choice,
     metadata_columns,
+    name_of,
     of_column,
 )
 from napari_embedding_game.ui.tasks.writing import colors_of
@@ -79,12 +79,11 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
     named = replace(dataset, profile_names=genes, has_expression=True)
     for place, choice in ((1, "Pressure (file)"), (2, "kind (gene)"), (0, "a")):
         assert choice_of_value(genes[place], named) == choice
-        assert is_choice(choice, named)
+        assert name_of(choice, named) == genes[place]
         values = dataset.profile[:, place]
         extent = of_column(choice, named).legend.extent
         assert extent == pytest.approx((values.min(), values.max()))
-    assert not is_choice("a (file)", named)
-    assert not is_choice("moon", named)
+    assert name_of("a (file)", named) is name_of("moon", named) is None
 
 
 def test_numbers_that_differ_in_their_last_digits_are_a_scale(dataset):

@@ -9,7 +9,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.autosave import Autosave, find_recovery_files
+from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 
@@ -74,7 +74,7 @@ def test_a_file_has_what_there_was_when_its_saving_began(
     session.add(Dataset.add_column, "depth", np.arange(40.0))
     job()
     saver.path.rename(tmp_path / "0-0-killed.open.zip")
-    saved = archive.load(find_recovery_files(tmp_path)[0]).maps[0]
+    saved = archive.load(find_recent_sessions(tmp_path)[0]).maps[0]
     assert "depth" not in saved.dataset.added
     assert "depth" not in saved.dataset.obs
     assert "depth" not in session.dataset.source_obs

@@ -186,14 +186,14 @@ def test_what_needs_a_restart_says_so(play, dock):
     assert dock.game.stale.isHidden()
     dock.game.controls["n_neighbors"].value = 30
     assert not dock.game.stale.isHidden()
-    assert dock.game.continue_stale.isVisibleTo(dock)
+    assert dock.run.go_on.isVisibleTo(dock)
     dock.game.controls["method"].value = "pca"
-    assert not dock.game.continue_stale.isVisibleTo(dock)
+    assert not dock.run.go_on.isVisibleTo(dock)
     assert "Run again makes one" in dock.game.stale.text()
     dock.game.controls["method"].value = "game"
     play()
     assert dock.game.stale.isHidden()
-    assert not dock.game.continue_stale.isVisibleTo(dock)
+    assert not dock.run.go_on.isVisibleTo(dock)
 
 
 def test_a_dock_that_is_opened_again_shows_what_is_set(

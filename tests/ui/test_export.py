@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QMessageBox
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
-    find_recovery_files,
+    find_recent_sessions,
 )
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
@@ -151,7 +151,7 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
 
 def test_work_is_saved_on_the_quiet(qtbot, dock, named, autosave_folder):
     session_store = dock.controller.session_store
-    assert find_recovery_files(autosave_folder) == []
+    assert find_recent_sessions(autosave_folder) == []
     assert session_store._timer.interval() == FIRST_MS
     session_store._timer.start(0)
     qtbot.waitUntil(session_store._autosave.path.exists)
@@ -230,8 +230,8 @@ def held(monkeypatch, tmp_path):
 def test_a_save_that_fails_while_something_is_read_is_told(
     load, qtbot, dock, named, held, table, tmp_path
 ):
-    dock.controller.writing.save_session(tmp_path / "full.zip")
-    dock.controller.writing.save_session(tmp_path / "next.zip")
+    dock.controller.writing.save(tmp_path / "full.zip")
+    dock.controller.writing.save(tmp_path / "next.zip")
     assert "still being written" in dock.data.trouble.text()
     load(FileSource(table))
     assert "Saving full.zip" in dock.data.summary.text()
@@ -240,7 +240,7 @@ def test_a_save_that_fails_while_something_is_read_is_told(
     assert "40 rows" in dock.data.summary.text()
     held("next.zip")
     with qtbot.waitSignal(dock.controller.writing.saved):
-        dock.controller.writing.save_session(tmp_path / "next.zip")
+        dock.controller.writing.save(tmp_path / "next.zip")
     assert dock.data.trouble.text() == ""
 
 
@@ -248,7 +248,7 @@ def test_what_is_being_saved_is_saved_though_the_dock_is_closed(
     qtbot, dock, named, held, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("napari_embedding_game.ui.controller.CLOSE_SECONDS", 0.0)
-    dock.controller.writing.save_session(tmp_path / "first.zip")
+    dock.controller.writing.save(tmp_path / "first.zip")
     dock.close()
     assert not (tmp_path / "first.zip").exists()
     held("first.zip")
@@ -271,5 +271,4 @@ def test_closing_goes_on_whatever_one_part_raises(
     assert "could not be saved when it was closed" in caplog.text
     assert dock.controller.scene.layers.points is None
     assert viewer.mouse_move_callbacks == []
-    assert find_recovery_files(autosave_folder) == []
     assert list(autosave_folder.iterdir()) == []

@@ -67,7 +67,7 @@ def test_colours_of_clusters_categories_and_genes(play, session, dataset, saved)
     axes = saved()[0]
     np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
     np.testing.assert_allclose(colors_of(axes)[10], MISSING)
-    assert names_in(axes) == ["B (10)", "T (20)", "missing (10)"]
+    assert names_in(axes) == ["B (10)", "T (20)", "(missing) (10)"]
     session.look.color_by = "b"
     session.look.limits = (-0.25, 0.5)
     axes, bar = saved()

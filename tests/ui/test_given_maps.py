@@ -60,7 +60,7 @@ def test_new_cells_of_another_file_come_onto_the_published_map(
     session = person.session
     person.open(tmp_path / "new.h5ad")
     person.run()
-    title = f"Labels from a reference ({person_at_the_window.PLUGIN})"
+    title = f"Reference ({person_at_the_window.PLUGIN})"
     widget = person.open_widget(title)
     answer(tmp_path / "atlas.h5ad")
     person.press(widget.file)

@@ -54,15 +54,13 @@ def desk(load, qtbot, monkeypatch, viewer, dock, session, tmp_path):
 
         def save(self):
             with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
-                dock.controller.writing.save_session(path)
+                dock.controller.writing.save(path)
             viewer.layers.clear()
             qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
 
         def open(self):
             self.answer = path
-            actions = dock.data.start.open_menu.actions()
-            (action,) = (one for one in actions if one.text().startswith("Session"))
-            action.trigger()
+            dock.data.start.choose_file()
             qtbot.waitUntil(
                 lambda: (
                     dock.data.cancel.isHidden()
@@ -227,7 +225,7 @@ def test_the_images_of_a_plate_are_found_again(
     load, qtbot, monkeypatch, viewer, dock, session, desk, plate, lit
 ):
     desk.answer = plate
-    load(lambda: dock.data.start.choose_folder(""))
+    load(dock.data.start.choose_folder)
     desk.run()
     desk.save()
     desk.open()

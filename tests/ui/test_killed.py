@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from qtpy.QtWidgets import QPushButton
 
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -51,12 +52,11 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     killed, window, qtbot, autosave_folder
 ):
     dock = plugin.open_dock(window)
-    session, recovery_banner = dock.controller.session, dock.data.recovery
-    assert not recovery_banner.isHidden()
-    assert "without closing" in recovery_banner.text.text()
-    recovery_banner.back.click()
+    session = dock.controller.session
+    dock.data.start.show_last_maps()
+    lines = dock.data.start.findChildren(QPushButton)
+    next(one for one in lines if one.text().startswith("Not closed: ")).click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
-    qtbot.waitUntil(recovery_banner.isHidden)
     qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9

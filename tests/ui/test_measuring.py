@@ -86,10 +86,10 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     drop("field.tif")
     qtbot.waitUntil(panel.text.isVisible)
     assert panel.text.text().startswith("To measure the objects of an image, open")
-    assert not panel.measure.native.isVisible()
+    assert not panel.can_measure
     drop("nuclei.tif")
     drop("field_mask.tif")
-    qtbot.waitUntil(panel.measure.native.isVisible)
+    qtbot.waitUntil(lambda: panel.can_measure)
     assert ticked(panel) == ["field"]
     dataset = loading(panel.measure)
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
@@ -186,6 +186,11 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
         panel.refresh()
         assert reason in panel.images.rows.itemAt(0).widget().text()
         assert ticked(panel) == []
+    one = viewer.layers["DNA"]
+    one.units, viewer.layers["cells"].units = ("nm", "nm"), ("um", "um")
+    one.scale, one.translate = (325, 325), 1_000 * np.array(laid["translate"])
+    panel.refresh()
+    assert ticked(panel) == ["DNA"]
 
 
 def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):

@@ -32,7 +32,6 @@ def test_merges_and_colours_outlast_measuring_again(person):
     image, labels = grains()
     person.viewer.add_image(image, name="DNA")
     layer = person.viewer.add_labels(labels, name="grains")
-    person.measure()
     person.run()
     person.set_clusters(8)
     one, two, *_, last = person.session.clusters.clusters

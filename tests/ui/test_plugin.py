@@ -37,7 +37,7 @@ def boxes(viewer):
     }
 
 
-OWN = ("Teach", "Plate", "Labels from a reference")
+OWN = ("Teach", "Plate", "Reference")
 
 
 def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):

@@ -25,7 +25,7 @@ def opened(load, answer, dock, cells):
 
     def choose(path):
         answer(path)
-        dock.data.start.open_menu.actions()[0].trigger()
+        dock.data.start.open_button.menu().actions()[0].trigger()
 
     load(lambda: choose(cells))
     dock.choose = choose

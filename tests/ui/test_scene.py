@@ -352,10 +352,10 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
 
 def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
-    here, n, bar = session.snapshot, 40, spatial.dock.timeline.comparison
+    here, n, bar = session.snapshot, 40, spatial.dock.timeline
     spatial.dock.trust_fold.expand()
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
-    bar.begin(
+    bar.begin_comparison(
         session.timeline.add(
             "Other", "hand", Moment(settings=session.settings.value, snapshot=other)
         ).number

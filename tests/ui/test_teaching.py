@@ -74,6 +74,15 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     assert [one.name for one in groups.values()] == ["even", "another", "Group 2"]
     rows = session.clusters.clustering.rows(min(groups)).tolist()
     assert rows == [0, 2, 4, 6]
+    saved = session.capture()
+    saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
+    teach.classes.type_into(min(groups))
+    *_, editor = teach.classes.findChildren(QLineEdit)
+    editor.setText("of the former data")
+    session.restore(saved)  # a session that was being read meanwhile
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not teach.classes.is_typed_into)
+    assert {*column(teach.classes, 0)} == {"even", "another", "Group 2"}
 
 
 def filled(qtbot, teach):

@@ -219,27 +219,30 @@ def compare(timeline, qtbot, session):
     timeline.others.aboutToShow.emit()
     timeline.others.actions()[0].trigger()
     qtbot.waitUntil(lambda: session.view.compared is not None)
-    return timeline.comparison
+    return timeline
 
 
 def test_a_map_is_compared_with_another_by_colours(qtbot, finished, session, other):
     look = session.look
-    assert not finished.timeline.comparison.isVisible()
+    assert not finished.timeline.end.isVisible()
     bar = compare(finished.timeline, qtbot, session)
     assert session.view.compared.mark is other
-    assert bar.isVisible()
+    assert bar.end.isVisible()
     (_, one), (title, _) = session.view.panels.captions
     assert title == other.title
     assert "neighbours kept" in one
     assert "of a point's neighbours are the same" in bar.words.text()
+    offered = finished.look.color_by
+    assert "Movement" in offered.choices
     look.color_by = "Movement"
-    bar.close_button.click()
-    assert look.color_by == "Cluster"
-    assert not bar.isVisible()
+    bar.end.click()
+    assert look.color_by == offered.value == "Cluster"
+    assert "Movement" not in offered.choices
+    assert not bar.end.isVisible()
     compare(finished.timeline, qtbot, session)
     finished.run.run.click()  # playing ends it
     assert session.view.compared is None
-    assert not bar.isVisible()
+    assert not bar.end.isVisible()
     qtbot.waitUntil(lambda: session.state == "finished")
 
 
@@ -275,8 +278,8 @@ def test_maps_lie_side_by_side_and_are_chosen_from_together(
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
 
     viewer.layers.remove(beside)
-    assert not bar.isVisible()
+    assert not bar.end.isVisible()
     compare(finished.timeline, qtbot, session)
     assert layers.other(BESIDE) in viewer.layers
-    bar.close_button.click()
+    bar.end.click()
     assert len(viewer.layers) == n_layers

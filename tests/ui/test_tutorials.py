@@ -59,7 +59,6 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     assert "raw counts" in person.dock.data.recipe.offer.text()
     for name, number in {"min_genes": 50, "n_top_genes": 200, "n_comps": 10}.items():
         person.dock.data.recipe.numbers[name].value = number
-    person.prepare_counts()
     person.run()
     person.set_clusters(3)
     is_wanted = (person.session.dataset.obs["kind"] == "Macrophages").to_numpy()
@@ -155,9 +154,8 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     for name, number in {"n_top_genes": 200, "n_comps": 10}.items():
         recipe.numbers[name].value = number
     recipe.numbers["max_counts"].value = 1_000
-    person.prepare_counts()
-    assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.run()
+    assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.unfold(person.dock.trust_fold)
     person.wait(person.dock.trust.warning.isVisible, "the quality")
     assert "batch effect of stim" in person.dock.trust_fold.button.text()
@@ -238,9 +236,9 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
         imsave(tmp_path / f"{name}.tif", pixels, check_contrast=False)
     person.drop(tmp_path / "nuclei.tif")
     person.convert_to_labels(person.drop(tmp_path / "masks.tif"))
-    person.measure()
-    assert len(person.session.dataset.objects) == 48
+    assert person.dock.run.run.text() == "Measure and run"
     person.run()
+    assert len(person.session.dataset.objects) == 48
     person.set_clusters(2)
     is_bright = person.session.dataset.objects.label_ids % 2 == 0
     person.choose(cluster_of(person, is_bright))

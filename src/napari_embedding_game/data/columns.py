@@ -16,6 +16,8 @@ from napari_embedding_game.data.validation import row_text
 
 KEY = "embedding_game"
 """Begins the name of every column that a map is written into."""
+NO_LEVEL = "(missing)"
+"""What rows without a level are called: a level of a file may be "missing"."""
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"

@@ -81,6 +81,11 @@ def words_of(limit: str, number: float) -> str:
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
+def cells_of_gene(least: int) -> str:
+    """Return in how many cells a gene is found that is left out."""
+    return f"fewer than {least:,} cells" if least > 1 else "no cell"
+
+
 def find_doublets(
     X: Any, batches: pd.Series | None = None
 ) -> tuple[FloatArray, NDArray[np.bool_]]:

@@ -31,6 +31,7 @@ from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     Reasons,
     cell_quality,
+    cells_of_gene,
     find_doublets,
     left_out,
 )
@@ -161,10 +162,8 @@ def _told(
         if n := np.count_nonzero(rows):
             notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
     if n_lost := facts["genes_left_out"]:
-        notes.append(
-            f"{n_lost:,} of {n_genes:,} genes left out because fewer than "
-            f"{recipe.min_cells} cells have them."
-        )
+        rare = cells_of_gene(recipe.min_cells)
+        notes.append(f"{n_lost:,} of {n_genes:,} genes left out as found in {rare}.")
     notes.append(
         f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
         f"{facts['genes_used']:,} variable genes, scaled to at most "
@@ -215,7 +214,7 @@ def lognormalised(
     if n_genes < 3:
         raise DataError(
             f"Only {n_genes} of {len(genes):,} genes of {where} are found in at least "
-            f"{recipe.min_cells} cells: lower that number of the recipe."
+            f"{max(1, recipe.min_cells)} cells: lower that number of the recipe."
         )
     yield Stage("Normalising the counts of each cell")
     index = pd.RangeIndex(n_genes).astype(str)

@@ -10,11 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
-from napari_embedding_game.data.columns import text_levels, unique_names
+from napari_embedding_game.data.columns import NO_LEVEL, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
-MISSING = "missing"
 MAX_COLUMNS = 12
 MOST_NUMBERED = 30
 """More different whole numbers than these are measurements."""
@@ -137,7 +136,7 @@ def as_levels(values: pd.Series) -> pd.Series:
     if not levels.isna().any():
         return levels
     names = levels.cat.categories
-    missing = unique_names(names.append(pd.Index([MISSING])))[-1]
+    missing = unique_names(names.append(pd.Index([NO_LEVEL])))[-1]
     return levels.cat.add_categories(missing).fillna(missing)
 
 

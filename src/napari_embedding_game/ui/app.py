@@ -29,23 +29,17 @@ def launch(
 ) -> int:
     """Open the window and return the exit code when it is closed.
 
+    It is 1 where reading, running or writing failed.
+
     Parameters
     ----------
     sample : {"digits", "pbmc", "nuclei"}, optional
-        Sample to load and play; none opens the dock ready for the first click.
-    path : str or Path, optional
-        File to load and play.
-    screenshot : str or Path, optional
-        Where to store a picture of the whole window after the run.
-    out : str or Path, optional
-        Where to write the result (.h5ad) after the run.
+        To load and play, or else the file of ``path``; without either the dock opens
+        ready for the first click.
+    screenshot, out : str or Path, optional
+        Where to store a picture of the whole window after the run, and its result.
     quit_after_run : bool
         Whether to close the window when all this is done.
-
-    Returns
-    -------
-    int
-        0, or 1 when reading, running or writing failed.
     """
     import napari
 
@@ -56,12 +50,11 @@ def launch(
     viewer.window.resize(*WINDOW)
     dock = open_dock(viewer)
     code = after_run(viewer, dock, screenshot, out, quit_after_run=quit_after_run)
-    where = None if path is None else Path(path)
     reading, play = dock.controller.reading, dock.controller.play
     if sample is not None:
         reading.load(SampleSource(sample), then=play)
-    elif where is not None:
-        reading.open_file(where, then=play)
+    elif path is not None:
+        reading.open_file(Path(path), then=play)
     napari.run()
     return code()
 

@@ -160,7 +160,7 @@ class GameDock(MapWidget):
             viewer, workspace, controller.reading, controller.session_store
         )
         self.game = MethodControls(
-            session, play_on, lambda n: play(partial(session.change_dimensions, n))
+            session, lambda n: play(partial(session.change_dimensions, n))
         )
         self.run = RunControls(session, controller.writing, play, play_on)
         self.trust = TrustControls(session)
@@ -191,11 +191,11 @@ class GameDock(MapWidget):
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
-        trust = panel(column(self.trust, self.timeline))
-        folds = (("Data", self.data), ("Method", self.game), (TRUST, trust))
-        folds += (("Look", self.look.more),)
-        made = [Fold(name, inside) for name, inside in folds]
-        self.data_fold, self.method_fold, self.trust_fold, self.look_fold = made
+        self.data_fold = Fold("Data", self.data)
+        self.method_fold = Fold("Method", self.game)
+        self.trust_fold = Fold(TRUST, self.trust, self.timeline)
+        self.look_fold = Fold("Look", *self.look.more)
+        made = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
         said = self.data.way, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line

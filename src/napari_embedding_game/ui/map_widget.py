@@ -86,6 +86,8 @@ class MapTool(MapWidget):
                 for own in top.findChildren(QDockWidget):
                     if own.isAncestorOf(self):
                         top.tabifyDockWidget(box, own)
+                        for one in (box, own):  # of "Plate (Embedding Game)"
+                            one.setWindowTitle(one.windowTitle().partition(" (")[0])
                         QTimer.singleShot(0, own.raise_)  # once it has its tab
                 return
 

@@ -81,7 +81,7 @@ def paint_discs(
         each if rows is None else each.take(rows, axis=0)  # none is waited for later
         for each in (positions[:, 0], positions[:, 1], sizes, colors)
     )
-    _add_discs(pixels, along, *map(_given, taken), _F(opacity))
+    _add_discs(pixels, along, *map(to_read, taken), _F(opacity))
     if sys.byteorder == "big":
         pixels.byteswap(inplace=True)
     return pixels.view(np.uint8).reshape(*shape, 4)
@@ -102,14 +102,14 @@ def paint_density(
     than the fewest are in the picture.
     """
     pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), LEAST_RANGE, 0
-    along, places = np.array(lines, np.float32), map(_given, positions.T)
-    points = along, *places, _given(colors)
+    along, places = np.array(lines, np.float32), map(to_read, positions.T)
+    points = along, *places, to_read(colors)
     is_above = np.zeros(len(positions), bool) if above is None else above
     for part, faintest in ((False, FAINTEST), (True, FAINTEST_ABOVE)):
         if part and not is_above.any():
             break
         counts, sums = np.zeros(shape, np.uint32), np.zeros((*shape, 4), np.uint32)
-        _count(counts, sums, *points, _given(is_above, bool), part)
+        _count(counts, sums, *points, to_read(is_above, bool), part)
         held = counts[counts > 0]
         if len(held):
             n_seen += int(held.sum(dtype=np.int64))
@@ -133,7 +133,7 @@ def compile_loops() -> None:
     paint_density(rows[:, :2], rows, lines, (1, 1))
 
 
-def _given(array: NDArray[Any], dtype: type = np.float32) -> NDArray[Any]:
+def to_read(array: Any, dtype: type = np.float32) -> NDArray[Any]:
     """Return an array for loops to read, which are compiled for one kind."""
     given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()
     given.flags.writeable = False

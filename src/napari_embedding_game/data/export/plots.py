@@ -17,14 +17,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import NO_LEVEL, unique_names
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.wells import ROWS, Well
 
 MOST_VECTOR = 5_000
 """Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
-MISSING = "missing"
 DPI = 300
 """Dots per inch of what is a picture: a .png, and many points in the others."""
 _MOST_LEVELS = 40
@@ -169,7 +168,7 @@ class MapPlot(Plot):
         levels, key = self.colors.levels, list[tuple[str, Any]]()
         if levels is None:
             return key
-        names = unique_names(levels.categories.append(pd.Index([MISSING])))
+        names = unique_names(levels.categories.append(pd.Index([NO_LEVEL])))
         codes = np.where(levels.codes < 0, len(names) - 1, levels.codes)
         found = np.unique(codes, return_index=True, return_counts=True)
         for code, row, count in zip(*found, strict=True):
@@ -306,7 +305,7 @@ class VolcanoPlot(Plot):
         x, y = places.T
         is_known, stands_out = np.isfinite(x), _stand_out(places)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MOST_VECTOR}
-        axes.scatter(*places[is_known & ~stands_out].T, c="#b8b8b8", **look)
+        axes.scatter(*places[is_known & ~stands_out].T, c=_GREY, **look)
         axes.scatter(*places[stands_out & (x < 0)].T, c="#d9804f", **look)
         axes.scatter(*places[stands_out & (x > 0)].T, c="#3f7cb5", **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
@@ -371,6 +370,8 @@ class PlatePlot(Plot):
     plate: str = ""
     is_share: bool = False
     """Whether the number is a share, which is told in percent."""
+    chosen: tuple[Well, ...] = ()
+    """Those with a ring."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -382,7 +383,7 @@ class PlatePlot(Plot):
         """Draw wells as discs, row A above."""
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
-        _discs(axes, every, np.full(len(every), 0.78), "none", edgecolors="#bbbbbb")
+        _discs(axes, every, np.full(len(every), 0.78), "none", edgecolors=_GREY)
         measured = np.array(self.wells, float).reshape(-1, 2)[:, ::-1]
         _discs(axes, measured, np.full(len(measured), 0.78), self.rgba)
         axes.set(xlim=(-0.6, n_columns - 0.4), ylim=(n_rows - 0.4, -0.6))
@@ -395,13 +396,9 @@ class PlatePlot(Plot):
         axes.set_title(plain(self.plate), size="medium", loc="left")
         form = "{x:.0%}" if self.is_share else ""
         explain_scale(axes, self, form, location="top")  # a dock is narrow
-
-    def rings(self, axes: Any, places: Points, color: str) -> Any:
-        """Draw rings around wells (m, 2), columns before rows, and return them."""
-        sides = np.full(len(places), 0.92)
-        rings = _discs(axes, places, sides, "none", edgecolors=color)
-        rings.set_linewidth(1.5)
-        return rings
+        chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
+        sides, color = np.full(len(chosen), 0.92), axes.xaxis.label.get_color()
+        _discs(axes, chosen, sides, "none", edgecolors=color).set_linewidth(1.5)
 
 
 # What all have in common

@@ -2,7 +2,7 @@
 
 Each program writes one session file into a folder of the user's own.  While it lives
 the file is called after its process; when it is closed in good order it gets another
-name.  A file of a process that is no more is offered at the next start.
+name.  A file of a process that is no more is one of the recent sessions as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER_VARIABLE = "NAPARI_EMBEDDING_GAME_AUTOSAVE"
 """Environment variable that names another folder."""
 _ENDING, _OPEN = ".autosave.zip", ".open.zip"
 KEPT = 12
-"""Sessions closed in good order, or replaced by other data, that are kept."""
+"""Sessions that are kept: closed, replaced by other data, or of killed programs."""
 
 
 def folder() -> Path:
@@ -42,32 +42,19 @@ def folder() -> Path:
     return path
 
 
-def find_recovery_files(where: Path | None = None) -> list[Path]:
-    """Return sessions of programs that were killed, the newest first."""
+def find_recent_sessions(where: Path | None = None) -> list[Path]:
+    """Return the last sessions, closed ones and of killed programs, newest first."""
     where = where or folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
         delete_halves(written, of_the_living=False)
-    files = where.glob(f"[!.]*{_OPEN}")
-    return _newest_first([path for path in files if not _is_of_living(path)])
+    killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_living(x)]
+    return _newest_first([*killed, *where.glob(f"[!.]*{_ENDING}")])
 
 
-def discard(recovery_file: Path) -> None:
-    """Delete a session for good, and what a kill while it was written left of it."""
-    delete_halves(recovery_file)
-    recovery_file.unlink(missing_ok=True)
-
-
-def shelve(recovery_file: Path) -> None:
-    """Keep a session that was brought back among the recent ones."""
-    name = f"0-0-{uuid.uuid4().hex}{_ENDING}"
-    with contextlib.suppress(FileNotFoundError):
-        recovery_file.rename(recovery_file.with_name(name))
-
-
-def find_recent_sessions(where: Path | None = None) -> list[Path]:
-    """Return the last sessions that were closed in good order, the newest first."""
-    return _newest_first((where or folder()).glob(f"[!.]*{_ENDING}"))
+def was_closed(path: Path) -> bool:
+    """Return whether a recent session was closed in good order."""
+    return path.name.endswith(_ENDING)
 
 
 class Autosave:
@@ -104,7 +91,7 @@ class Autosave:
     def closing(self) -> Callable[[], None]:
         """Return a job that saves the session as it is now, and closes in good order.
 
-        What cannot be saved now stays as it was saved last, and is offered.
+        What cannot be saved now stays as it was saved last.
         """
         try:
             save = self.job()

@@ -15,7 +15,7 @@ from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
-from napari_embedding_game.data.quality_control import LIMITS, words_of
+from napari_embedding_game.data.quality_control import LIMITS, cells_of_gene, words_of
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
@@ -100,8 +100,7 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
         if mixed is not None:
             yield _of_harmony(mixed)
         return
-    used, least = recipe.get("cells_used", n), recipe["min_cells"]
-    rare = f"fewer than {least:,} cells" if least > 1 else "no cell"
+    used, rare = recipe.get("cells_used", n), cells_of_gene(recipe["min_cells"])
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "

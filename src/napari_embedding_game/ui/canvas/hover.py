@@ -35,7 +35,7 @@ from napari_embedding_game.ui.style.coloring import (
     name_of,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.tasks.throttle import debounced, throttled
+from napari_embedding_game.ui.tasks.throttle import debounced
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -71,7 +71,6 @@ class Hover(QObject):
         self._making = Latest(self, self._on_made, self._on_failed)
         self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
-        self._next = throttled(NEXT_MS, self._look, self)
         connections, camera = Connections(self), viewer.scene.camera.events
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = (camera.zoom, camera.center, camera.angles)
@@ -86,7 +85,6 @@ class Hover(QObject):
     def leave(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
         self._rest.cancel()
-        self._next.cancel()
         if self.row is not None:
             self.row = None
             QToolTip.hideText()
@@ -97,10 +95,10 @@ class Hover(QObject):
         self._pixel = np.array(event.pos[:2], dtype=float)
         if event.buttons:  # the map is being moved, or drawn on
             self.leave()
-        elif self.row is None or not QToolTip.isVisible():  # Qt hides it at a click
-            self._rest.throttle()
         else:
-            self._next.throttle()
+            is_seen = self.row is not None and QToolTip.isVisible()
+            self._rest.setTimeout(NEXT_MS if is_seen else REST_MS)  # Qt hides it, too
+            self._rest.throttle()
 
     def _look(self) -> None:
         seen, session = self._session.view.seen, self._session

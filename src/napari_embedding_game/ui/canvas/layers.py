@@ -45,7 +45,7 @@ CANVAS_SIZES = (0.0, 10_000.0)
 LOCKED = (
     "The places of points come from the data: they cannot be moved or deleted one by "
     "one. To move a cluster, drag it by its name; to leave points out, select others "
-    "and click 'Map of its own'; to hide the layer, click its eye."
+    "and click 'Own map'; to hide the layer, click its eye."
 )
 LANDMARKS_HELP = "landmarks push points apart and make clusters; drag one in a game"
 """What napari tells below the canvas while the layer is the selected one."""

@@ -176,9 +176,10 @@ class MapMouse(QObject):
 
     def _take_key(self, event: QKeyEvent) -> bool:
         """Act on a key before napari's layers, unless one of them is edited."""
-        key, layer = QKeySequence(event.keyCombination()).toString(), self._active
-        job, strokes = self.keys.get(key), getattr(layer, STROKES.get(key, ""), None)
-        is_own = self._is_editing() or bool(strokes)
+        key = QKeySequence(event.keyCombination()).toString()
+        job, is_own = self.keys.get(key), self._is_editing()
+        if key in STROKES:  # whatever the mode: no other layer takes anything back
+            is_own = bool(getattr(self._active, STROKES[key], None))
         if job is None or is_own or self._session.snapshot is None:
             return False
         if not event.isAutoRepeat():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.ui.canvas.frame import SIDE
 from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.pixels import to_read
 
 REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
@@ -52,12 +53,12 @@ def row_at(
     if len(sizes) != len(places):  # maps side by side: the same points
         sizes = np.resize(sizes, len(places))
     row, away, is_on = _nearest(
-        _given(places, np.float32),
+        to_read(places),
         drawn.matrix,
         np.zeros(3) if drawn.ahead is None else drawn.ahead,
         drawn.ahead is None,
         np.asarray(pixel, np.float64),
-        _given(sizes, np.float64),
+        to_read(sizes, np.float64),
         zoom / layers.scale / 2,
         reach,
     )
@@ -68,15 +69,8 @@ def row_at(
 def compile_loop() -> None:
     """Compile the loop, or read it from numba's cache."""
     one = np.zeros(3)
-    place, size = _given(np.zeros((1, 2)), np.float32), _given([0.0], np.float64)
+    place, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
     _nearest(place, np.eye(3), one, True, one[:2], size, 1.0, 1.0)
-
-
-def _given(array: object, dtype: type) -> NDArray[np.generic]:
-    """Return an array in order and not to be written: the loop is compiled for one."""
-    given: NDArray[np.generic] = np.ascontiguousarray(array, dtype).view()
-    given.flags.writeable = False
-    return given
 
 
 @numba.njit(nogil=True, cache=True)

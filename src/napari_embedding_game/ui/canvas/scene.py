@@ -30,10 +30,11 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
+    MOVEMENT,
     NO_LEGEND,
     Colored,
     colored,
-    is_choice,
+    name_of,
     of_column,
 )
 from napari_embedding_game.ui.tasks.throttle import debounced, throttled
@@ -380,8 +381,9 @@ class Scene(QObject):
         choice, limits, found = look.color_by, look.limits, None
         try:
             if snapshot is not None and is_ours:
-                found = colored(choice, session, snapshot, limits)
-            elif is_choice(choice, dataset):
+                if choice != MOVEMENT or session.view.compared is not None:
+                    found = colored(choice, session, snapshot, limits)
+            elif name_of(choice, dataset) is not None:
                 found = of_column(choice, dataset, limits)
         except DataError as error:  # the file that the gene is in may be gone
             session.say(str(error))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from itertools import repeat
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
@@ -22,11 +23,9 @@ PARTS_TIP = "Go on with a map of some of these points, or of all in another spac
 class Breadcrumb(QWidget):
     """A click goes to a map above or to a map of a part; hidden where there is none."""
 
-    def __init__(
-        self, session: Session, maps: MapTree, open_map: Callable[[str], None]
-    ) -> None:
+    def __init__(self, session: Session, maps: MapTree) -> None:
         super().__init__()
-        self._session, self._maps, self._open_map = session, maps, open_map
+        self._session, self._maps = session, maps
         self.buttons: list[QPushButton] = []
         """Of the maps above."""
         self.here = QElidingLabel()
@@ -55,7 +54,8 @@ class Breadcrumb(QWidget):
         self.here.setToolTip(title)
         menu = self.parts.menu()
         menu.clear()
-        add_entries(menu, ((_told(p), self._opener(p), "") for p in parts))
+        openers = (partial(self._maps.open, part.key) for part in parts)
+        add_entries(menu, zip(map(_told, parts), openers, repeat("")))
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
@@ -63,10 +63,7 @@ class Breadcrumb(QWidget):
         title = place.title
         short = title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…"
         tip = f"Back to {_told(place)}."
-        return push_button(f"‹ {short}", tip, self._opener(place))
-
-    def _opener(self, place: SavedMap) -> Callable[[], None]:
-        return lambda: self._open_map(place.key)
+        return push_button(f"‹ {short}", tip, partial(self._maps.open, place.key))
 
 
 def _told(place: SavedMap) -> str:

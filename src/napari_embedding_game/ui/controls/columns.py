@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QListWidgetItem
 from superqt import QSearchableListWidget
 
 from napari_embedding_game.ui.style.form_widgets import Fold
-from napari_embedding_game.ui.style.layouts import column, evenly, panel, push_button
+from napari_embedding_game.ui.style.layouts import evenly, push_button
 
 MOST = 2_000
 """Columns beyond which ticking them one by one is no use, such as genes."""
@@ -45,7 +45,7 @@ class ColumnsPanel(Fold):
             lambda: embed(self.chosen()),
         )
         buttons = evenly(self.all, self.none, self.apply)
-        super().__init__("Columns", panel(column(search, buttons)))
+        super().__init__("Columns", search, buttons)
         self.list.itemChanged.connect(self._tell)
         self.set_columns((), ())
 

@@ -35,7 +35,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe import NO_BATCHES, RecipePanel
-from napari_embedding_game.ui.controls.start import Recovery, Start
+from napari_embedding_game.ui.controls.start import Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import OF_MAP, Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
@@ -122,11 +122,9 @@ class DataControls(QWidget):
         self.transpose = push_button("Transpose", TURN_TIP, self._on_transpose)
         self.drop = QCheckBox("Leave out rows with missing values")
         self.drop.setToolTip(DROP_TIP)
-        is_first = self._session.dataset is None
-        self.recovery = Recovery(reading, store.recovery_files() if is_first else [])
         self.start = Start(reading, store, self.use_layer)
         self.others = Fold("Open other data", self.start)
-        self.way = Breadcrumb(self._session, workspace.maps, workspace.maps.open)
+        self.way = Breadcrumb(self._session, workspace.maps)
         self.recipe = RecipePanel(self.batches)
         self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
         self.join = JoinPanel(viewer)
@@ -214,7 +212,7 @@ class DataControls(QWidget):
         self._form = form()
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
-        read = self.recovery, self.title, self.summary, self._progress, self._form
+        read = self.title, self.summary, self._progress, self._form
         told = self.notes, self.join, self.trouble
         others = self.genes_in_rows, self.transpose, self.drop, self.recipe
         made = self.columns, self.measure, self.others
@@ -235,7 +233,6 @@ class DataControls(QWidget):
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
         self.measure.images.ticked.connect(self._on_image_ticked)
-        self.recovery.forget.clicked.connect(self._mark_next)
         self.relink.wanted.connect(self._read_labels_again)
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
@@ -355,7 +352,6 @@ class DataControls(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         if dataset is not None:
-            self.recovery.hide()  # the next start offers it again
             self.others.expand(False)
         self._show()
 
@@ -420,7 +416,6 @@ class DataControls(QWidget):
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
         is_free = self._session.dataset is None and not self.first_step[0]
-        is_free = is_free and self.recovery.isHidden()
         for button, is_next in (
             (self.start.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),

@@ -7,26 +7,29 @@ from functools import partial
 from magicgui.widgets import CheckBox, ComboBox
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import ALIVE, Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.coloring import LONG_NAMES, PRESSURE, choices
-from napari_embedding_game.ui.style.form_widgets import add_row, form
-from napari_embedding_game.ui.style.layouts import column, panel, row
-from napari_embedding_game.ui.style.legend import LegendView
-from napari_embedding_game.ui.style.texts import (
-    ISOLATION_MEANS,
-    PRESSURE_MEANS,
-    STRETCH_MEANS,
+from napari_embedding_game.ui.style.coloring import (
+    LONG_NAMES,
+    MOVEMENT,
+    PRESSURE,
+    choices,
 )
+from napari_embedding_game.ui.style.form_widgets import add_row, form
+from napari_embedding_game.ui.style.layouts import column, row
+from napari_embedding_game.ui.style.legend import LegendView
 
 COLOR_TIP = (
     "What the colours mean; grey is missing. For a gene, press / and type its name."
-    "\n\n"
-    f"Misplaced: {STRETCH_MEANS}\n\nOutliers: {ISOLATION_MEANS}\n\n"
-    f"Crowded: {PRESSURE_MEANS}"
+    f"\n\nMisplaced: stretch, usually 1: from {FAR:.0f} on a point lies far from "
+    "similar points. Do not trust its position; True neighbours, under Selection, "
+    "shows where these are.\n\nOutliers: isolation, usually 1: above "
+    f"{UNLIKE:g} a point differs from all others. It may be debris, a rare cell or an "
+    "error.\n\nCrowded: pressure: how far the crowd would push a point out of the map."
 )
 SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
 CHECKS = {
@@ -77,12 +80,13 @@ class DisplayControls(Listener):
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         shown = row(self.landmarks, self.names, None, wide=())
-        self.more = panel(column(self._rows, shown, self.pressure, self.gene_sets))
+        self.more = self._rows, shown, self.pressure, self.gene_sets
         """What is used now and then."""
         for field, widget in self._fields.items():
             widget.changed.connect(partial(setattr, look, field))
         offers = session.dataset_changed, session.restored, session.columns_changed
-        self.listen([*offers, linked.changed], self.catch_up)
+        offers += linked.changed, session.view.compared_changed
+        self.listen(offers, self.catch_up)
         self.listen([session.state_changed], self._on_state)
         self.listen([look.events.color_by], self._on_color)
         self.catch_up()
@@ -115,10 +119,12 @@ class DisplayControls(Listener):
             self.catch_up()
 
     def _colors(self, widget: object) -> list[tuple[str, str]]:
-        names, choice = choices(self._session.dataset), self._look.color_by
+        names = [*choices(self._session.dataset)]
         if not self._has_pressure:
-            names = [name for name in names if name != PRESSURE]
-        names = list(dict.fromkeys([*names, choice]))
+            names.remove(PRESSURE)
+        if self._session.view.compared is None:
+            names.remove(MOVEMENT)
+        names = list(dict.fromkeys([*names, self._look.color_by]))
         return [(LONG_NAMES.get(name, name), name) for name in names]
 
     def _splits(self, widget: object) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
-from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
+from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 GENES_TIP = (
@@ -50,8 +50,7 @@ class GeneSetsPanel(Fold):
         self.file = push_button("From file…", FILE_TIP, self._open)
         self.state = text_label()
         buttons = row(self.name, self.score, self.file)
-        inside = column(self.genes, buttons, self.state)
-        super().__init__("Gene sets", panel(inside))
+        super().__init__("Gene sets", self.genes, buttons, self.state)
         self._scoring = Latest(self, self._on_scored, self._on_failed)
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)

@@ -30,13 +30,11 @@ from napari_embedding_game.ui.style.form_widgets import (
     NUMBER_WIDTH,
     Fold,
     add_row,
-    box_readout,
-    finish_typing,
     form,
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
+from napari_embedding_game.ui.style.layouts import column, panel, row
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
@@ -53,8 +51,10 @@ MAIN = (
     "perplexity",
 )
 """The others are the fine print."""
-STALE = "The map was made with other settings: Run again makes one with these."
-CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
+STALE = (
+    "The map was made with other settings: Run again makes one with these, Continue "
+    "plays on from it."
+)
 
 
 class MethodControls(Listener):
@@ -63,17 +63,15 @@ class MethodControls(Listener):
     def __init__(
         self,
         session: Session,
-        play_on: Callable[[], None],
         change_dimensions: Callable[[int], None],
     ) -> None:
         super().__init__()
         self._session, self._settings = session, session.settings
-        self._play_on, self._change_dimensions = play_on, change_dimensions
+        self._change_dimensions = change_dimensions
         self.controls = make_form(self._settings)
         """A control for each setting, by the name of its field."""
         for widget in self.controls:
             widget.changed.connect(lambda value, of=widget: self._set(of, value))
-        box_readout(self.controls["n_landmarks"].native, NUMBER_WIDTH)
         tip = FIELDS["repulsion"].metadata["words"]
         self.repulsion_slider = FloatSlider(step=0.01, readout=False, tooltip=tip)
         self.repulsion_slider.changed.connect(
@@ -83,8 +81,6 @@ class MethodControls(Listener):
         self.repulsion.changed.connect(self._set_repulsion)
         self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
         self.stale = text_label(STALE)
-        words = "Continue with these settings"
-        self.continue_stale = push_button(words, CONTINUE_TIP, self._continue)
         self._main, fine, rows = form(), form(), form()
         for name in NAMES:
             control = self.controls[name]
@@ -92,11 +88,11 @@ class MethodControls(Listener):
                 self._main.addRow(control.native)
             else:
                 add_row(self._main if name in MAIN else fine, control.label, control)
-        self.more = Fold("More settings", panel(fine))
+        self.more = Fold("More settings", fine)
         self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider
         add_row(rows, "Repulsion", panel(row(slider, self.repulsion)), tip)
-        self.steering = panel(column(rows, self.stale, self.continue_stale))
+        self.steering = panel(column(rows, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
         connections = Connections(self)
         connections.connect(self._settings.changed, self._on_setting)
@@ -134,10 +130,6 @@ class MethodControls(Listener):
     def _set_repulsion(self, repulsion: float) -> None:
         low, high = repulsion_range(self._settings.method)
         self._settings.repulsion = min(max(repulsion, low), high)
-
-    def _continue(self) -> None:
-        finish_typing()
-        self._play_on()
 
     # What is shown
 
@@ -206,6 +198,4 @@ class MethodControls(Listener):
 
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings."""
-        session = self._session
-        show_text(self.stale, STALE if session.stale else "")
-        self.continue_stale.setVisible(session.stale and session.can_continue)
+        show_text(self.stale, STALE if self._session.stale else "")

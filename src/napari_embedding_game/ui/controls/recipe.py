@@ -25,7 +25,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, push_button
+from napari_embedding_game.ui.style.layouts import column, push_button
 
 OFFER = "These are raw counts, which need normalising before a map means anything."
 NO_BATCHES = "none"
@@ -75,9 +75,9 @@ class RecipePanel(QWidget):
         self.doublets.setToolTip(DOUBLETS_TIP)
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
-        self.fold = Fold("Quality control", panel(column(*parts)))
-        preparation = Fold("Preparation", panel(self._form(PREPARATION)))
-        self.apply = push_button("", PREPARE_TIP, self._prepare)
+        self.fold = Fold("Quality control", *parts)
+        preparation = Fold("Preparation", self._form(PREPARATION))
+        self.apply = push_button("Prepare again", PREPARE_TIP, self._prepare)
         self.setLayout(column(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
             self.numbers[name].changed.connect(self._tell)
@@ -106,7 +106,7 @@ class RecipePanel(QWidget):
         if self.is_of(quality):
             return  # other data could not be read: what was typed stays
         show_text(self.offer, "" if applied else OFFER)
-        self.apply.setText("Prepare again" if applied else "Prepare counts")
+        self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         former, self._quality = self._quality, quality
         if quality is not None:

@@ -35,7 +35,7 @@ WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
 RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
 LATER = "then lay out the map."
-CONTINUE_TIP = "Play on from the map that you see."
+CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
 REMEDY_TIP = "Change these settings and lay the map out anew."
 GIVEN_TIP = (
     "Show the map that the data came with, and which of its points are misplaced."
@@ -100,6 +100,8 @@ class RunControls(QWidget):
             (session.state_changed, self._on_state),
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
+            (session.staleness_changed, self._offer_to_go_on),
+            (session.settings.changed, self._offer_to_go_on),
             (session.dataset_changed, self.refresh),
             (session.selection.changed, self._on_selection),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
@@ -144,27 +146,32 @@ class RunControls(QWidget):
         set_role(self.pause, "main" if state == "paused" else "")
         for button in (self.plain, self.given, self.mend):
             button.setEnabled(not self._is_reading)
-        is_broken = state in ("stopped", "failed") and session.can_continue
-        is_given = state == "finished" and session.settings.method == "given"
         maps = list(session.given_maps)
         self.given.setText(f"Show the map {maps[0]}" if maps else "")
         for widget, is_shown in (
             (self.run, not is_alive),
             (self.plain, bool(first) and has_data and not is_alive),
             (self.given, bool(maps) and not is_alive and not has_map),
-            (self.go_on, has_map and (is_broken or is_given)),
             (self.pause, moving),
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
             (self.bar, is_alive),
         ):
             widget.setVisible(is_shown)
+        self._offer_to_go_on()
         if state not in ALIVE:
             move_bar(self.bar, 0, 100)
         if not is_alive:
             self.say(self._last_words(state))
 
     # Inside
+
+    def _offer_to_go_on(self, *event: object) -> None:
+        session, state = self._session, self._session.state
+        is_open = session.stale or state in ("stopped", "failed")
+        is_given = state == "finished" and session.settings.method == "given"
+        can_go_on = is_given or (is_open and session.can_continue)
+        self.go_on.setVisible(can_go_on and session.snapshot is not None)
 
     def _run(self) -> None:
         finish_typing()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from qtpy.QtWidgets import QMenu, QPushButton
 
@@ -29,6 +27,7 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
         "Code that makes this map again from the data.",
     ),
     "Methods paragraph": ({".txt": "Text"}, "With versions and citations."),
+    "Session, to go on later": ({ENDING: "Embedding game session"}, ""),
 }
 """Kinds of file, by their endings, and tooltip of each entry."""
 
@@ -42,20 +41,14 @@ class SaveMenu(QPushButton):
     def __init__(self, session: Session, writing: WritingTask) -> None:
         super().__init__("Save")
         self.setToolTip(TIP)
-        self._session = session
-        menu, save = QMenu(self), partial(self._save, "map", writing.save)
+        self._session, self._writing = session, writing
+        menu = QMenu(self)
         for words, (kinds, tip) in FORMATS.items():
             text = f"{words} ({', '.join(kinds)})…"
-            add_entries(menu, [(text, partial(save, kinds), tip)])
-        menu.addSeparator()
-        kinds = {ENDING: "Embedding game session"}
-        save = partial(self._save, "session", writing.save_session, kinds)
-        add_entries(menu, [("Session, to go on later…", save, "")])
+            add_entries(menu, [(text, partial(self._save, kinds), tip)])
         self.setMenu(menu)
 
-    def _save(
-        self, what: str, write: Callable[[Path], Any], kinds: Mapping[str, str]
-    ) -> None:
-        path = ask(self, proposed(self._session.dataset, what), kinds)
+    def _save(self, kinds: Mapping[str, str]) -> None:
+        path = ask(self, proposed(self._session.dataset, "map"), kinds)
         if path is not None:
-            write(path)
+            self._writing.save(path)

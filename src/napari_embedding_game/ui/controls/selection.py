@@ -21,19 +21,14 @@ from napari_embedding_game.ui.style.layouts import (
 )
 
 TIPS = {
-    "lasso": "Draw around points (Shift and drag; Ctrl adds).",
-    "brush": "Paint over points to select them (B).",
+    "lasso": "Draw around points (Shift and drag); Ctrl adds.",
+    "brush": "Paint over points (B); Shift adds, Ctrl takes away.",
     "embed": "Open a map of the selected points alone; this one stays.",
     "objects": "Move to the selected objects in the image.",
     "hold": "Hold the selected points in place while the others move.",
     "let go": "Free the selected points that are held, or all.",
     "neighbors": "Press and hold: points like the selection come to it meanwhile.",
 }
-HOW = {
-    "lasso": "Draw around points; Ctrl adds. Lasso again: end.",
-    "brush": "Paint over points; Shift adds, Ctrl takes away. Brush again: end.",
-}
-"""What the mouse does, by its tool."""
 
 
 class SelectionControls(QWidget):
@@ -111,7 +106,7 @@ class SelectionControls(QWidget):
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
-        show_text(self.how, HOW.get(tool, ""))
+        show_text(self.how, TIPS.get(tool, ""))
 
     def tell_correction(self, text: str) -> None:
         """Tell which true neighbours are shown; "": none are."""

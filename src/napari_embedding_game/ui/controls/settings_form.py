@@ -21,7 +21,6 @@ FIELDS = {each.name: each for each in fields(Settings)}
 NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
 """Settings that have a control here, from top to bottom."""
 SPECIAL: Mapping[str, dict[str, Any]] = {
-    "n_landmarks": {"widget_type": "Slider"},
     "metric": {"choices": ["euclidean", "cosine", "correlation", "manhattan"]},
     # magicgui's other box has no "automatic"
     "max_iter": {"widget_type": "FloatSpinBox"},

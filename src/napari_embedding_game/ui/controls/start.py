@@ -1,9 +1,8 @@
-"""START: open data, a session, a sample or a recent map; bring back one of a crash."""
+"""START: open data, a session, a sample or a recent map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
-from napari_embedding_game.session.file.autosave import discard
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
     column,
@@ -25,10 +23,12 @@ from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 
 MOST_LAST_MAPS = 5
-IMAGES_TIP = "Each image has its labels beside it (_labels, _masks) or in labels/."
+FOLDER_TIP = (
+    "A .zarr, a 10x matrix, or images, each with its labels beside it (_labels, "
+    "_masks) or in labels/."
+)
 LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
-DATA = f"Data ({' '.join(f'*{ending}' for ending in ENDINGS)})"
-SESSIONS = f"Embedding game session (*{ENDING})"
+FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, ENDING))})"
 
 
 class Start(QWidget):
@@ -53,22 +53,9 @@ class Start(QWidget):
             ),
         )
         self.sample_button.setMenu(samples)
-        self.open_menu = menu = QMenu(self)
-        choose, choose_folder = self.choose_file, self.choose_folder
-        file = partial(choose, "Open a table of cells, images or texts", DATA)
-        folder = partial(choose_folder, "Open a .zarr folder, or one of a 10x matrix")
-        images = partial(choose_folder, "Open a folder of images with their labels")
-        session = partial(choose, "Go on with a session", SESSIONS)
-        add_entries(
-            menu,
-            [
-                ("File…", file, ""),
-                ("Folder (.zarr or 10x)…", folder, ""),
-                ("Images and labels (folder)…", images, IMAGES_TIP),
-            ],
-        )
-        menu.addSeparator()
-        add_entries(menu, [("Session…", session, "")])
+        menu = QMenu(self)
+        of_folder = "Folder…", self.choose_folder, FOLDER_TIP
+        add_entries(menu, [("File…", self.choose_file, ""), of_folder])
         self.open_button.setMenu(menu)
         self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
@@ -79,15 +66,16 @@ class Start(QWidget):
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6))
 
-    def choose_file(self, title: str, kinds: str) -> None:
-        """Ask for a file and load it; with a map that was saved one goes on."""
-        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
+    def choose_file(self) -> None:
+        """Ask for a file of data or a session, and load it."""
+        title = "Open a table of cells, images or texts, or a session"
+        name, _ = QFileDialog.getOpenFileName(self, title, "", FILES)
         if name:
             self._reading.open_file(Path(name))
 
-    def choose_folder(self, title: str) -> None:
+    def choose_folder(self) -> None:
         """Ask for a folder and load it."""
-        name = QFileDialog.getExistingDirectory(self, title)
+        name = QFileDialog.getExistingDirectory(self, "Open a folder")
         if name:
             self._reading.load(source_of(Path(name)))
 
@@ -108,38 +96,3 @@ class Start(QWidget):
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             self._lines.addWidget(line)
-
-
-class Recovery(QWidget):
-    """Offers the maps that a crash left behind, one after another."""
-
-    def __init__(self, reading: ReadingTask, files: list[Path]) -> None:
-        super().__init__()
-        self._reading, self._files = reading, files
-        self.text = text_label(role="warning")
-        tip = "Go on where the map was saved last."
-        self.back = push_button("Restore it", tip, self._bring_back, "main")
-        tip = "Delete this saved map for good."
-        self.forget = push_button("Delete it", tip, self._forget)
-        buttons = evenly(self.back, self.forget)
-        self.setLayout(column(self.text, buttons, margins=(0, 0, 0, 4)))
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Offer the first of the files, if there is one."""
-        self._files = [file for file in self._files if file.exists()]
-        self.setVisible(bool(self._files))
-        if self._files:
-            show_text(self.text, _told(self._files[0]))
-
-    def _bring_back(self) -> None:
-        self._reading.bring_back(self._files[0])
-
-    def _forget(self) -> None:
-        discard(self._files.pop(0))
-        self.refresh()
-
-
-def _told(recovery_file: Path) -> str:
-    when = datetime.fromtimestamp(recovery_file.stat().st_mtime)
-    return f"napari ended without closing its last map, saved on {when:%d %B, %H:%M}."

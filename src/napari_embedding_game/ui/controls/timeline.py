@@ -1,4 +1,4 @@
-"""The timeline: a small picture of each earlier map, a click goes back to it."""
+"""Earlier maps as small pictures: a click goes back to one; two can be compared."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from qtpy.QtWidgets import (
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.comparing import Compared, comparing_job
+from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.controls.comparison import Comparison
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
@@ -34,16 +34,18 @@ from napari_embedding_game.ui.style.layouts import (
     row,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.worker import Latest
 
 PICTURE, MOST_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
 HINT = "Earlier maps: click one to go back to it."
 TIP = "Right-click to rename or delete. A map with a name stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
+END_TIP = "Show this map alone again."
 
 
 class Timeline(Listener):
-    """The marks of the session, and a comparison with one of them."""
+    """The marks of the session, and what differs from one of them."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -66,14 +68,19 @@ class Timeline(Listener):
         self.others = QMenu(self.compare)
         self.others.aboutToShow.connect(self._list_others)
         self.compare.setMenu(self.others)
-        self.comparison = Comparison(session)
+        self._comparing = Latest(self, self._on_compared, self._on_failed)
+        self.end = push_button("End comparison", END_TIP, self._end)
         self.marks.setToolTip(TIP)
         self.words = text_label()
+        """The map on show, or what differs from the one beside it."""
         under = row(self.words, self.compare, wide=(self.words,))
-        parts = text_label(HINT), self.marks, under, self.comparison
+        parts = text_label(HINT), self.marks, under, self.end
         self._all = panel(column(*parts, spacing=3))
         self.setLayout(column(self._all))
+        view = session.view
+        self._heard.call(view.end_comparison)
         changes = session.timeline.changed, session.state_changed
+        changes += view.compared_changed, view.laid_out
         self.listen(changes, self.catch_up)
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -100,9 +107,17 @@ class Timeline(Listener):
             self._drawn = marks
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
         is_moving = session.state in ("preparing", "running")
-        self.compare.setEnabled(bool(self._others()) and not is_moving)
         self._all.setVisible(bool(marks))
-        show_text(self.words, shown.title if shown else "")
+        compared, is_busy = session.view.compared, self._comparing.is_busy
+        words = shown.title if shown else ""
+        if is_busy:
+            words = "Comparing the two maps …"
+        elif compared is not None:
+            words = compared.told()
+        show_text(self.words, words)
+        self.end.setVisible(is_busy or compared is not None)
+        can_compare = bool(self._others()) and not is_moving
+        self.compare.setVisible(can_compare and self.end.isHidden())
 
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
@@ -112,7 +127,25 @@ class Timeline(Listener):
         add_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
+    def begin_comparison(self, number: int) -> None:
+        """Compare the map on show with the mark of this number, or raise DataError."""
+        self._comparing.ask(comparing_job(self._session, number))
+        self.catch_up()
+
     # Inside
+
+    def _on_compared(self, compared: Compared) -> None:
+        self._session.view.compare(compared)
+        self.catch_up()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._session.say(sentence(error))
+        self.catch_up()
+
+    def _end(self) -> None:
+        self._comparing.stop()
+        self._session.view.end_comparison()
+        self.catch_up()
 
     def _picture(self, mark: Mark) -> QIcon:
         drawn = picture(mark.snapshot.embedding, *self._colors)
@@ -128,7 +161,7 @@ class Timeline(Listener):
     def _list_others(self) -> None:
         self.others.clear()
         for mark in self._others():
-            compare = partial(self.comparison.begin, mark.number)
+            compare = partial(self._try, self.begin_comparison, mark.number)
             entry = f"{mark.title}, {mark.origin}", compare, ""
             for action in add_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))

@@ -30,17 +30,21 @@ def misfit(image: Image, labels: Labels) -> str:
     ours = np.array(finest(labels).shape)
     n, name = len(ours), labels.name
     theirs, (matrix, origin) = np.array(finest(image).shape), _to_world(image)
-    theirs = theirs[:-1] if image.rgb else theirs
+    theirs, units = theirs[:-1] if image.rgb else theirs, image.units
     if len(theirs) == n + 1 and not image.rgb:
         # Channels are last, where napari takes them for one more axis, or first.
         part = slice(0, n) if (theirs[:-1] == ours).all() else slice(1, n + 1)
         theirs, matrix, origin = theirs[part], matrix[part, part], origin[part]
+        units = units[part]
     if len(theirs) != n:
         return f"has {len(theirs)} axes, and '{name}' has {n}"
     if (theirs != ours).any():
         sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
         return f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}"
     our_matrix, our_origin = _to_world(labels)
+    pairs = zip(units, labels.units, strict=True)  # pixels are as long as anything
+    lengths = [(1 * u).to(v).m if u.is_compatible_with(v) else 1 for u, v in pairs]
+    matrix, origin = np.diag(lengths) @ matrix, lengths * origin
     shift = np.linalg.solve(matrix, our_origin - origin)
     mapping = np.linalg.solve(matrix, our_matrix)
     if (np.abs(mapping - np.eye(n)) * ours > _APART).any():

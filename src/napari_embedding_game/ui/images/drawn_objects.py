@@ -16,6 +16,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     LinkedLayers,
     axes_and_place,
     finest,
+    is_in_slice,
     row_at,
 )
 
@@ -37,10 +38,8 @@ class DrawnObjects:
 
         NaN where it is in another slice, and of rows that are no object.
         """
-        objects, others = self.objects, np.setdiff1d(range(len(self.at)), self.axes)
-        is_cut = objects.contain(self.at)[:, others].all(axis=1)
-        places = self.drawn.to_pixels(objects.centers[:, self.axes])
-        places[~(is_cut & objects.present)] = np.nan
+        places = self.drawn.to_pixels(self.objects.centers[:, self.axes])
+        places[~is_in_slice(self.objects, self.axes, self.at)] = np.nan
         return places
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:

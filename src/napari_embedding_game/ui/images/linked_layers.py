@@ -136,6 +136,14 @@ def axes_and_place(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float
     return axes, np.asarray(layer.world_to_data(dims.point), dtype=float)
 
 
+def is_in_slice(
+    objects: Objects, axes: list[int], at: NDArray[np.floating]
+) -> NDArray[np.bool_]:
+    """(n,) objects that are seen where the sliders are, by :func:`axes_and_place`."""
+    others = np.setdiff1d(range(len(at)), axes)
+    return objects.present & objects.contain(at)[:, others].all(axis=1)
+
+
 def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
     """Return the row of the object with this label at a place of the label image.
 

@@ -177,7 +177,9 @@ class MeasurePanel(LayerPanel):
         if tuple(value for _, value in axes) != tuple(self.axis.choices):
             offer(self.axis, list(axes), axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
-        self.measure.native.setVisible(labels is not None)
+        # Else Run measures first.
+        can_load = labels is not None and self._session.dataset is not None
+        self.measure.native.setVisible(can_load)
         self._tell()
 
     def _tell(self) -> None:

@@ -9,13 +9,15 @@ import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from napari.utils.colormaps.standardize_color import transform_color
-from numpy.typing import NDArray
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import axes_and_place, finest
+from napari_embedding_game.ui.images.linked_layers import (
+    axes_and_place,
+    finest,
+    is_in_slice,
+)
 from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.workspace import Workspace
@@ -103,7 +105,8 @@ class ObjectColors(QObject):
             return
         if labels.colormap is not self._own:  # somebody has chosen another one
             self._layer, self._before = labels, labels.colormap
-        here = self._here(labels, objects)
+        # Labels may occur again in other slices.
+        here = is_in_slice(objects, *axes_and_place(self._viewer.dims, labels))
         colors = np.zeros((n, 4), np.float32)  # of no point: nothing
         if is_mapped:
             try:
@@ -120,12 +123,6 @@ class ObjectColors(QObject):
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._own = labels.colormap
-
-    def _here(self, labels: Labels, objects: Objects) -> NDArray[np.bool_]:
-        """(n,) objects in the slice on show; labels may occur again in others."""
-        shown, at = axes_and_place(self._viewer.dims, labels)
-        others = np.setdiff1d(range(labels.ndim), shown)
-        return objects.present & objects.contain(at)[:, others].all(axis=1)
 
     def _end(self) -> None:
         """Bring the layer's own colours back, unless somebody has chosen others."""

@@ -48,7 +48,7 @@ OTHERS = "{:.1%} of the objects have changed in the labels '{}' since they were 
 EDITED = "The labels '{}' were edited since they were read."
 OTHER_IMAGES = (
     "The images of {} are others than those that were measured: locate the folder that "
-    "was, or measure these with Open > Images and labels."
+    "was, or measure these with Open > Folder."
 )
 NO_LABELS = "The labels {}of these objects are not open: open them and their image."
 NO_IMAGE = "The image {}of these objects is not open: open it."

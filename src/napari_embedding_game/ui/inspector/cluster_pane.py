@@ -56,15 +56,18 @@ class ClusterPane(Listener):
         self._session = session = workspace.session
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
-        sizes = {"most_rows": MOST_ROWS, "least_rows": LEAST_ROWS}
-        self.table = Table(*COLUMNS, is_many=True, **sizes)
+        self.table = Table(
+            *COLUMNS,
+            is_many=True,
+            most_rows=MOST_ROWS,
+            least_rows=LEAST_ROWS,
+            find_data=lambda: session.dataset,
+        )
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self.tell)
-        self.table.edited.connect(self._on_name)
-        self._listed = session.dataset
-        """Whose clusters are in the list: other data may come while one is named."""
+        self.table.edited.connect(self.edits.name)
         self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
         self._asking = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
@@ -91,10 +94,6 @@ class ClusterPane(Listener):
     def catch_up(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
-        if self.table.is_typed_into:
-            self._soon()
-            return
-        self._listed = session.dataset
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
         misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)
@@ -136,10 +135,6 @@ class ClusterPane(Listener):
 
     def _on_failed(self, error: BaseException) -> None:
         log_error("How firm the clusters are", error)
-
-    def _on_name(self, cluster: int, name: str) -> None:
-        if self._listed is self._session.dataset:
-            self.edits.name(cluster, name)
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)

@@ -18,10 +18,7 @@ FIRM = (
     "{n} clusters: firm. The two parts of what is divided here are further apart than "
     "the halves of one group (p = {p:.1g})."
 )
-NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group."
-NOT_ASKED = (
-    "{n} clusters: what is divided here is too small to say, or was one group already."
-)
+NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is small."
 SUGGESTED = " Suggested, {}. Click to choose it."
 COARSE = "coarse: of highest modularity over the widest range of resolutions"
 FINE = "fine: the last firm number up to resolution 1 of modularity"
@@ -63,10 +60,9 @@ class FirmnessStrip(QWidget):
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
-        if cut.separation is None:
-            return NOT_ASKED.format(n=n_clusters)
-        p = max(cut.separation.p, 1e-4)
-        said = (FIRM if cut.is_firm else NOT_FIRM).format(n=n_clusters, p=p)
+        said = NOT_FIRM.format(n=n_clusters)
+        if cut.is_firm and cut.separation is not None:
+            said = FIRM.format(n=n_clusters, p=max(cut.separation.p, 1e-4))
         for number, what in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
             said += SUGGESTED.format(what) if number == n_clusters else ""
         return said

@@ -203,6 +203,11 @@ class MarkersPane(Listener):
         self._say("Comparing …")
         self._search.ask(find)
 
+    def remember(self, compared: Compared) -> None:
+        """Have a notebook tell a comparison, which has been written to a file."""
+        session = self.session
+        session.comparisons = newest(session.comparisons, compared.groups)
+
     # Inside
 
     def _box(self, tip: str) -> QComboBox:
@@ -298,12 +303,6 @@ class MarkersPane(Listener):
         if said:
             self.remember(compared)
             self._say(said)
-
-    def remember(self, compared: Compared | None) -> None:
-        """Have a notebook tell a comparison."""
-        session = self.session
-        if compared is not None:
-            session.comparisons = newest(session.comparisons, compared.groups)
 
     def _title(self, against: Against) -> str:
         """Return what is compared, in words."""

@@ -18,6 +18,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 """Endings of figures with what they are called."""
+SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
 class PlotsTab(QWidget):
@@ -32,7 +33,7 @@ class PlotsTab(QWidget):
 
     def __init__(self, workspace: Workspace, markers: MarkersPane) -> None:
         super().__init__()
-        self._session = session = workspace.session
+        self._session, self._markers = (session := workspace.session), markers
         on_name = workspace.color_by_value
         self.volcano = VolcanoPane(markers, on_name)
         self.dot_plot = DotPlotPane(session, on_name)
@@ -40,7 +41,7 @@ class PlotsTab(QWidget):
         self.saved = QToolButton()
         self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
-        self.saved.setToolTip("Save as .pdf, .svg or .png; its text can be edited.")
+        self.saved.setToolTip(SAVE_TIP)
         self.saved.clicked.connect(self._save)
         self.tabs = plain_tabs(self.saved)
         self.tabs.addTab(self.volcano, "Volcano")
@@ -51,14 +52,15 @@ class PlotsTab(QWidget):
 
     def _save(self) -> None:
         """Save the plot that is seen."""
-        pane = self.tabs.currentWidget()
-        plot, remember = pane.plot(), pane.remembering()
+        pane, compared = self.tabs.currentWidget(), self._markers.compared
+        plot = pane.plot()
         if plot is not None:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
             if said:
                 pane.say(said)
-                remember()
+                if pane is self.volcano and compared is not None:
+                    self._markers.remember(compared)
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:

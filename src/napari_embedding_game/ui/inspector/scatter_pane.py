@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +41,8 @@ class ScatterPlot(Plot):
     """(n, 4)"""
     chosen: NDArray[np.bool_] | None = None
     """(n,) those in colour and above the others, which are grey; None for all."""
+    gate: tuple[list[float], list[float]] | None = None
+    """Ends of what was selected, across and up."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -62,6 +63,10 @@ class ScatterPlot(Plot):
             rows = rows[:MOST_DRAWN]
             places = across.to_numpy()[rows], up.to_numpy()[rows]
             axes.scatter(*places, 9, colors[rows], linewidths=0, rasterized=True)
+        if self.gate is not None:
+            (left, right), (low, high) = self.gate
+            corners = (left, right, right, left, left), (low, low, high, high, low)
+            axes.plot(*corners, "--", color=axes.xaxis.label.get_color(), linewidth=1)
 
 
 class ScatterPane(PlotPane):
@@ -83,7 +88,6 @@ class ScatterPane(PlotPane):
         add_row(fields, "Up", self.up)
         self.head.addLayout(fields)
         self.say(HINT)
-        self.canvas.mark(self._outline)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
         clusters, selection = session.clusters.changed, session.selection.changed
@@ -120,6 +124,7 @@ class ScatterPane(PlotPane):
             axes=self._axes,
             rgba=point_colors(session.clusters.clustering),
             chosen=None if selection.is_empty else selection.points,
+            gate=self._gate,
         )
 
     # Inside
@@ -171,16 +176,6 @@ class ScatterPane(PlotPane):
             r = correlation(*self._axes)
             told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
             self.say(f"{told}Drag to select cells.")
-
-    def _outline(self, axes: Any) -> Sequence[Any]:
-        """Draw the gate."""
-        if self._gate is None:
-            return ()
-        (left, right), (low, high) = self._gate
-        across, up = (left, right, right, left, left), (low, low, high, high, low)
-        color = axes.xaxis.label.get_color()
-        lines: list[Any] = axes.plot(across, up, "--", color=color, linewidth=1)
-        return lines
 
     def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""

@@ -11,7 +11,6 @@ from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.worker import Latest
 
-HOW = "Real? Ctrl-click a neighbour to test it."
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
     "Compares how far apart the two clusters are in the data with the halves of "
@@ -22,18 +21,17 @@ TIP = (
 
 
 class TwoClusters(QWidget):
-    """Is there while one or two are selected; whoever holds it refreshes it."""
+    """Is there while two are selected; whoever holds it refreshes it."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
-        self.how, self.answer = text_label(HOW), text_label(role="plain")
-        self.how.setToolTip(TIP)
+        self.answer = text_label(role="plain")
         self._asking = Latest(self, self._on_answer, self._on_failed)
         self._of: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
-        self.setLayout(column(self.how, self.ask, self.answer, spacing=0))
+        self.setLayout(column(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:
         """Forget the answer where other clusters are selected, or have other points."""
@@ -43,10 +41,8 @@ class TwoClusters(QWidget):
             self._of = of
             self._asking.stop()
             show_text(self.answer, "")
-        n_clusters = len(session.selection.clusters)
-        self.ask.setVisible(n_clusters == 2)
-        self.how.setVisible(n_clusters == 1)
-        self.setVisible(n_clusters in (1, 2) and not session.is_moving)
+        is_pair = len(session.selection.clusters) == 2
+        self.setVisible(is_pair and not session.is_moving)
 
     def _on_ask(self) -> None:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.ui.inspector.markers_pane import (
@@ -54,10 +53,6 @@ class VolcanoPane(PlotPane):
         """Return what is shown; None where nothing is."""
         compared = self._markers.compared
         return None if compared is None else compared.plot()
-
-    def remembering(self) -> Callable[[], None]:
-        """Return what has a notebook tell the comparison on show."""
-        return partial(self._markers.remember, self._markers.compared)
 
     def _row_at(self, x: float, y: float) -> int | None:
         shown = self._shown

@@ -13,29 +13,21 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.column_names import names_kinds
+from napari_embedding_game.data.columns import NO_LEVEL
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import MISSING as NO_LEVEL
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import label_column
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.texts import (
-    ISOLATION_CHOICE,
-    NO_ISOLATION,
-    NO_PRESSURE,
-    NO_STRETCH,
-    PRESSURE_CHOICE,
-    STRETCH_CHOICE,
-)
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
 ISOLATION, MOVEMENT = "Isolation", "Movement"
 BUILT_IN = (CLUSTER, STRETCH, ISOLATION, PRESSURE, MOVEMENT)
 LONG_NAMES = {
-    STRETCH: STRETCH_CHOICE,
-    ISOLATION: ISOLATION_CHOICE,
-    PRESSURE: PRESSURE_CHOICE,
+    STRETCH: "Misplaced (stretch)",
+    ISOLATION: "Outliers (isolation)",
+    PRESSURE: "Crowded (pressure)",
 }
 """What the built-in choices are called in the window."""
 TITLES = {
@@ -47,10 +39,6 @@ TITLES = {
 ALARMS = {STRETCH: FAR, ISOLATION: UNLIKE}
 """Values from which on a point is drawn in red."""
 RED = np.array([1.0, 0.31, 0.21, 1.0], dtype=np.float32)
-NOTHING_COMPARED = (
-    "Compare two maps in the timeline: the colours then tell how far each point lies "
-    "from its place on the other one."
-)
 OF_FILE = " (file)"
 COLUMN = "column"
 """What a column of the metadata is called, and of a profile of neither genes nor
@@ -82,8 +70,6 @@ class Legend:
     """Lowest and highest value: how far the limits can be moved."""
     bar: tuple[Colors, NDArray[np.integer]] | None = None
     """Colours (SHADES, 4), and of how many points (BINS,), from end to end of these."""
-    has_alarm: bool = False
-    """Whether the highest values are red, whatever the limits."""
 
 
 NO_LEGEND, CLUSTERS = Legend(""), Legend(CLUSTER)
@@ -106,7 +92,7 @@ class Colored:
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
         scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
-        if self.legend.has_alarm and bar is not None:
+        if bar is not None and (bar[0][-1] == RED).all():  # whatever the limits
             scale, limits = bar[0], self.legend.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
 
@@ -135,10 +121,11 @@ def colored(
     if choice not in BUILT_IN:
         assert session.dataset is not None
         return of_column(choice, session.dataset, limits)
-    values, usual, nothing = _measured(choice, session, snapshot)
+    values, usual = _measured(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):
         rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
-        return Colored(rgba, Legend(nothing))
+        title = LONG_NAMES.get(choice, choice)
+        return Colored(rgba, Legend(f"{title}: not known of this map."))
     extent = value_extent(values)
     if usual is not None:
         extent = 0.0, float(np.clip(extent[1], usual[1], 2 * usual[1]))
@@ -149,17 +136,17 @@ def colored(
 
 def _measured(
     choice: str, session: Session, snapshot: Snapshot
-) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None, str]:
-    """Return values of a built-in choice, their usual limits, and what is said else."""
+) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
+    """Return values of a built-in choice, if they are known, and their usual limits."""
     if choice == STRETCH:
-        return snapshot.stretch, (0.0, FAR), NO_STRETCH
+        return snapshot.stretch, (0.0, FAR)
     if choice == ISOLATION:
-        return snapshot.isolation, (1.0, UNLIKE), NO_ISOLATION
+        return snapshot.isolation, (1.0, UNLIKE)
     if choice == PRESSURE:
         known = snapshot.pressure if snapshot.has_pressure else np.empty(0)
-        return known, (0.0, value_limits(known)[1]), NO_PRESSURE
+        return known, (0.0, value_limits(known)[1])
     compared = session.view.compared
-    return None if compared is None else compared.maps.moved, None, NOTHING_COMPARED
+    return None if compared is None else compared.maps.moved, None
 
 
 def of_column(
@@ -206,7 +193,7 @@ def _of_scale(
     shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
-    legend = Legend(title, (), None, limits, extent, bar, alarm < np.inf)
+    legend = Legend(title, (), None, limits, extent, bar)
     return Colored(paint(numbers), legend)
 
 
@@ -223,7 +210,7 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     if len(names) <= MAX_LEVELS:
         told = [(str(c), int(counts[c])) for c in names]
         if n_missing := int((codes < 0).sum()):
-            told.append((f"({NO_LEVEL})", n_missing))
+            told.append((NO_LEVEL, n_missing))
         legend = Legend(name, tuple(told), table[: len(told)])
     levels = pd.Categorical.from_codes(codes, names)
     return Colored(table.take(codes, axis=0), legend, lambda: levels)
@@ -312,11 +299,6 @@ def composition_columns(dataset: Dataset) -> list[str]:
     places = PLACES if dataset.objects is not None else frozenset()
     columns = [name for name in metadata_columns(dataset) if name not in places]
     return sorted(columns, key=lambda name: not names_kinds(name))
-
-
-def is_choice(choice: str, dataset: Dataset) -> bool:
-    """Return whether points can be coloured by it: a gene is one too."""
-    return choice in BUILT_IN or name_of(choice, dataset) is not None
 
 
 def name_of(choice: str, dataset: Dataset) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtGui import QMouseEvent
@@ -94,15 +96,6 @@ def add_row(
     layout.addRow(caption, native)
 
 
-def box_readout(slider: QWidget, width: int) -> None:
-    """Show the number of a magicgui slider in a field, as it can be typed."""
-    slider.layout().setContentsMargins(0, 0, 0, 0)
-    readout = slider.findChild(QAbstractSpinBox)
-    readout.setStyleSheet("")  # superqt's hides the field
-    readout.setFixedWidth(width)
-    readout.setAlignment(Qt.AlignmentFlag.AlignCenter)
-
-
 def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
     """Let a list be as narrow as some letters, however long its entries are."""
     combo.setSizeAdjustPolicy(
@@ -112,18 +105,18 @@ def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
 
 
 class Fold(QWidget):
-    """Something used now and then, folded away under a line of text."""
+    """Parts that are used now and then, folded away under a line of text."""
 
     indent, letters = 12, 36
     """Pixels of what is inside, and letters of a line of the title."""
 
-    def __init__(self, title: str, inside: QWidget) -> None:
+    def __init__(self, title: str, *inside: Any) -> None:
         super().__init__()
         self._title = title
         self.button = push_button("", "", self._flip, "fold")
         """The line of text, which opens and shuts it."""
         self.button.setMinimumWidth(1)
-        self.inside = panel(column(inside, margins=(self.indent, 0, 0, 0)))
+        self.inside = panel(column(*inside, margins=(self.indent, 0, 0, 0)))
         self.setLayout(column(self.button, self.inside, spacing=2))
         self.expand(False)
 
@@ -174,6 +167,11 @@ def calm(root: QWidget) -> None:
             if not isinstance(widget, QScrollBar):  # which the wheel is for
                 widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
                 widget.installEventFilter(guard)
+
+
+def round_to(value: float, digits: int) -> float:
+    """Round to so many significant digits: 295.1 to 300 (2)."""
+    return float(f"{value:.{digits}g}")
 
 
 def finish_typing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,6 @@ class PlotCanvas(QScrollArea):
         self._is_scrolled = False
         self.is_due = False
         """Whether it is to be painted anew, once it is seen."""
-        self._mark: Callable[[Any], Sequence[Any]] = lambda axes: ()
-        self._marks: Sequence[Any] = ()
         self._begun: tuple[QPoint, tuple[float, float]] | None = None
         """Where the button went down, on the canvas and in the axes."""
         self._rests_until = 0.0
@@ -90,13 +88,6 @@ class PlotCanvas(QScrollArea):
             self._clear()
             self.canvas.draw()
         self._repaint()
-
-    def mark(self, mark: Callable[[Any], Sequence[Any]]) -> None:
-        """Have a function draw marks into the axes; it returns their artists."""
-        self._mark = mark
-        if not self.is_due and self.axes is not None:
-            self._draw_marks()
-            self.canvas.draw_idle()
 
     def pixel(self, x: float, y: float) -> QPoint:
         """Return where on :attr:`canvas` a place of the axes is drawn."""
@@ -150,7 +141,6 @@ class PlotCanvas(QScrollArea):
             with rc_context(_style(self._colors)):
                 self.axes = figure.add_subplot()
                 paint(self.plot, self.axes)
-                self._draw_marks()
             figure.set_layout_engine("none")  # the room does not change until then
         self.canvas.draw()
         end = time.monotonic()
@@ -158,7 +148,7 @@ class PlotCanvas(QScrollArea):
 
     def _clear(self) -> None:
         self.canvas.figure.clear()
-        self.axes, self._marks = None, ()
+        self.axes = None
 
     def _make(self) -> None:
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
@@ -176,11 +166,6 @@ class PlotCanvas(QScrollArea):
             ("scroll_event", lambda event: self.wheelEvent(event.guiEvent)),
         ):
             self.canvas.mpl_connect(event, slot)
-
-    def _draw_marks(self) -> None:
-        for artist in self._marks:
-            artist.remove()
-        self._marks = tuple(self._mark(self.axes))
 
     def _place(self, event: Any) -> tuple[float, float]:
         x, y = self.axes.transData.inverted().transform((event.x, event.y))
@@ -247,10 +232,6 @@ class PlotPane(Listener):
     def let_go(self) -> None:
         """Keep nothing of data that are gone."""
         self.canvas.show_plot(None)
-
-    def remembering(self) -> Callable[[], None]:
-        """Return what is done once what is on show has been written to a file."""
-        return lambda: None
 
 
 def _pixel(event: Any) -> QPoint:

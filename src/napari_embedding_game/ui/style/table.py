@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -145,6 +146,8 @@ class Table(QTableWidget):
         it takes the room that there is.
     least_rows : int
         So many are seen however little room there is; 0: as many as above.
+    find_data : callable
+        Returns the data that rows are of now: a name is for those it was typed in.
     """
 
     picked = Signal(object, bool)
@@ -160,9 +163,11 @@ class Table(QTableWidget):
         wraps: bool = False,
         most_rows: int = 0,
         least_rows: int = 0,
+        find_data: Callable[[], Any] = lambda: None,
     ) -> None:
         super().__init__(0, len(columns))
         self._is_following = self._adds = False
+        self._find_data, self._of = find_data, _known(find_data())
         self._later: tuple[Any, ...] | None = None
         """What is to be shown when nobody types."""
         self._most_rows, self._least_rows = most_rows, least_rows or most_rows
@@ -253,7 +258,7 @@ class Table(QTableWidget):
         if self.is_typed_into:
             self._later = frame, colors, tips
             return
-        looks = colors or {}, tips or {}
+        self._of, looks = _known(self._find_data()), (colors or {}, tips or {})
         if looks == (self._colors, self.tips) and frame.equals(self.frame):
             return
         is_other = set(frame.index) != set(self.frame.index)
@@ -291,7 +296,7 @@ class Table(QTableWidget):
     def _cell(self, place: int, key: Any, value: Any, highest: float) -> Cell:
         column, is_text = self._columns[place], not isinstance(value, tuple)
         text = column.text(value) if is_text and value == value else ""
-        cell = Cell(text, key, value, self.edited.emit)
+        cell = Cell(text, key, value, self._on_typed)
         cell.setTextAlignment(_RIGHT if place else _LEFT)
         cell.setToolTip(self.tips.get(key) or ("" if place else text))
         color = self._colors.get(key)
@@ -382,9 +387,18 @@ class Table(QTableWidget):
         super().mousePressEvent(event)
         self._adds = False
 
+    def _on_typed(self, key: Any, text: str) -> None:
+        if self._of is _known(self._find_data()):
+            self.edited.emit(key, text)
+
     def _on_selected(self) -> None:
         if not self._is_following:
             self.picked.emit(self.chosen(), self._adds)
+
+
+def _known(data: Any) -> Any:
+    """Return what tells data from others and does not keep them alive."""
+    return None if data is None else ref(data)
 
 
 def _rank(value: Any) -> Any:

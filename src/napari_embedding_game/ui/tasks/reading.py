@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.autosave import shelve
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import Source, source_of
@@ -169,10 +167,6 @@ class ReadingTask(QObject):
                 then()
 
         self._read(path.name, lambda: archive.open_stages(path), take_up)
-
-    def bring_back(self, recovery_file: Path) -> None:
-        """Take up what a crash left behind; its file becomes a recent map."""
-        self.open_session(recovery_file, partial(shelve, recovery_file))
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""

@@ -1,4 +1,4 @@
-"""Save, open and autosave session files; recover those of a crash."""
+"""Save and autosave session files, and list the last ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     Autosave,
     find_recent_sessions,
-    find_recovery_files,
+    was_closed,
 )
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Connections
@@ -60,15 +60,8 @@ class SessionStore(QObject):
         if application is not None:
             self._connections.connect(application.aboutToQuit, self.close)
 
-    def recovery_files(self) -> list[Path]:
-        """Return the sessions that a crash left behind, the newest first."""
-        try:
-            return find_recovery_files()
-        except OSError:
-            return []  # without such a folder nothing was saved either
-
     def recent(self) -> list[tuple[Path, str]]:
-        """Return the last maps that were closed, and words for each, newest first."""
+        """Return the last maps, also of a crash, and words for each, newest first."""
         try:
             paths = find_recent_sessions()
         except OSError as error:
@@ -80,8 +73,7 @@ class SessionStore(QObject):
         files = []
         for path in paths:
             try:
-                when = datetime.fromtimestamp(path.stat().st_mtime)
-                files.append((path, _recent_told(archive.summary(path), when)))
+                files.append((path, _recent_told(path)))
             except (DataError, OSError) as error:
                 logger.info("%s is not listed: %s", path.name, error)
         return files
@@ -139,6 +131,10 @@ class SessionStore(QObject):
         self._touch()  # it is tried again
 
 
-def _recent_told(one: archive.Summary, when: datetime) -> str:
+def _recent_told(path: Path) -> str:
+    one, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
+    begin, how = ("", "closed") if was_closed(path) else ("Not closed: ", "saved")
     names = f", {counted(one.n_names, 'named cluster')}" if one.n_names else ""
-    return f"{one.title}, {one.n_points:,} points{names}, closed {when:%d %B, %H:%M}"
+    return (
+        f"{begin}{one.title}, {one.n_points:,} points{names}, {how} {when:%d %B, %H:%M}"
+    )

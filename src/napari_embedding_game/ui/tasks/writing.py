@@ -18,7 +18,7 @@ from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.canvas.names import names_for_figure
-from napari_embedding_game.ui.style.coloring import colored
+from napari_embedding_game.ui.style.coloring import LONG_NAMES, colored
 from napari_embedding_game.ui.tasks.late_errors import notify_error
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
@@ -29,7 +29,6 @@ N_FRAMES = 12
 MOST_PLAYED = 100_000
 """Points of which a web page shows the run: it is played again to write it."""
 NO_MAP = "There is no map to save yet: press Run first."
-NO_DATA = "There is nothing to save yet: load some data first."
 NO_FILM = (
     "The run of this map cannot be played again: its record or its data are not here. "
     "Press Run, then save the film."
@@ -63,14 +62,6 @@ class WritingTask(QObject):
             self.trouble.emit(str(error))
         else:
             self._write(path.name, write)
-
-    def save_session(self, path: Path) -> None:
-        """Write a session file, to go on later."""
-        saved = self._workspace.maps.capture()
-        if saved is None:
-            self.trouble.emit(NO_DATA)
-        else:
-            self._write(path.name, lambda: archive.save(saved, path))
 
     def close(self) -> None:
         """Deliver nothing any more; what is being written is written even so.
@@ -187,9 +178,18 @@ def _code(workspace: Workspace, path: Path) -> Write:
     return lambda: write_code(saved, path, colors=colors)
 
 
+def _session(workspace: Workspace, path: Path) -> Write:
+    """Write a session file, to go on later."""
+    saved = workspace.maps.capture()
+    if saved is None:
+        raise DataError(NO_MAP)
+    return lambda: archive.save(saved, path)
+
+
 WRITERS = {
     **dict.fromkeys((".png", ".svg", ".pdf"), _figure),
     **dict.fromkeys((".ipynb", ".txt"), _code),
+    archive.ENDING: _session,
     ".gif": _film,
     ".html": _page,
 }
@@ -203,4 +203,4 @@ def colors_of(workspace: Workspace, color_by: str | None = None) -> PointColors:
     by = look.color_by if color_by is None else color_by
     limits = look.limits if by == look.color_by else None
     found = colored(by, session, session.snapshot, limits)
-    return found.for_figure(by)
+    return found.for_figure(LONG_NAMES.get(by, by))

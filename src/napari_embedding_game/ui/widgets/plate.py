@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import napari
 import numpy as np
 from qtpy.QtWidgets import QComboBox
@@ -17,7 +14,7 @@ from napari_embedding_game.session.plates import (
     plates_of,
     well_text,
 )
-from napari_embedding_game.ui.inspector.plots_tab import save_plot
+from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import SHADES, value_colors
 from napari_embedding_game.ui.style.layouts import push_button, row
@@ -29,7 +26,6 @@ NO_PLATE = (
     "Here are the wells of a plate, once data are open that name them in a column, "
     "such as Well or Metadata_Well with A01, A02."
 )
-SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 MOST_NAMED = 4
 """Clusters that are named in the key."""
 
@@ -55,7 +51,6 @@ class PlateWidget(MapTool):
         self.plate.activated.connect(self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip)
-        self.canvas.mark(self._rings)
         self.canvas.clicked.connect(self._choose)
         head = row(self.plate, None, self.saved, wide=())
         self.lay_out(head, self.state, self.canvas)
@@ -96,10 +91,7 @@ class PlateWidget(MapTool):
         selection = self._session.selection
         if not selection.is_of_points:
             self._clusters = tuple(selection.clusters)
-        if selection.is_of_points and not self._clusters:
-            self.canvas.mark(self._rings)
-        else:
-            self._draw()
+        self._draw()
 
     def _draw(self, event: object = None) -> None:
         """Show the wells of the chosen plate."""
@@ -138,19 +130,17 @@ class PlateWidget(MapTool):
             scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
             limits=(0.0, highest),
             is_share=is_share,
+            chosen=self._ringed(plate),
         )
         self.canvas.show_plot(plot)
 
-    def _rings(self, axes: Any) -> Sequence[Any]:
-        """Draw rings around the wells of which all points are selected."""
-        selection, plot = self._session.selection, self.canvas.plot
-        if not selection.is_of_points or not isinstance(plot, PlatePlot):
+    def _ringed(self, plate: Plate) -> tuple[Well, ...]:
+        """Return the wells of which all points are selected, if points are."""
+        selection = self._session.selection
+        if not selection.is_of_points:
             return ()
-        points = selection.points
-        wells = self._plates[self.plate.currentIndex()].wells.items()
-        chosen = [well for well, rows in wells if len(rows) and points[rows].all()]
-        places = np.array(chosen, float).reshape(-1, 2)[:, ::-1]
-        return (plot.rings(axes, places, axes.xaxis.label.get_color()),)
+        is_in, wells = selection.points, plate.wells.items()
+        return tuple(well for well, rows in wells if len(rows) and is_in[rows].all())
 
     def _well_at(self, x: float, y: float) -> Well | None:
         well = (round(y), round(x))

@@ -70,6 +70,7 @@ class TeachWidget(MapTool, Listener):
             Column("Examples", "How many points say what this class is.", str),
             Column("Correct", HOW_TESTED, _share),
             most_rows=MOST_CLASSES,
+            find_data=lambda: session.dataset,
         )
         self.doubtful = Table(
             Column("Least sure", "Points whose class is least sure: these teach most."),
