@@ -122,14 +122,14 @@ class Purposes:
         dock = self._map()
         if dock is None:
             return
+        if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
+            self._press(dock.run.go_on)
         layers, snapshot = dock.controller.scene.layers, self.session.snapshot
         drawn, layer = layers.projection(), layers.landmarks
         if drawn is None or layer is None or snapshot is None:
             return
         if layer not in self.viewer.layers or not len(snapshot.landmarks):
             return
-        if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
-            self._press(dock.run.go_on)
         self.viewer.layers.selection.active = layer
         layer.visible = True
         number = self.rng.randrange(len(snapshot.landmarks))

@@ -41,7 +41,7 @@ from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.reading_process import LISTENER
-from napari_embedding_game.ui.tasks.worker import running_workers
+from napari_embedding_game.ui.tasks.worker import give_back, running_workers
 from napari_embedding_game.ui.workspace import workspace_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -574,7 +574,7 @@ def main() -> None:
         user.is_over.set()
         user.watcher.join()
         vars(user).clear()
-        gc.collect()
+        give_back()
         if errors or time.monotonic() >= end:
             break
         print(f"{seed} | {len(done)} | {held()}", flush=True)

@@ -1,12 +1,20 @@
 """The threads: everything they do reaches the window, exceptions first of all."""
 
+import sys
 import threading
 
+import numpy as np
+import psutil
 import pytest
 from qtpy.QtCore import QObject, QThread
 
 from napari_embedding_game.ui.connections import release
-from napari_embedding_game.ui.tasks.worker import Latest, Worker, running_workers
+from napari_embedding_game.ui.tasks.worker import (
+    Latest,
+    Worker,
+    give_back,
+    running_workers,
+)
 
 
 def raising(error):
@@ -71,3 +79,12 @@ def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
     gate.set()
     qtbot.waitUntil(lambda: running_workers() == 0)
     assert taken == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
+def test_memory_between_blocks_in_use_goes_back_to_the_system():
+    blocks = [np.ones(8_000) for _ in range(1_000)]  # 64 MB, too small to be mapped
+    del blocks[::2]  # each leaves whole pages, 30 MB
+    before = psutil.Process().memory_info().rss
+    give_back()
+    assert before - psutil.Process().memory_info().rss > 20_000_000

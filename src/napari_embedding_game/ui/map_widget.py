@@ -13,6 +13,7 @@ from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import theme_colors
+from napari_embedding_game.ui.tasks.worker import CLOSED_MS, give_back
 from napari_embedding_game.ui.workspace import Workspace, workspace_of
 
 
@@ -55,6 +56,8 @@ class MapWidget(QWidget):
         release(self)
         self.setEnabled(False)
         self.workspace.docks.discard(self)
+        if not self.workspace.docks:
+            QTimer.singleShot(CLOSED_MS, give_back)
 
 
 class MapTool(MapWidget):

@@ -119,8 +119,7 @@ def _hide_instead(set_parent: Any, bar: Any, parent: Any, *flags: Any) -> None:
 
 def _after_the_click(delete_later: Any, bar: Any) -> None:
     """Ask for it when the event under way is over; not at all if it is gone."""
-    timer = QTimer(bar)
-    timer.setSingleShot(True)
+    timer = QTimer(bar, singleShot=True)
     timer.timeout.connect(lambda: delete_later(bar))
     timer.start(0)
 

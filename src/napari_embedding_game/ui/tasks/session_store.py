@@ -40,8 +40,7 @@ class SessionStore(QObject):
         self._autosave: Autosave | None = None
         self._saving = Latest(self, lambda _: None, self._on_failed, finishes=True)
         self._is_closed = False
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._save)
         session = self._session
         changes = (

@@ -89,10 +89,10 @@ class WritingTask(QObject):
     def _end(self, name: str, error: BaseException | None = None) -> None:
         self._worker = None
         self.busy_changed.emit("")
-        if error is not None:
+        if error is None:
+            self.saved.emit(name)
+        else:
             self.trouble.emit(sentence(error))
-            return
-        self.saved.emit(name)
 
 
 # What writes each kind of file, in any thread, as the map is seen now
@@ -196,11 +196,10 @@ WRITERS = {
 """By the ending of the file; of all others a table is written."""
 
 
-def colors_of(workspace: Workspace, color_by: str | None = None) -> PointColors:
-    """Return the colours of the map by a choice, that on show by default."""
+def colors_of(workspace: Workspace) -> PointColors:
+    """Return the colours of the map on show."""
     session, look = workspace.session, workspace.session.look
     assert session.snapshot is not None
-    by = look.color_by if color_by is None else color_by
-    limits = look.limits if by == look.color_by else None
-    found = colored(by, session, session.snapshot, limits)
+    by = look.color_by
+    found = colored(by, session, session.snapshot, look.limits)
     return found.for_figure(LONG_NAMES.get(by, by))
