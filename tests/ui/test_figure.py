@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.export import writers
+from napari_embedding_game.data.export import plots
 from napari_embedding_game.data.export.plots import draw, drawing_order
 from napari_embedding_game.ui.canvas.frame import Frame, free_box
 from napari_embedding_game.ui.style.coloring import MISSING
@@ -15,7 +15,7 @@ def saved(qtbot, dock, monkeypatch, tmp_path):
     """Save the present map and return the axes of its figure."""
     kept = []
     monkeypatch.setattr(
-        writers,
+        plots,
         "write_plot",
         lambda plot, path: (kept.append(draw(plot)), path.touch()),
     )

@@ -201,6 +201,7 @@ class Worker(QThread):
 
     def _forget(self) -> None:
         self.wait()
+        self._timer.stop()  # garbage from here on: deleted in its own slot, it crashes
         _alive.discard(self)
         _leave_to_python()
         self.ended.emit()
