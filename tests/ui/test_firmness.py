@@ -59,6 +59,9 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     for number, x in ((2, 1), (3, strip.width() - 1)):
         QTest.mouseClick(strip, LEFT, pos=QPoint(x, strip.height() - 2))
         assert session.clusters.n_clusters == number
+        QTest.mouseMove(strip, QPoint(x, strip.height() - 3))
+        told = f"{number} clusters: "  # and not of the bar above
+        qtbot.waitUntil(lambda told=told: strip.toolTip().startswith(told))
     assert strip.text(4).startswith("4 clusters: ")
     session.load(None)
     qtbot.waitUntil(lambda: not strip.isVisible())

@@ -8,6 +8,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 import worlds
+from napari_embedding_game.session.sources import SampleSource
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
 
@@ -91,6 +92,10 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     drop("field_mask.tif")
     qtbot.waitUntil(lambda: panel.can_measure)
     assert ticked(panel) == ["field"]
+    assert panel.measure.native.isHidden()  # Run measures first
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        dock.controller.reading.load(SampleSource("digits"))
+    assert panel.measure.native.isVisible()
     dataset = loading(panel.measure)
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
     assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()

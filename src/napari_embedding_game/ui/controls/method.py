@@ -51,10 +51,8 @@ MAIN = (
     "perplexity",
 )
 """The others are the fine print."""
-STALE = (
-    "The map was made with other settings: Run again makes one with these, Continue "
-    "plays on from it."
-)
+STALE = "The map was made with other settings: Run again makes one with these{}."
+GOES_ON = ", Continue plays on from it"
 
 
 class MethodControls(Listener):
@@ -80,7 +78,7 @@ class MethodControls(Listener):
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
         self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
-        self.stale = text_label(STALE)
+        self.stale = text_label()
         self._main, fine, rows = form(), form(), form()
         for name in NAMES:
             control = self.controls[name]
@@ -198,4 +196,6 @@ class MethodControls(Listener):
 
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings."""
-        show_text(self.stale, STALE if self._session.stale else "")
+        session = self._session
+        told = STALE.format(GOES_ON if session.can_continue else "")
+        show_text(self.stale, told if session.stale else "")

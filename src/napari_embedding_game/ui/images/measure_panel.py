@@ -164,8 +164,11 @@ class MeasurePanel(LayerPanel):
             self.rows.addWidget(part)
 
     def _show(self, event: object = None) -> None:
-        is_asked = self._session.dataset is None and bool(images_of(self._viewer))
+        has_data = self._session.dataset is not None
+        is_asked = not has_data and bool(images_of(self._viewer))
         self.setVisible(self.can_measure or is_asked)
+        # Else Run measures first.
+        self.measure.native.setVisible(self.can_measure and has_data)
 
     def _on_labels(self, event: object = None) -> None:
         labels = self.labels.value
@@ -177,9 +180,6 @@ class MeasurePanel(LayerPanel):
         if tuple(value for _, value in axes) != tuple(self.axis.choices):
             offer(self.axis, list(axes), axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
-        # Else Run measures first.
-        can_load = labels is not None and self._session.dataset is not None
-        self.measure.native.setVisible(can_load)
         self._tell()
 
     def _tell(self) -> None:

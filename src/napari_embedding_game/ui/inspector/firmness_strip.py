@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QRectF, Qt, Signal
+from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
@@ -99,15 +99,12 @@ class FirmnessStrip(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
-        said = self.text(self._number_at(event.position().x()))
+        said = self.text(self._number_at(event.position()))
         self.setToolTip(f"{said} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse; below the bars that which is written."""
-        number = self._number_at(event.position().x())
-        if event.position().y() > BARS and self._suggested:
-            is_left = event.position().x() < self.width() / 2
-            number = self._suggested[0 if is_left else -1]
+        number = self._number_at(event.position())
         if self.text(number):
             self.picked.emit(number)
 
@@ -116,5 +113,7 @@ class FirmnessStrip(QWidget):
     def _width(self) -> float:
         return self.width() / (MOST - FEWEST + 1)
 
-    def _number_at(self, x: float) -> int:
-        return FEWEST + int(x / self._width())
+    def _number_at(self, place: QPointF) -> int:
+        if place.y() > BARS and self._suggested:
+            return self._suggested[0 if place.x() < self.width() / 2 else -1]
+        return FEWEST + int(place.x() / self._width())
