@@ -1,9 +1,13 @@
 """Rows that are clustered anew: blobs are found, and what cannot be is told."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, hstack
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.graph import neighbors
 from napari_embedding_game.core.inspect.recluster import recluster
 
 SIZES = (40, 70, 55)
@@ -33,6 +37,21 @@ def test_landmarks_find_blobs_the_largest_first(blobs, metric):
     assert is_same(parts, of)
     assert np.bincount(parts).tolist() == [70, 55, 40]
     np.testing.assert_array_equal(parts, recluster(rows, 3, metric=metric))
+    of_sparse = recluster(csr_matrix(rows), 3, metric=metric)
+    np.testing.assert_array_equal(of_sparse, parts)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_rows_of_many_columns_stay_sparse(blobs, metric, monkeypatch):
+    monkeypatch.setattr(neighbors, "MOST_DENSE", 1 << 20)
+    rows, of = blobs
+    more = csr_matrix((len(rows), 100_000), dtype=np.float32)
+    tracemalloc.start()
+    assert is_same(
+        recluster(hstack([csr_matrix(rows), more], "csr"), metric=metric), of
+    )
+    assert tracemalloc.get_traced_memory()[1] < 4 * np.prod(more.shape)
+    tracemalloc.stop()
 
 
 def test_what_cannot_be_clustered_is_told(blobs):

@@ -139,12 +139,12 @@ def test_what_others_do_to_an_object_changes_no_map(space):
 def test_columns_of_one_name_are_numbered():
     adata = cells()
     adata.obs.columns = ["depth", "depth"]
-    adata.obs["lists"], adata.obs["is_dead"] = [[1]] * adata.n_obs, None
+    adata.obs["self"], adata.obs["is_dead"] = [[1]] * adata.n_obs, None
     adata.obs.iloc[1:, -1] = True
     dataset = from_anndata(adata, "layer")
-    assert list(dataset.obs) == ["depth", "depth-1", "lists", "is_dead"]
+    assert list(dataset.obs) == ["depth", "depth-1", "self", "is_dead"]
     assert numeric_columns(dataset) == ["depth-1"]
-    assert set(dataset.obs["lists"]) == {"[1]"}
+    assert set(dataset.obs["self"]) == {"[1]"}
     assert dataset.obs["is_dead"].dtype == "boolean"
 
 

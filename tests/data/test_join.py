@@ -186,6 +186,10 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
     assert found.columns == ["nuc"]
     assert dataset.var_names == ("area", "tone")
     assert paths == [tmp_path / "t.csv"]
+    blanks = (tmp_path / "t.csv").read_text().replace(",9007", ", 9007")
+    (tmp_path / "t.csv").write_text(blanks)
+    dataset, _ = read(tmp_path / "t.csv", pixels, column="nuc")
+    assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
     plain = pa.Table.from_pandas(named, preserve_index=False)
     pq.write_table(plain.replace_schema_metadata(None), tmp_path / "t.parquet")
     dataset, _ = read(tmp_path / "t.parquet", pixels, column="nuc")

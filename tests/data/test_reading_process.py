@@ -75,6 +75,8 @@ def test_an_error_comes_back_whatever_was_its_cause(tmp_path):
     begin_process()
     with pytest.raises(DataError, match=r"could not be read as a \.zarr folder"):
         finish(read_apart(tmp_path / "a.zarr", read_stages, ReadOptions()))
+    with pytest.raises(DataError, match="could not be read as a file or folder"):
+        finish(read_apart(tmp_path / ("a" * 300), read_stages, ReadOptions()))
 
 
 def test_it_ends_with_a_program_that_breaks_off_while_it_loops():

@@ -203,11 +203,13 @@ class _Process:
 
 
 def _size(path: Path) -> float:
-    """Bytes of a file, or of all in a .zarr folder; inf for any other folder."""
-    if path.is_file():
-        return path.stat().st_size
-    parts = path.rglob("*") if path.suffix == ".zarr" else ()
-    return sum(one.stat().st_size for one in parts if one.is_file()) or math.inf
+    """Bytes of a file, or of all in a .zarr folder; inf where it cannot be told."""
+    with suppress(OSError):
+        if path.is_file():
+            return path.stat().st_size
+        parts = path.rglob("*") if path.suffix == ".zarr" else ()
+        return sum(one.stat().st_size for one in parts if one.is_file()) or math.inf
+    return math.inf
 
 
 # Messages, the same on both sides

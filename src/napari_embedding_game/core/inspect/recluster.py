@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
@@ -36,6 +37,7 @@ def recluster(
     InputError: fewer rows than ``FEWEST``, parts below 2, or rows all the same.
     """
     from sklearn.cluster import MiniBatchKMeans
+    from sklearn.preprocessing import normalize
 
     n_rows = X.shape[0]
     if n_rows < FEWEST:
@@ -51,7 +53,11 @@ def recluster(
     kmeans = MiniBatchKMeans(
         n_landmarks, random_state=random_state, n_init=3, batch_size=1024
     )
-    landmarks = kmeans.fit_predict(Rows(X, metric)[:] if metric in SEARCHED else X)
+    if metric == "correlation" or (metric in SEARCHED and not sparse.issparse(X)):
+        X = Rows(X, metric)[:]
+    elif metric == "cosine":
+        X = normalize(X)  # stays sparse
+    landmarks = kmeans.fit_predict(X)
     sizes = np.bincount(landmarks)
     weighted = edges(graph, "fuzzy", n_jobs=n_jobs)
     between = landmark_graph(weighted, landmarks, len(sizes))

@@ -173,7 +173,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
     objects = obs.select_dtypes(object)  # in memory lists, or truth values with gaps
-    obs = obs.assign(**{name: as_metadata(objects[name]) for name in objects})
+    obs[objects.columns] = objects.apply(as_metadata)
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     var = store.read_element(root["var"], where, "its table var")

@@ -121,7 +121,7 @@ def _unpickled(
 ) -> tuple[dict[str, Any], list[str]]:
     read = {name: _array(one) for name, one in arrays.items()}
     found = {name: one for name, one in read.items() if one is not None}
-    objects = ", ".join(read.keys() - found.keys())
+    objects = ", ".join(name for name in read if name not in found)
     if not found:
         why = "is empty: there is no array in it; save one with a row for each cell, "
         raise DataError(

@@ -379,8 +379,9 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         if rounded := _rounded(frame):
             exact = read(io.StringIO(text), dtype=dict.fromkeys(rounded, str))
             for name in rounded:
-                if exact[name].str.fullmatch(r"[+-]?\d+").ne(False).all():
-                    frame[name] = exact[name]
+                texts = exact[name].str.strip()
+                if texts.str.fullmatch(r"[+-]?\d+").ne(False).all():
+                    frame[name] = texts
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
@@ -392,9 +393,10 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
 
 def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
-    gaps = {n: x for n, x in frame.items() if x.dtype == np.float64 and x.hasnans}
-    whole = {n: x for n, x in gaps.items() if (x.dropna() % 1 == 0).all()}
-    return [str(n) for n, x in whole.items() if (x.abs() >= 2**53).any()]
+    floats = frame.loc[:, frame.dtypes == np.float64].items()
+    gaps = [(name, x) for name, x in floats if np.isnan(x.to_numpy()).any()]
+    large = [(name, x) for name, x in gaps if (abs(x.to_numpy()) >= 2**53).any()]
+    return [str(name) for name, x in large if (x.dropna() % 1 == 0).all()]
 
 
 def _with_row_names(
