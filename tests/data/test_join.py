@@ -153,6 +153,9 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     assert 'no column "frame"' in matched(table(label=ORDER), movie, "time").refusal
     frame.loc[0, "Frame"] = 2  # of a file nobody says that it is about a series
     assert matched(frame, movie).objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
+    both = pd.concat([frame.assign(image="a"), frame.assign(image="b")])
+    found = matched(both, movie, picture=("image", "b"))
+    assert ids(found) == [0, 0, 0, 0, 3, 3, 7, 7]
     stack = matched(table(label=ORDER), np.stack([labels, labels]))
     assert stack.objects.boxes[0].tolist() == [0, 0, 0, 2, 6, 8]
 

@@ -113,16 +113,17 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
     column, ids = _ids_of(table, request.column, objects, where)
-    if not in_series and pixels.ndim == 3 and _is_series(table, ids, len(pixels)):
+    is_meant = np.ones(len(table), bool)
+    if picture is not None:
+        is_meant = (table[picture[0]].astype(str) == picture[1]).to_numpy()
+    meant = table[is_meant], ids[is_meant]
+    if not in_series and pixels.ndim == 3 and _is_series(*meant, len(pixels)):
         in_series, objects = True, find_objects(pixels, 1)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
         keys["frame"] = objects.boxes[:, 0]
         rows["frame"] = _frames(table, len(pixels), where)
-    is_meant = np.ones(len(rows), bool)
-    if picture is not None:
-        is_meant = (table[picture[0]].astype(str) == picture[1]).to_numpy()
     is_label = is_meant & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
     if repeated.any() and found.pictures and picture is None and not in_series:
