@@ -57,3 +57,6 @@ def test_merges_and_colours_outlast_measuring_again(person):
         len(rows & before[n][0]) for n, (rows, _) in after.items() if n in before
     )
     assert kept > 0.8 * 144
+    person.set_clusters(2)
+    assert "no longer one cluster" in person.dock.run.message.text()
+    assert person.dock.run.message.isVisibleTo(person.dock)
