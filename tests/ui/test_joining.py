@@ -93,3 +93,6 @@ def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):
     assert hint.property("role") == "warning"
     assert "none of 24 rows" in hint.text()
     assert dock.controller.workspace.linked.current is None
+    viewer.layers.remove("other")
+    qtbot.waitUntil(dock.data.join.isHidden)
+    assert dock.data.join.layer.choices == (NO_LAYER,)  # a layer may be large

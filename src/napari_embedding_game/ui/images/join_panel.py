@@ -75,6 +75,8 @@ class JoinPanel(LayerPanel):
         layers = labels_of(self._viewer) if self._is_table else []
         self.setVisible(bool(layers))
         if not layers:
+            if self.layer.choices[1:]:  # let them go
+                offer(self.layer, [(NO_LAYER, NO_LAYER)], NO_LAYER)
             return
         join = self._join or Join(JoinRequest("", None), (), ())
         request, is_about = join.request, bool(join.sentences or join.refusal)
