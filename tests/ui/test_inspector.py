@@ -61,6 +61,16 @@ def test_what_is_selected_is_described(qtbot, played, session):
     assert details.title.text() == "Selected points"
     session.selection.select_points(np.array([7]))
     qtbot.waitUntil(lambda: details.title.text() == "cell7")
+    qtbot.waitUntil(lambda: played.report.size == 1)
+    played.show(SELECTION)
+    former = played.report
+    session.clusters.changed.emit()
+    played.show(MAP)
+    session.selection.select(2)
+    qtbot.wait(300)
+    assert played.report is former  # nobody looks
+    played.show(SELECTION)
+    assert report_of(qtbot, played, (2,)).size == 10
     session.selection.clear()
     assert played.dock.tabs.currentIndex() == MAP
 

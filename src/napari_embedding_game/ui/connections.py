@@ -78,6 +78,10 @@ class Listener(QWidget):
 
     def listen(self, signals: Iterable[Any], slot: Callable[[], object]) -> None:
         """Have a slot called at each of these signals while this is open."""
+        self._heard.connect_all(signals, self._heeded(slot))
+
+    def _heeded(self, slot: Callable[[], object]) -> Callable[..., None]:
+        """Return what calls a slot, or notes while this is closed that it missed it."""
 
         def hear(*values: object) -> None:
             if not self.is_open():
@@ -87,7 +91,7 @@ class Listener(QWidget):
             else:
                 slot()
 
-        self._heard.connect_all(signals, hear)
+        return hear
 
     def follow(
         self, session: Session, signals: Iterable[Any], job: Callable[[], object]
@@ -96,7 +100,7 @@ class Listener(QWidget):
 
         Returns what has it done after anything else.
         """
-        turn = throttled(SOON_MS, job, self)
+        turn = throttled(SOON_MS, self._heeded(job), self)  # closed by then?
 
         def soon() -> None:
             turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
