@@ -143,10 +143,9 @@ class RandomUser(Purposes):
 
     def close_docks(self) -> None:
         """Close the docks, and look whether they leave nothing."""
-        for dock in self.window.findChildren(W.QDockWidget):
-            if PLUGIN in dock.windowTitle():
-                self.note(f"closes {dock.windowTitle()!r}")
-                dock.title.close_button.click()
+        for dock in self.own_docks():
+            self.note(f"closes {dock.windowTitle()!r}")
+            dock.title.close_button.click()
         dock = None  # who holds it keeps it alive
         end = time.monotonic() + LONGEST_END
         while (left := self._left()) and time.monotonic() < end:
@@ -269,10 +268,14 @@ class RandomUser(Purposes):
 
     # Docks, samples, files
 
+    def own_docks(self) -> list[W.QDockWidget]:
+        """Return the docks of this plugin."""
+        own, boxes = workspace_of(self.viewer).docks, self.window.findChildren
+        return [x for x in boxes(W.QDockWidget) if any(map(x.isAncestorOf, own))]
+
     def docks(self) -> list[W.QDockWidget]:
-        """Return the docks of this plugin that are seen."""
-        boxes = self.window.findChildren(W.QDockWidget)
-        return [x for x in boxes if PLUGIN in x.windowTitle() and x.isVisible()]
+        """Return those that are seen."""
+        return [x for x in self.own_docks() if x.isVisible()]
 
     def open_docks(self) -> None:
         """Open or hide both docks by napari's Plugins menu."""
