@@ -204,10 +204,12 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     session.settings.learning_rate = 0.5
     session.settings.n_neighbors = 30
     dock.close()
+    session.look.split_by = "a column of former data"
     again = GameDock(viewer, dock.workspace, warm_up=False)
     qtbot.addWidget(again)
     try:
         assert again.look.color_by.value == "c"
+        assert again.look.split_by.value == session.look.split_by == ""
         assert again.game.controls["learning_rate"].value == 0.5
         assert not again.game.stale.isHidden()
         colors = of_column("c", session.dataset).rgba

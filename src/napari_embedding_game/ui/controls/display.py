@@ -58,12 +58,8 @@ class DisplayControls(Listener):
         super().__init__()
         self._session, self._look, self._linked = session, session.look, linked
         look = self._look
-        self.color_by = ComboBox(
-            choices=self._colors, value=look.color_by, tooltip=COLOR_TIP
-        )
-        self.split_by = ComboBox(
-            choices=self._splits, value=look.split_by, tooltip=SPLIT_TIP
-        )
+        self.color_by = ComboBox(choices=self._colors, tooltip=COLOR_TIP)
+        self.split_by = ComboBox(choices=self._splits, tooltip=SPLIT_TIP)
         self.landmarks, self.names, self.pressure, self.objects = (
             CheckBox(text=text, value=getattr(look, field), tooltip=tip)
             for field, (text, tip) in CHECKS.items()
