@@ -172,7 +172,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = store.read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
-    objects = obs.select_dtypes(object)  # in memory lists, or truth values with gaps
+    objects = obs.loc[:, obs.dtypes.eq(object)]  # lists, truth values with gaps
     obs[objects.columns] = objects.apply(as_metadata)
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")

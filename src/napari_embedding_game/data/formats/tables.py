@@ -380,7 +380,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             exact = read(io.StringIO(text), dtype=dict.fromkeys(rounded, str))
             for name in rounded:
                 texts = exact[name].str.strip()
-                if texts.str.fullmatch(r"[+-]?\d+").ne(False).all():
+                if texts.dropna().str.fullmatch(r"[+-]?\d+").all():
                     frame[name] = texts
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
