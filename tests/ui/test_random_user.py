@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 
 SCRIPT = Path(__file__).parents[1] / "random_user.py"
-SEED, N_ACTIONS = (
-    1,
-    45,
-)  # others are walked by hand: twenty seconds of any are its start
+SEED, N_ACTIONS = 1, 45
+"""Some twenty seconds; other seeds, and longer walks, are tried by hand."""
 
 
 def test_nothing_breaks_whatever_a_user_does(tmp_path):

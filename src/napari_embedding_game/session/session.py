@@ -43,7 +43,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
 from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
     RunRecord,
@@ -403,8 +403,7 @@ class Session:
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        on = self.placed_on
-        return on if on is not None and on.holds(self._positions) else None
+        return behind(self.placed_on, self._positions)
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:

@@ -105,7 +105,7 @@ class Objective:
         self._rng = np.random.default_rng(random_state)
         self._turn = 0
 
-    @property
+    @cached_property
     def at_zero(self) -> float:
         """The kernel at distance 0, which a point has with itself."""
         return float(KERNELS[self.forces.kernel].value(torch.zeros(())))

@@ -31,7 +31,7 @@ POWER_ITERATIONS = 100
 _BETWEEN_GROUPS, _SMOOTHING = 30, 10
 """Iterations between groups, each of which goes as far as some three between points,
 and between points from there on.  Of 1,300,000 rows 100 and 10 kept 0.653 of the
-neighbours, these 0.668 (means of 4 seeds, 01809058, the script of ``peers.py``)."""
+neighbours, these 0.668 (means of 4 seeds; ``docs/tried.md`` has other numbers)."""
 _MOST_AT_ONCE = 20_000
 """Points above which groups of them are placed first."""
 _ORTHONORMALIZE_EVERY = 5

@@ -15,7 +15,7 @@ from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.display import DisplaySettings
 from napari_embedding_game.session.looked_at import ShownComparison
 from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
 from napari_embedding_game.session.timeline import TimelineState
 
 
@@ -49,8 +49,7 @@ class SavedMap(Moment):
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
         shown = self.snapshot
-        on, points = self.placed_on, None if shown is None else shown.embedding
-        return on if on is not None and on.holds(points) else None
+        return behind(self.placed_on, None if shown is None else shown.embedding)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -25,8 +25,9 @@ class PlacedOn:
         both = np.concatenate([self.cells, self.placed])
         return np.stack([both.min(axis=0), both.max(axis=0)])
 
-    def holds(self, points: NDArray[np.floating] | None) -> bool:
-        """Return whether points (n, d) lie where they were placed."""
-        return points is not None and (
-            self.placed is points or np.array_equal(self.placed, points)
-        )
+
+def behind(on: PlacedOn | None, points: NDArray[np.floating] | None) -> PlacedOn | None:
+    """Return the map of a reference while points (n, d) lie where they were placed."""
+    if on is None or points is None:
+        return None
+    return on if on.placed is points or np.array_equal(on.placed, points) else None
