@@ -28,7 +28,11 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.graph.leaves import some_true
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
-from napari_embedding_game.core.settings import Settings, resolve, settled
+from napari_embedding_game.core.settings import (
+    Settings,
+    with_affinity,
+    with_approximation,
+)
 from shared import arguments, finish, load, report
 
 K = 15
@@ -99,11 +103,11 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
 
 def fit(X: np.ndarray, device: str) -> dict[str, Any]:
     """Return the seconds of a fit, and the share of neighbours that the map keeps."""
-    settings = settled(resolve(Settings(device=device)), len(X))
+    settings = with_approximation(with_affinity(Settings(device=device)), len(X))
     stamps = [time.perf_counter()]
     graph = pipeline.neighbors(X, settings)
     stamps.append(time.perf_counter())
-    placed = pipeline.place(graph, X, settings)
+    placed = pipeline.edges_and_start(graph, X, settings)
     stamps.append(time.perf_counter())
     y = finish(*placed, settings).embedding
     stamps.append(time.perf_counter())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, n_searched, resolve
+from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
 
@@ -233,7 +233,7 @@ def _fit(options: Options) -> int:
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
-    check_rows(n_rows, n_searched(resolve(settings), n_rows))
+    check_rows(n_rows, n_searched(with_affinity(settings), n_rows))
     game = EmbeddingGame(**as_parameters(chosen))
     if not quiet:
         _tell("Finding neighbours")

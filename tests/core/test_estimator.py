@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
 
@@ -235,7 +237,11 @@ def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
 
 
 def test_rare_settings_are_method_params(cloud):
-    assert len(EmbeddingGame().get_params()) == 14
+    defaults, offered = asdict(Settings()), EmbeddingGame().get_params()
+    assert len(offered) == 14
+    assert {name: defaults.get(name) for name in offered} | {"random_state": None} == (
+        offered
+    )
     with pytest.raises(InputError, match=r"takes .*perplexity.*, not perplexitty"):
         EmbeddingGame(method_params={"perplexitty": 3}).fit(cloud)
     with pytest.raises(InputError, match="give n_neighbors itself"):

@@ -31,7 +31,7 @@ def test_distances_between_all_rows_give_the_neighbours_that_are_searched(clouds
     found = knn_graph(cdist(X, X), 10, metric="precomputed")
     np.testing.assert_array_equal(found.indices, wanted.indices)
     np.testing.assert_allclose(found.distances, wanted.distances, rtol=1e-4)
-    assert found.search == "given"
+    assert found.search == "precomputed"
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])

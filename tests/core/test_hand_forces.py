@@ -6,7 +6,7 @@ import pytest
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
@@ -25,8 +25,10 @@ GROUP = np.repeat(np.arange(4), 60)
 
 def played(n_components=2, frame=50, **changes):
     settings = Settings(n_components=n_components, n_neighbors=20, **changes)
-    settings = resolve(settings)
-    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    settings = with_affinity(settings)
+    edges, layout = pipeline.edges_and_start(
+        pipeline.neighbors(X, settings), X, settings
+    )
     playing = play(edges, layout, settings, frame_iterations=frame)
     for snapshot in playing:
         if snapshot.finished:
@@ -139,8 +141,10 @@ def test_what_is_not_of_the_map_is_refused(forces):
 
 @pytest.mark.parametrize("method", ["pca", "ee_spectral_direction"])
 def test_what_is_no_game_refuses_a_hand(method):
-    settings = resolve(Settings(n_neighbors=5, max_iter=3, method=method))
-    edges, layout = pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    settings = with_affinity(Settings(n_neighbors=5, max_iter=3, method=method))
+    edges, layout = pipeline.edges_and_start(
+        pipeline.neighbors(X, settings), X, settings
+    )
     playing = play(edges, layout, settings)
     next(playing)
     with pytest.raises(InputError, match="Only a game"):

@@ -37,8 +37,8 @@ from napari_embedding_game.core.settings import (
     Settings,
     choose,
     repulsion_of,
-    resolve,
-    settled,
+    with_affinity,
+    with_approximation,
 )
 
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-10}
@@ -256,7 +256,7 @@ def test_two_kernel_lle_is_lemma_4(make_problem):
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, "exact")
     n = len(problem.y)
-    from napari_embedding_game.papers.two_kernel import reconstruction_weights
+    from napari_embedding_game.papers.lle_edges import reconstruction_weights
 
     W = np.zeros((n, n))
     np.put_along_axis(
@@ -299,8 +299,8 @@ def test_the_first_approximation_is_the_methods_own():
 def test_settings_left_open_are_the_methods_own():
     assert repulsion_of(Settings(method="umap")) == 5.0
     assert repulsion_of(Settings(method="umap", repulsion=2.0)) == 2.0
-    assert resolve(Settings(method="tsne")).affinity == "entropic"
-    assert resolve(Settings(method="tsne", affinity="fuzzy")).affinity == "fuzzy"
+    assert with_affinity(Settings(method="tsne")).affinity == "entropic"
+    assert with_affinity(Settings(method="tsne", affinity="fuzzy")).affinity == "fuzzy"
 
 
 def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
@@ -324,14 +324,14 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
 ):
     monkeypatch.setattr(choices, "MANY_POINTS", 200)
     left = Settings()
-    assert settled(left, 200) == replace(left, approximation="mesh")
-    assert settled(left, 199) is left
+    assert with_approximation(left, 200) == replace(left, approximation="mesh")
+    assert with_approximation(left, 199) is left
     deep = replace(left, n_components=3)
-    assert settled(deep, 200) is deep
+    assert with_approximation(deep, 200) is deep
     chosen = replace(left, approximation="landmarks")
-    assert settled(chosen, 200) is chosen
+    assert with_approximation(chosen, 200) is chosen
     for other in (replace(left, method="ee"), replace(left, method="given")):
-        assert settled(other, 200) is other
+        assert with_approximation(other, 200) is other
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {

@@ -11,7 +11,7 @@ from napari_embedding_game.core.energy.forces import make_forces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pair_loops import in_the_plane
+from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.transform import frozen_field
@@ -24,7 +24,7 @@ STEP = 1e-2
 def points(request):
     """Points in the plane, those of the first on a line, or in space."""
     y = np.random.default_rng(0).normal(size=(N, request.param)) * 6
-    return in_the_plane(y.astype(np.float32))
+    return padded_to_plane(y.astype(np.float32))
 
 
 def edges_of(n):

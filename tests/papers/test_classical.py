@@ -11,8 +11,8 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import STARTS
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.papers import eigenmaps, linear
+from napari_embedding_game.papers.lle_edges import reconstruction_weights
 from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
-from napari_embedding_game.papers.two_kernel import reconstruction_weights
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import Settings, resolve
-from napari_embedding_game.papers import full_batch, minimizers
+from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.papers import minimizers, without_landmarks
 from napari_embedding_game.papers.minimizers import (
     homotopy,
     point_energy,
@@ -126,8 +126,8 @@ BLOBS = BLOBS.astype(np.float32)
 
 def started(d=2, **changes):
     given = {"perplexity": 8, "n_components": d, "init": "pca", "n_jobs": 1, **changes}
-    settings = resolve(Settings(method="ee", **given))
-    return settings, *pipeline.place(
+    settings = with_affinity(Settings(method="ee", **given))
+    return settings, *pipeline.edges_and_start(
         pipeline.neighbors(BLOBS, settings), BLOBS, settings
     )
 
@@ -170,7 +170,7 @@ def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch)
         stuck = list(pressured_points(objective, layout, max_iter=2))
         return (step._replace(y=step.y + 1, energy=1e9) for step in stuck)
 
-    monkeypatch.setattr(full_batch, "pressured_points", upwards)
+    monkeypatch.setattr(without_landmarks, "pressured_points", upwards)
     *_, stuck = begin(ee, "spectral_direction")
     *_, last = begin(ee, "pressured_points")
     np.testing.assert_array_equal(last.embedding, stuck.embedding)

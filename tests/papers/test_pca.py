@@ -16,7 +16,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import Settings, affinities, resolve
+from napari_embedding_game.core.settings import Settings, affinities, with_affinity
 from napari_embedding_game.papers.pca import (
     SPREAD,
     principal_energy,
@@ -100,8 +100,8 @@ def test_what_cannot_be_used_is_told(X, options, message):
 
 
 def game_of(X, method="pca", **settings):
-    chosen = resolve(Settings(method=method, **settings))
-    placed = pipeline.place(pipeline.neighbors(X, chosen), X, chosen)
+    chosen = with_affinity(Settings(method=method, **settings))
+    placed = pipeline.edges_and_start(pipeline.neighbors(X, chosen), X, chosen)
     return play(*placed, chosen, frame_iterations=1)
 
 

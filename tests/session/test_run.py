@@ -9,7 +9,7 @@ import pytest
 
 from napari_embedding_game.core import pipeline
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.run.run import (
     NEIGHBORS,
@@ -121,7 +121,7 @@ def test_stop_during_preparation_plays_nothing(drive, engine):
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
-    settings = resolve(Settings(method="ee_spectral_direction"))
+    settings = with_affinity(Settings(method="ee_spectral_direction"))
     run = Run(many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())

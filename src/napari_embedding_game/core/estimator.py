@@ -1,4 +1,9 @@
-"""The embedding game as a scikit-learn estimator."""
+"""The embedding game as a scikit-learn estimator.
+
+What a fit does, and where its seed enters: :mod:`pipeline`.  Ranges of parameters are
+refused by ``Settings.validate``, rows by :meth:`EmbeddingGame._as_rows`,
+``neighbors.check_rows`` and ``precomputed.check_distances``.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +36,8 @@ from napari_embedding_game.core.settings import (
     is_played,
     n_searched,
     repulsion_of,
-    resolve,
-    settled,
+    with_affinity,
+    with_approximation,
 )
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 
@@ -303,7 +308,7 @@ class EmbeddingGame(
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return places of new rows on the map, (Q, d) float32; the map stays as it is.
+        """Return where new rows lie on the map, (Q, d) float32; the map stays as it is.
 
         Each row is placed alone, so that the order and the size of batches change
         nothing. A row that was fitted has its place in ``embedding_``.
@@ -332,9 +337,9 @@ class EmbeddingGame(
         with interrupt_waits():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
-        places = np.array(self.transform(X))  # scikit-learn may make a table of them
+        positions = np.array(self.transform(X))  # scikit-learn may make a table of them
         has_rows = self.landmark_clusters_ >= 0
-        nearest = nearest_landmark(places, self.landmarks_, has_rows)
+        nearest = nearest_landmark(positions, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
@@ -354,8 +359,8 @@ class EmbeddingGame(
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
             if value is not None:
                 whole(name, value, 1)
-        chosen, told = self._chosen(), dict[str, Any]()
-        begun = settled(chosen, X.shape[0])
+        chosen, steered = self._chosen(), dict[str, Any]()
+        begun = with_approximation(chosen, X.shape[0])
 
         def changed(parameters: Mapping[str, Any]) -> Settings:
             unknown = sorted(set(parameters) - set(STEERABLE))
@@ -366,12 +371,12 @@ class EmbeddingGame(
                 )
             if not is_played(begun):
                 raise InputError(NO_STEERING)
-            new = replace(chosen, **(told | dict(parameters))).validate()
-            new = settled(new, X.shape[0])
+            new = replace(chosen, **(steered | dict(parameters))).validate()
+            new = with_approximation(new, X.shape[0])
             pipeline.check(X, new)
             if not is_played(new):
                 raise InputError(NO_CHANGE)
-            told.update(parameters)
+            steered.update(parameters)
             return new
 
         script: dict[int, Steer] = {}
@@ -393,7 +398,7 @@ class EmbeddingGame(
             )
             begun = replace(begun, n_neighbors=n_rows - 1)
         graph = pipeline.neighbors(X, begun)
-        edges, layout = pipeline.place(graph, X, begun, layout)
+        edges, layout = pipeline.edges_and_start(graph, X, begun, layout)
         self.random_state_, self.affinity_ = begun.random_state, begun.affinity
         self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
         self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
@@ -406,8 +411,8 @@ class EmbeddingGame(
 
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            places = shot.embedding, shot.landmarks
-            self._fitted = fitted_map(X, graph, edges, last, *places)
+            found = shot.embedding, shot.landmarks
+            self._fitted = fitted_map(X, graph, edges, last, *found)
             self._take(shot, edges, repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at, shape)
@@ -431,7 +436,7 @@ class EmbeddingGame(
         if not isinstance(self.random_state, Integral):
             drawn = check_random_state(self.random_state).randint(2**31 - 1)
             given["random_state"] = int(drawn)
-        return resolve(Settings(**given, **more).validate())
+        return with_affinity(Settings(**given, **more).validate())
 
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class Run:
     """A game that is played while it is iterated, and steered from any thread.
 
-    What it is told acts from the next snapshot on, the newest wish wins.  After the end
+    A wish acts from the next snapshot on, the newest wish wins.  After the end
     of the schedule the iteration ends; with a new wish it can be iterated again, and
     plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot has all
     of its moment, and is the fit.  ``settings`` are those it began with, ``steered``
-    and ``forced`` what it was told at which iteration.
+    and ``forced`` what it was given at which iteration.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Run:
         self._hold(numbers, Spring(rows=numbers, place=tuple(place)))
 
     def pin(self, rows: Any, to: Any = None) -> None:
-        """Hold rows at places (m, d), or where they are now, until they are released.
+        """Hold rows at positions (m, d), or where they are now, until released.
 
         ``rows``: numbers, or a mask (N,) of bool.  InputError where there are no such
-        rows, or the places are not on the map.
+        rows, or the positions are not on the map.
         """
         numbers = self._rows(rows)
         if to is None:
@@ -87,8 +87,8 @@ class Run:
                     "say where."
                 )
             to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
-        places = np.atleast_2d(np.asarray(to, float))
-        self._hold(numbers, Hold(rows=numbers, places=places))
+        positions = np.atleast_2d(np.asarray(to, float))
+        self._hold(numbers, Hold(rows=numbers, places=positions))
 
     def release(self, rows: Any = None) -> None:
         """Let go of what was dragged or pinned: of these rows, or of all."""
@@ -102,7 +102,7 @@ class Run:
             return np.flatnonzero(given)
         if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
             raise InputError(
-                f"Rows are told by whole numbers from 0 to {n - 1}, or by a mask of "
+                f"Rows are chosen by whole numbers from 0 to {n - 1}, or by a mask of "
                 f"{n:,} bool, not by {shown(rows)}."
             )
         return given.astype(np.int64)
@@ -138,7 +138,7 @@ class Run:
             self._wish = Steer(settings=settings or wish.settings, forces=forces)
 
     @property
-    def is_told(self) -> bool:
+    def has_wish(self) -> bool:
         """Whether a wish waits to be taken up."""
         return bool(self._wish)
 
@@ -151,7 +151,7 @@ class Run:
             self._settle()
 
     def advance(self, look: bool = False) -> Snapshot | None:
-        """Play up to the next snapshot; None at the end, unless it was told more.
+        """Play up to the next snapshot; None at the end, unless it has a wish.
 
         ``look``: nothing moves, and the snapshot has all of its moment.  Raises
         InputError for what the engine refuses.
@@ -161,7 +161,7 @@ class Run:
                 return None
             steer: Steer | None = None
             if self._playing is None:
-                with self._wishing:  # what was told until now holds from the beginning
+                with self._wishing:  # what was wished so far holds from the start
                     self.settings = self._wish.settings or self.settings
                     self._wish = replace(self._wish, settings=None)
                 self._playing = self._begin(self.settings, self._until_next)
@@ -186,7 +186,7 @@ class Run:
         planned = self.script.pop(at, Steer())
         self.steer(planned.settings, planned.forces)
         with self._wishing:
-            if at == self._stop_at or (self.snapshot.finished and not self.is_told):
+            if at == self._stop_at or (self.snapshot.finished and not self.has_wish):
                 return None
             wish, self._wish = self._wish, Steer()
         if wish.settings is not None:

@@ -2,11 +2,12 @@
 
 check(X, settings)                 # what would be refused later, at once
 graph = neighbors(X, settings)
-edges, layout = place(graph, X, settings)
+edges, layout = edges_and_start(graph, X, settings)
 playing = play(edges, layout, settings)
 
-The affinity is no "auto": see :func:`settings.resolve`.  The seed enters in the search,
-in the start, and as ``random_state`` of :class:`state.Problem`.
+The affinity is no "auto": see :func:`settings.with_affinity`.  The seed enters in the
+search, in the start, as ``random_state`` of :class:`state.Problem`, and in
+:func:`transform.frozen_field`; clusters are found with seed 0 whatever it is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
-from napari_embedding_game.core.graph.precomputed import check_given
+from napari_embedding_game.core.graph.precomputed import check_distances
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.settings import Settings, check_size, n_searched
@@ -35,7 +36,7 @@ def check(X: Any, settings: Settings) -> None:
     """
     settings.validate()
     if settings.metric == "precomputed":
-        check_given(X)
+        check_distances(X)
         for of, name, offered, others in (
             ("affinity", settings.affinity, ROW_AFFINITIES, "affinity"),
             ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
@@ -60,7 +61,7 @@ def neighbors(X: Any, settings: Settings) -> NeighborGraph:
     )
 
 
-def place(
+def edges_and_start(
     graph: NeighborGraph,
     X: Any,
     settings: Settings,

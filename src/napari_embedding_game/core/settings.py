@@ -1,8 +1,10 @@
 """All that can be chosen for a map, what goes with what, and what cannot be used.
 
-Window, command line, estimator and session file are made from the fields of
-:class:`Settings`: each has its title, its words and its range in its metadata.  Names
-that are no setting are refused in ``estimator.EmbeddingGame._chosen`` and ``_play``.
+Window, command line and session file are made from the fields of :class:`Settings`:
+each has its title, its words and its range in its metadata.  ``EmbeddingGame.__init__``
+repeats the defaults of 13 of them, which a test compares.  Distances and devices are
+checked where they are used (``neighbors.choose_search``, ``device.resolve_device``),
+names that are no setting in ``EmbeddingGame._chosen`` and ``_play``.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
     ``choices`` returns names and what a window calls them; ``shown`` are the limits and
     the step of a window's control; ``steerable``: whether it may change in a game.
     """
-    told = {"title": title, "words": words, "steerable": False, **more}
-    return field(default=default, metadata=told)
+    metadata = {"title": title, "words": words, "steerable": False, **more}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,24 +245,24 @@ def needs_start(before: Settings, after: Settings) -> bool:
 
 
 def steered(settings: Settings, to: Settings) -> Settings:
-    """Return the settings of a run that was told others on the way."""
+    """Return the settings of a run that was steered by others."""
     return replace(settings, **{name: getattr(to, name) for name in STEERABLE})
 
 
 def _plain(each: Field[Any], value: Any) -> Any:
     """Return the value of a field in a type of Python, if it is in its range."""
-    name, kind, told = each.name, str(each.type), each.metadata
+    name, kind, spec = each.name, str(each.type), each.metadata
     if value is None and kind.endswith("None"):
         return None
-    if "choices" in told:
-        return one_of(name, value, told["choices"]())
+    if "choices" in spec:
+        return one_of(name, value, spec["choices"]())
     if kind.startswith("int"):
-        return whole(name, value, told.get("least"), told.get("most"))
+        return whole(name, value, spec.get("least"), spec.get("most"))
     if kind.startswith("float"):
-        below = told.get("below", math.inf)
-        return number(name, value, told["allowed"], told["least"], below)
+        below = spec.get("below", math.inf)
+        return number(name, value, spec["allowed"], spec["least"], below)
     if not isinstance(value, str):
-        raise refused(name, told["allowed"], value)
+        raise refused(name, spec["allowed"], value)
     return value
 
 
@@ -269,7 +271,7 @@ NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 MOST_EXACT = 50_000
 """Points up to which all pairs are gone through: 0.2 to 1.5 s a step on one core."""
 MANY_POINTS = 50_000
-"""Points from which a flat map of the game is played on a grid, unless told otherwise.
+"""Points from which a flat map of the game is played on a grid by default.
 
 So many crowd between the landmarks; on a grid they do not, at a lower energy in 0.7 of
 the time (``docs/methods.md``).

@@ -18,10 +18,10 @@ FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
 FAR = 5.0
-"""Stretch above which a point is told to lie far from its neighbours in the data."""
+"""Stretch above which a point is said to lie far from its neighbours in the data."""
 
 UNLIKE = 2.5
-"""Isolation above which a row is told to be unlike anything in the data."""
+"""Isolation above which a row is said to be unlike anything in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ NO_FORCES = HandForces()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steer:
-    """What a game is told on its way; None: as before."""
+    """How a game is steered on its way; None: as before."""
 
     settings: Settings | None = None
     forces: HandForces | None = None
@@ -173,12 +173,12 @@ class Snapshot:
 def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
     """Return 16 hexadecimal digits by which a map is recognised on another machine.
 
-    The first of the SHA-256 of the places, (N, d) float32, and of each point's nearest
-    landmark, (N,) int32, all little-endian.
+    The first of the SHA-256 of the positions, (N, d) float32, and of each point's
+    nearest landmark, (N,) int32, all little-endian.
     """
-    places = np.ascontiguousarray(embedding, "<f4").tobytes()
+    positions = np.ascontiguousarray(embedding, "<f4").tobytes()
     nearest = np.ascontiguousarray(labels, "<i4").tobytes()
-    return hashlib.sha256(places + nearest).hexdigest()[:16]
+    return hashlib.sha256(positions + nearest).hexdigest()[:16]
 
 
 def share_above(values: NDArray[np.floating] | None, limit: float) -> float:

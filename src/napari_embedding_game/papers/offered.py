@@ -97,14 +97,14 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
             METHODS[_name],
             title=f"{_title} by {_way.replace('_', ' ')}",
             approximations=("exact",),
-            moved_by=_later(f"full_batch.by_{_way}"),
+            moved_by=_later(f"without_landmarks.by_{_way}"),
             most_points=MOST_MINIMISED,
             group=_GROUP,
         )
 
 # Some edges of LLE push.
 ROW_AFFINITIES.update(
-    lle=OfRows("LLE", _later("two_kernel.signed_edges")),
+    lle=OfRows("LLE", _later("lle_edges.signed_edges")),
     inner_products=OfRows("Inner products", _later("pca.inner_products")),
 )
 

@@ -45,7 +45,7 @@ from napari_embedding_game.core.new_rows.transform import (
     nearest_landmark,
 )
 from napari_embedding_game.core.progress import shown_on_a_line
-from napari_embedding_game.core.settings import Settings, n_searched, resolve
+from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.clusters.clusters import clusters_of
@@ -175,7 +175,7 @@ def map_file(
             rows = LazyRows(source, space)
             n_rows = rows.shape[0]
     n_rows = min(n_reference, n_rows)
-    check_rows(n_rows, n_searched(resolve(Settings(**settings)), n_rows))
+    check_rows(n_rows, n_searched(with_affinity(Settings(**settings)), n_rows))
     with ExitStack() as closing:
         run = closing.enter_context(on_cluster(scheduler)) if scheduler else map
         if rows is None:

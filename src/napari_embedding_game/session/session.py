@@ -26,9 +26,9 @@ from napari_embedding_game.core.settings import (
     fits,
     is_played,
     needs_start,
-    resolve,
-    settled,
     steered,
+    with_affinity,
+    with_approximation,
 )
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
 from napari_embedding_game.data.column_names import names_kinds
@@ -665,12 +665,12 @@ class Session:
 
     def chosen(self) -> Settings:
         """Return how the data would be mapped now, with what is left to them."""
-        chosen = resolve(self.settings.value)
+        chosen = with_affinity(self.settings.value)
         if self.dataset is None:
             return chosen
         if self.dataset.is_distances:
             chosen = replace(chosen, metric="precomputed")
-        return settled(chosen, self.dataset.X.shape[0])
+        return with_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
         is_stored = isinstance(self._of, Moment) and self.state not in ALIVE

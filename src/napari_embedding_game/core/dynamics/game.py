@@ -74,8 +74,8 @@ class Game:
         """Let these forces of a hand act from now on, in place of those before."""
         self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
-        y, places = self.y.places, self._problem.places
-        self._hand = AppliedForces(forces, y, places, n_left) if forces else None
+        y, rows = self.y.positions, self._problem.memory_rows
+        self._hand = AppliedForces(forces, y, rows, n_left) if forces else None
 
     def steps(self, settings: Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""
@@ -89,39 +89,39 @@ class Game:
 
     def _apply(self, settings: Settings) -> None:
         settings.validate()
-        schedule, n = resolve_schedule(settings), len(self.y.places)
+        schedule, n = resolve_schedule(settings), len(self.y.positions)
         check_size(settings, n)
         self._sums, self._schedule = None, schedule
         self._set_landmarks(min(settings.n_landmarks, n))
         self._choose_objective(settings)
-        self.objective.follow(self.y.places, self.z.places)
+        self.objective.follow(self.y.positions, self.z.positions)
 
     def _choose_objective(self, settings: Settings) -> None:
-        edges, told = self._problem.edges, self._problem
+        problem, edges = self._problem, self._problem.edges
         method, found_by = choose(settings.method, settings.approximation)
         self._repulsion = method.lambda_scale(edges) * repulsion_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
-        wanted = settings.method, found_by, len(self.z.places)
+        wanted = settings.method, found_by, len(self.z.positions)
         if wanted != self._drawn_for:
             self._drawn_for = wanted
             functions, forces = (method.attraction, method.kernel), self._forces
             if forces is None or (forces.attraction, forces.kernel) != functions:
-                forces = make_forces(edges, told.device, told.n_jobs, *functions)
-            law = len(self.z.places), told.random_state, method.aggregate
+                forces = make_forces(edges, problem.device, problem.n_jobs, *functions)
+            law = len(self.z.positions), problem.random_state, method.aggregate
             self.objective = make_objective(found_by, forces, self._repulsion, *law)
             self._forces = forces
         self.objective.repulsion = self._repulsion
 
     def _set_landmarks(self, n_landmarks: int) -> None:
         """Drop landmarks at random, or add some on top of random points."""
-        old, places = self.z.places, self._problem.places
+        old, rows = self.z.positions, self._problem.memory_rows
         kept = np.arange(len(old))
         if n_landmarks < len(old):
             kept = np.sort(self._rng.choice(len(old), n_landmarks, replace=False))
         n_new = max(0, n_landmarks - len(old))
-        drawn = self._rng.choice(len(self.y.places), n_new, replace=False)
-        drawn = drawn if places is None else places[drawn]
-        new = self.y.places[torch.as_tensor(drawn, device=old.device)]
+        drawn = self._rng.choice(len(self.y.positions), n_new, replace=False)
+        drawn = drawn if rows is None else rows[drawn]
+        new = self.y.positions[torch.as_tensor(drawn, device=old.device)]
         stay = old[torch.as_tensor(kept, device=old.device)]
         velocity, self.z = self.z.velocity, self._player(torch.cat([stay, new]))
         if velocity is not None:
@@ -130,15 +130,15 @@ class Game:
     def energy(self, state: State) -> float:
         """Return the energy now, of the sums that the next step begins with."""
         if self._sums is None:
-            self._sums = self.objective.sums(self.y.places, self.z.places)
-        return self.objective.energy(self.y.places, self.z.places, self._sums)
+            self._sums = self.objective.sums(self.y.positions, self.z.positions)
+        return self.objective.energy(self.y.positions, self.z.positions, self._sums)
 
     def _played(self) -> Iterator[State]:
         yield self._state()
         while self._position < self._schedule.n_iter:
             schedule, momentum = self._schedule, self._schedule.momentum
             done = self._position / schedule.n_iter
-            y, z = self.y.places, self.z.places
+            y, z = self.y.positions, self.z.positions
             sums = self._sums or self.objective.sums(y, z)
             self._sums = None
             self.objective.repulsion = self._repulsion * schedule.repulsion(done)
@@ -159,4 +159,4 @@ class Game:
     def _state(self) -> State:
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
-        return State(self._iteration, n_iter, self.y.places, self.z.places)
+        return State(self._iteration, n_iter, self.y.positions, self.z.positions)

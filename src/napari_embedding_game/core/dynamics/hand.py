@@ -1,5 +1,6 @@
-"""The forces of a person's hand on the points of a game.
+"""The forces of a person's hand on the points of a game: drag and pin.
 
+:class:`live_run.Run` makes them, as the springs and holds of ``snapshot.HandForces``.
 They act after each step of the players, in ``game.Game._played``, by the proximal step
 of their own energy: a spring takes the middle of its points a share of the way to where
 it is drawn.  So they are stable whatever the learning rates are, and leave the players'
@@ -31,28 +32,28 @@ FARTHEST = 1e6
 class AppliedForces:
     """Forces on the points ``y`` (N, d) of one game.
 
-    ``places``: row of ``y`` of each point of the data, if they lie in another order.
+    ``memory_rows``: row of ``y`` of each point, if they lie in another order.
     ``n_left``: iterations that are played at least; a spring arrives in a third of
-    them. Raises InputError for points or places that are not of the map.
+    them. Raises InputError for points or positions that are not of the map.
     """
 
     def __init__(
         self,
         forces: HandForces,
         y: Tensor,
-        places: NDArray[np.intp] | None,
+        memory_rows: NDArray[np.intp] | None,
         n_left: int,
     ) -> None:
         usual, hurry = FASTEST * radius(y), 3.0 / max(n_left, 3)
         self._springs = []
         for spring in forces.springs:
-            rows = _rows(spring.rows, y, places)
+            rows = _rows(spring.rows, y, memory_rows)
             target = _finest(_positions([spring.place], 1, y)[0])
             way = float(torch.linalg.vector_norm(target - _middle(y, rows)))
             self._springs.append((rows, target, max(usual, hurry * way)))
         self._holds = [
-            (_rows(hold.rows, y, places), _positions(hold.places, len(hold.rows), y))
-            for hold in forces.holds
+            (_rows(h.rows, y, memory_rows), _positions(h.places, len(h.rows), y))
+            for h in forces.holds
         ]
         held = forces.landmarks
         self._landmarks = [(h.number, _positions([h.place], 1, y)[0]) for h in held]
@@ -72,7 +73,7 @@ class AppliedForces:
 
     @torch.no_grad()
     def move_landmarks(self, z: Tensor, velocity: Tensor | None) -> None:
-        """Bring held landmarks (L, d) to their places."""
+        """Bring held landmarks (L, d) to their positions."""
         for number, position in self._landmarks:
             if 0 <= number < len(z):
                 z[number] = position
@@ -88,7 +89,7 @@ def radius(y: Tensor) -> float:
 
 
 def _rows(
-    rows: NDArray[np.integer], y: Tensor, places: NDArray[np.intp] | None
+    rows: NDArray[np.integer], y: Tensor, memory_rows: NDArray[np.intp] | None
 ) -> Tensor:
     rows = np.asarray(rows)
     if not len(rows) or rows.min() < 0 or rows.max() >= len(y):
@@ -96,12 +97,13 @@ def _rows(
             f"A hand can move some of the {len(y):,} points of this map: choose points "
             "of it."
         )
-    return torch.as_tensor(rows if places is None else places[rows], device=y.device)
+    rows = rows if memory_rows is None else memory_rows[rows]
+    return torch.as_tensor(rows, device=y.device)
 
 
-def _positions(places: Iterable[Iterable[float]], n: int, like: Tensor) -> Tensor:
-    """Return n places as rows of ``like``; those of a line get a second coordinate."""
-    array, d = np.asarray(places, dtype=float), like.shape[1]
+def _positions(positions: Iterable[Iterable[float]], n: int, like: Tensor) -> Tensor:
+    """Return n positions as rows of ``like``; on a line with a second coordinate."""
+    array, d = np.asarray(positions, dtype=float), like.shape[1]
     fits = array.ndim == 2 and len(array) == n and 1 <= array.shape[1] <= d
     if not fits or not (np.abs(array) <= FARTHEST).all():
         raise InputError(

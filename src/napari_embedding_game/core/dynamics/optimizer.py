@@ -42,12 +42,12 @@ class Player:
         p <- p + rate v
 
     With momentum 0 this is the update of the paper's Alg. 1.  ``rate`` is the root mean
-    square length of a step per coordinate, in units of the map.  ``places`` (N, d) is
-    moved in place: by a compiled loop in the processor's memory, elsewhere by torch.
+    square length of a step per coordinate, in units of the map.  ``positions`` (N, d)
+    move in place: by a compiled loop in the processor's memory, elsewhere by torch.
     """
 
-    def __init__(self, places: Tensor, n_jobs: int | None = 1) -> None:
-        self.places = places
+    def __init__(self, positions: Tensor, n_jobs: int | None = 1) -> None:
+        self.positions = positions
         self.velocity: Tensor | None = None
         self._n_jobs = n_jobs
 
@@ -63,10 +63,10 @@ class Player:
         ``scale`` (N, 1) divides the rows of the gradient first: rows that differ much
         in stiffness take longer steps in the same time (diagonal preconditioning).
         """
-        if self.places.device.type != "cpu":
+        if self.positions.device.type != "cpu":
             self._step_by_torch(gradient, rate, momentum, scale)
             return
-        points, force = self.places.numpy(), gradient.numpy()
+        points, force = self.positions.numpy(), gradient.numpy()
         divisor = None if scale is None else scale.numpy()
         velocity = self._moving(momentum)
         sums = np.empty(n_chunks(len(points)))
@@ -89,12 +89,12 @@ class Player:
         if velocity is not None:
             velocity += (1.0 - momentum) * (step - velocity)
             step = velocity
-        self.places += rate * step
+        self.positions += rate * step
 
     def _moving(self, momentum: float) -> Tensor | None:
         """Return the velocity, 0 at first; None without momentum."""
         if momentum and self.velocity is None:
-            self.velocity = torch.zeros_like(self.places)
+            self.velocity = torch.zeros_like(self.positions)
         return self.velocity if momentum else None
 
 
@@ -141,7 +141,7 @@ def root_mean_square(sums, gradient):
 
 
 @njit(**INSIDE)
-def _step_along(directions, begin, end, rms, rates, velocity, places, zero):
+def _step_along(directions, begin, end, rms, rates, velocity, positions, zero):
     length, gain = rates
     for at in range(begin, end, len(zero)):
         step = load(directions, (at,), zero) / rms
@@ -149,16 +149,18 @@ def _step_along(directions, begin, end, rms, rates, velocity, places, zero):
             speed = load(velocity, (at,), zero)
             step = fused(gain, step - speed, speed)
             store(step, velocity, (at,))
-        store(fused(length, step, load(places, (at,), zero)), places, (at,))
+        store(fused(length, step, load(positions, (at,), zero)), positions, (at,))
 
 
 @njit(**OPTIONS)
-def _move(directions, rms, rates, velocity, places):
+def _move(directions, rms, rates, velocity, positions):
     """Move the numbers of one chunk."""
-    zero, n = places.dtype.type(0), len(places)
+    zero, n = positions.dtype.type(0), len(positions)
     whole = n - n % WIDE
-    _step_along(directions, 0, whole, rms, rates, velocity, places, spread(zero, WIDE))
-    _step_along(directions, whole, n, rms, rates, velocity, places, spread(zero, 1))
+    _step_along(
+        directions, 0, whole, rms, rates, velocity, positions, spread(zero, WIDE)
+    )
+    _step_along(directions, whole, n, rms, rates, velocity, positions, spread(zero, 1))
 
 
 @njit(**OPTIONS)
@@ -170,8 +172,8 @@ def move(begin, end, gradient, scale, rms, rates, velocity, points):
     kind = points.dtype.type
     rms, rates = kind(rms), (kind(rates[0]), kind(rates[1]))
     for c in range(begin, end):
-        directions, places = _numbers(gradient, c, scale), _numbers(points, c)
+        directions, positions = _numbers(gradient, c, scale), _numbers(points, c)
         if velocity is None:
-            _move(directions, rms, rates, None, places)
+            _move(directions, rms, rates, None, positions)
         else:
-            _move(directions, rms, rates, _numbers(velocity, c), places)
+            _move(directions, rms, rates, _numbers(velocity, c), positions)

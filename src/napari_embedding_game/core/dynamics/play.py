@@ -33,7 +33,7 @@ from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import nearest_landmark
-from napari_embedding_game.core.energy.pair_loops import in_the_plane
+from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
@@ -54,7 +54,7 @@ Playing = Generator[Snapshot, Settings | Steer | None, None]
 FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
 SHARE_OF_TIME = 0.25
-"""Share of the time that may be spent on what is told of the points."""
+"""Share of the time that may be spent on diagnostics."""
 ALWAYS_MEASURED = 50_000
 """Points up to which each snapshot's energy is its own."""
 FITTING = 100
@@ -81,28 +81,29 @@ def play(
     brings the forces of a hand as well, or asks for a closer look.
 
     ``layout`` (N, d): start positions, d = 1, 2 or 3.  ``settings``: their affinity is
-    no "auto", see :func:`settings.resolve`.  ``diagnose``: whether labels, pressure,
-    stretch and energy are kept up to date while the points move, for a quarter of the
-    time at most.  If not, only the last snapshot has them, or one that is asked for,
-    and the energy of the others is NaN.  ``frame_iterations``: most iterations between
-    two snapshots.  A function receives the iteration reached and returns how many may
-    follow: so a replay comes to stand exactly where the recorded run was steered.
+    no "auto", see :func:`settings.with_affinity`.  ``diagnose``: whether labels,
+    pressure, stretch and energy are kept up to date while the points move, for a
+    quarter of the time at most.  If not, only the last snapshot has them, or one that
+    is asked for, and the energy of the others is NaN.  ``frame_iterations``: most
+    iterations between two snapshots.  A function receives the iteration reached and
+    returns how many may follow: so a replay comes to stand exactly where the recorded
+    run was steered.
     ``warm_start``: what ``layout`` is of, where it is a map to go on from: landmarks
     begin where they were, and what was left of the schedule is played, or its second
     half.
 
     InputError: a setting is out of range, the points are too many for the method, or
-    they left every finite position.  Or what is no game was told forces, or to go on.
+    they left every finite position.  Or forces or a warm start for what is no game.
     """
     settings.validate()
     if warm_start is not None:
         check_goes_on(settings)
-        landmarks = in_the_plane(warm_start.landmarks)
+        landmarks = padded_to_plane(warm_start.landmarks)
         warm_start = replace(warm_start, landmarks=landmarks)
     layout = np.asarray(layout)
     problem = Problem(
         edges=edges,
-        layout=in_the_plane(layout),
+        layout=padded_to_plane(layout),
         n_components=layout.shape[1],
         random_state=settings.random_state,
         device=resolve_device(settings.device, len(layout)),
@@ -110,16 +111,16 @@ def play(
         warm_start=warm_start,
     )
     try:
-        seen, look = _Seen(problem, settings, diagnose), False
+        driver, look = _Driver(problem, settings, diagnose), False
         while True:
-            sent = yield seen.snapshot(look)
+            sent = yield driver.snapshot(look)
             steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-            seen.steer(steer)
-            look, begun = steer.look, seen.state.iteration
+            driver.steer(steer)
+            look, begun = steer.look, driver.state.iteration
             if not look:
                 most = frame_iterations
-                seen.move((most(begun) if callable(most) else most) or math.inf)
-                if seen.state.iteration == begun:
+                driver.move((most(begun) if callable(most) else most) or math.inf)
+                if driver.state.iteration == begun:
                     return
     except torch.OutOfMemoryError as error:
         raise InputError(GPU_IS_FULL, {"device": "cpu"}) from error
@@ -132,8 +133,8 @@ def make_mover(problem: Problem, settings: Settings) -> Game | Layouts:
     return mover
 
 
-class _Seen:
-    """What moves the points, and what was last told of them."""
+class _Driver:
+    """What moves the points, and their last diagnostics."""
 
     state: State
     states: Iterator[State]
@@ -146,11 +147,11 @@ class _Seen:
                 problem,
                 edges=problem.edges.in_order(order),
                 layout=problem.layout[order],
-                places=np.argsort(order),
+                memory_rows=np.argsort(order),
             )
         self._problem = problem
         labels, unknown = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
-        self._told: dict[str, Any] = {"labels": labels, "pressure": unknown}
+        self._diagnostics: dict[str, Any] = {"labels": labels, "pressure": unknown}
         self._alarm, self._next_look = Alarm(), 0.0
         rng = np.random.default_rng(problem.random_state)
         self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
@@ -190,20 +191,20 @@ class _Seen:
 
     def snapshot(self, look: bool) -> Snapshot:
         """Return a copy of everything there is to see."""
-        state, mover, told = self.state, self.mover, self._told
+        state, mover, seen = self.state, self.mover, self._diagnostics
         embedding = self._in_order(self._copy(state.y))
         landmarks = embedding[self._members] if state.z is None else self._copy(state.z)
         is_finished = state.z is not None and state.iteration == state.n_iter
-        is_lost = int(told["labels"].max()) >= len(landmarks)
+        is_lost = int(seen["labels"].max()) >= len(landmarks)
         is_due = self._diagnose and time.perf_counter() >= self._next_look
         if is_seen := is_finished or look or is_lost or is_due:
-            self._look(embedding, landmarks, is_finished, is_finished or look)
+            self._diagnose_now(embedding, landmarks, is_finished, is_finished or look)
         is_small = len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
         if is_seen or (self._diagnose and is_small):
             self._energy = mover.energy(state)
         if isinstance(mover, Layouts):
             points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)
-            told["labels"] = nearest_landmark(points, z, self._problem.n_jobs)
+            seen["labels"] = nearest_landmark(points, z, self._problem.n_jobs)
         why, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
@@ -215,13 +216,13 @@ class _Seen:
             warning=why.sentence,
             remedy=why.remedy,
             finished=is_finished,
-            **told,
+            **seen,
         )
 
     def _in_order(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows of the points in the order of the data."""
-        places = self._problem.places
-        return rows if places is None else rows[places]
+        order = self._problem.memory_rows
+        return rows if order is None else rows[order]
 
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
@@ -234,7 +235,7 @@ class _Seen:
             )
         return copied
 
-    def _look(
+    def _diagnose_now(
         self,
         embedding: NDArray[np.float32],
         landmarks: NDArray[np.float32],
@@ -242,15 +243,15 @@ class _Seen:
         is_at_rest: bool,
     ) -> None:
         """Work out labels, pressure and stretch, and whether the points collapse."""
-        begun, told = time.perf_counter(), self._told
+        begun, seen = time.perf_counter(), self._diagnostics
         state, mover, d = self.state, self.mover, self._problem.n_components
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
             labels, heights = pressure(mover.objective, state.y, z, is_at_rest)
-            told["labels"], told["pressure"] = map(self._in_order, (labels, heights))
+            seen["labels"], seen["pressure"] = map(self._in_order, (labels, heights))
         if (nearest := self._edges.nearest) is not None:
-            told["neighbors"] = nearest
-            told["stretch"] = stretch(nearest, embedding, self._problem.n_jobs)
+            seen["neighbors"] = nearest
+            seen["stretch"] = stretch(nearest, embedding, self._problem.n_jobs)
         is_game = isinstance(mover, Game)
         if is_game or is_finished:
             held = landmarks[:, :d] if is_game and is_finished else None

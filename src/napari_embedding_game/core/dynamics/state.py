@@ -37,7 +37,7 @@ class Problem:
     """What ``layout`` is of, where it is a map to go on from."""
     iteration: int = 0
     """Iterations that were done before."""
-    places: NDArray[np.intp] | None = None
+    memory_rows: NDArray[np.intp] | None = None
     """(N,) row of each point of the data, where they lie in another order."""
 
 

@@ -315,7 +315,7 @@ def _along_others(spectrum: Real, is_back: bool, n_threads: int) -> None:
             _share(_lines, n_lines, n, n_threads, planes, is_back)
 
 
-def _share(loop: Any, n_lines: int, n: int, n_threads: int, *given: Any) -> None:
+def _share(loop: Any, n_lines: int, n: int, n_threads: int, *arrays: Any) -> None:
     """Share lines of n numbers among threads, ``WIDTH`` at a time."""
-    turns, work = _turns(n, given[0].dtype), _STEPS * n_lines * n
-    run_blocks(loop, -(-n_lines // WIDTH), work, n_threads, *given, *turns)
+    turns, work = _turns(n, arrays[0].dtype), _STEPS * n_lines * n
+    run_blocks(loop, -(-n_lines // WIDTH), work, n_threads, *arrays, *turns)

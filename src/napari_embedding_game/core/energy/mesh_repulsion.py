@@ -6,7 +6,7 @@ is taken: the force is the gradient of the very sum that is returned.  The kerne
 divided by the splines' transfer function, (2 + cos q) / 3 for each axis and spline, so
 that it is its interpolating spline; what a point adds to its own potential is taken
 off.  Hockney and Eastwood (1988); FIt-SNE is of the family (Linderman and others,
-2019).
+2019).  ``settings.with_approximation`` says for how many points it is the default.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Mesh:
         x = points[0]
         potential = self._potential(grid, points)
         gradient, sums = np.empty_like(x), np.empty(grid.n_bands)
-        given = points, potential, grid.near, gradient, sums
-        self._run(mesh_loops.read, grid.n_bands, *given)
+        arrays = points, potential, grid.near, gradient, sums
+        self._run(mesh_loops.read, grid.n_bands, *arrays)
         by_axis = gradient[:, AXES[: y.shape[1]]] / grid.dtype.type(grid.spacing)
         # But for rounding, which would drive points off a line that they lie on.
         by_axis[:, ~apart] = 0
@@ -184,6 +184,6 @@ class Mesh:
         spectrum *= grid.transfer
         return fft.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
 
-    def _run(self, loop: Any, n_bands: int, points: Any, *given: Any) -> None:
+    def _run(self, loop: Any, n_bands: int, points: Any, *arrays: Any) -> None:
         work = _STEPS_OF_A_POINT * len(points[0])
-        run_blocks(loop, n_bands, work, self._n_jobs, *points, *given)
+        run_blocks(loop, n_bands, work, self._n_jobs, *points, *arrays)

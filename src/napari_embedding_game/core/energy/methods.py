@@ -6,7 +6,7 @@ with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or it
 logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas
 of f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
 An *approximation* says how the sum over all pairs is found: see :mod:`objective`; by
-size it is chosen in :func:`settings.settled`, and how fine a grid is in
+size it is chosen in :func:`settings.with_approximation`, and how fine a grid is in
 :mod:`mesh_repulsion`.  A grid shows kernels that are about 1 wide, not UMAP's,
 which is infinite where two points meet, so that the landmarks' bound (Eq. 3) says
 nothing of it.  A method may be moved by something else than the game

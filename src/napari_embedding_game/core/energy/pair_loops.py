@@ -54,7 +54,7 @@ def triangle(n_points: int) -> NDArray[np.int64]:
     return np.round(n_points * shares).astype(np.int64)
 
 
-def in_the_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
+def padded_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return positions (N, d), those of a line with a second coordinate of 0."""
     if positions.shape[1] > 1:
         return positions

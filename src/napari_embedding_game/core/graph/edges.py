@@ -24,7 +24,7 @@ from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 N_NEAREST = 15
-"""Neighbours by which it is told whether a point lies far from points like it."""
+"""Neighbours by which isolation is measured."""
 MEMBERSHIP_SHARE = np.float32(0.6)
 """Of the memberships in mixed weights."""
 
@@ -114,7 +114,7 @@ def edges(
     else:
         most = graph.n_neighbors / 3
         perplexity = min(perplexity or most, most)
-        weights = given_weights(graph.distances, affinity, perplexity, n_jobs)
+        weights = directed_weights(graph.distances, affinity, perplexity, n_jobs)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
         found = _symmetric(directed(graph, weights), affinity)
@@ -122,7 +122,7 @@ def edges(
     return replace(found, nearest=nearest)
 
 
-def given_weights(
+def directed_weights(
     distances: NDArray[np.float32],
     affinity: str,
     perplexity: float,
@@ -143,20 +143,20 @@ def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:
     return weights
 
 
-def _symmetric(given: sparse.csr_matrix, affinity: str) -> Edges:
+def _symmetric(weights: sparse.csr_matrix, affinity: str) -> Edges:
     """Join what either of two rows gives to the other, as the affinity does.
 
     As umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
     among them, and as openTSNE's ``PerplexityBasedNN``.
     """
-    matrix = given + given.T
+    matrix = weights + weights.T
     if affinity in ("uniform", "mixed"):
         return Edges.from_matrix(matrix)
     if affinity == "fuzzy":
-        matrix -= given.multiply(given.T)
+        matrix -= weights.multiply(weights.T)
     else:
-        matrix = matrix / (2 * given.shape[0])
-    scale = 2 * given.nnz / float(matrix.sum())
+        matrix = matrix / (2 * weights.shape[0])
+    scale = 2 * weights.nnz / float(matrix.sum())
     return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
 
 

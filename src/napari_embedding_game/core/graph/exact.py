@@ -41,49 +41,49 @@ def in_parts(
 
 def nearest_of_all(
     rows: AnyRows,
-    own: NDArray[np.integer],
+    ids: NDArray[np.integer],
     k: int,
     n_jobs: int | None,
     queries: NDArray[np.float32] | None = None,
 ) -> Found:
-    """Return the ``k`` nearest others of the rows ``own`` (Q,) among all.
+    """Return the ``k`` nearest others of the rows ``ids`` (Q,) among all.
 
-    Or of other ``queries`` (Q, D), with -1 for ``own``.
+    Or of other ``queries`` (Q, D), with -1 for their ``ids``.
     """
     n = len(rows)
-    indices = np.full((len(own), min(k + _SPARE, n)), -1, np.int32)
+    indices = np.full((len(ids), min(k + _SPARE, n)), -1, np.int32)
     scores = np.full(indices.shape, np.inf, np.float32)
 
     def scan(begin: int, end: int) -> None:
         part = slice(begin, end)
-        asked = rows[own[part]] if queries is None else queries[part]
+        asked = rows[ids[part]] if queries is None else queries[part]
         for first in range(0, n, _AT_ONCE):
             some = rows[first : first + _AT_ONCE]
             numbers = np.arange(len(some), dtype=np.int32)
             lists = indices[part], scores[part]
-            search_loops.scan(asked, own[part], some, numbers, first, *lists)
+            search_loops.scan(asked, ids[part], some, numbers, first, *lists)
 
-    in_parts(scan, len(own), _QUERIES, n_jobs)
-    nearest, squared = ranked(rows, own, indices, k, n_jobs, queries)
+    in_parts(scan, len(ids), _QUERIES, n_jobs)
+    nearest, squared = ranked(rows, ids, indices, k, n_jobs, queries)
 
     def look(begin: int, end: int) -> None:
         part = np.arange(begin, end)
-        asked = rows[own[part]] if queries is None else queries[part]
+        asked = rows[ids[part]] if queries is None else queries[part]
         is_lost = search_loops.are_lost(asked, squared[part])
         part, asked = part[is_lost], asked[is_lost]
         found = nearest[part], np.full((len(part), k), np.inf, np.float32)
         for first in range(0, n if len(part) else 0, _AT_ONCE):
             some = rows[first : first + _AT_ONCE]
-            search_loops.look(asked, own[part], some, first, *found)
+            search_loops.look(asked, ids[part], some, first, *found)
         nearest[part], squared[part] = found
 
-    in_parts(look, len(own), _QUERIES, n_jobs)
+    in_parts(look, len(ids), _QUERIES, n_jobs)
     return nearest, squared
 
 
 def ranked(
     rows: AnyRows,
-    own: NDArray[np.integer],
+    ids: NDArray[np.integer],
     candidates: NDArray[np.int32],
     k: int,
     n_jobs: int | None,
@@ -93,12 +93,12 @@ def ranked(
 
     Quick where queries that stand side by side have candidates in common.
     """
-    indices = np.empty((len(own), k), np.int32)
-    squared = np.empty((len(own), k), np.float32)
+    indices = np.empty((len(ids), k), np.int32)
+    squared = np.empty((len(ids), k), np.float32)
 
     def rank(begin: int, end: int) -> None:
         part = slice(begin, end)
-        asked = rows[own[part]] if queries is None else queries[part]
+        asked = rows[ids[part]] if queries is None else queries[part]
         near, at = np.unique(candidates[part], return_inverse=True)
         at = at.reshape(end - begin, -1).astype(np.int32)
         if near[0] < 0:
@@ -107,5 +107,5 @@ def ranked(
         # Of rows too large for squares nothing is a candidate.
         indices[part] = near[indices[part]] if len(near) else 0
 
-    in_parts(rank, len(own), _RANKED, n_jobs)
+    in_parts(rank, len(ids), _RANKED, n_jobs)
     return indices, squared

@@ -132,11 +132,11 @@ def _near_lists(
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the lists' mean rows, and the lists nearest to each, itself first."""
     means = mean_rows(rows, bounds, n_jobs)
-    own = np.arange(len(means), dtype=np.int32)
-    if len(own) == 1:
-        return means, own[:, None]
-    others, _ = exact.nearest_of_all(means, own, min(count, len(own)) - 1, n_jobs)
-    return means, np.column_stack([own, others])
+    ids = np.arange(len(means), dtype=np.int32)
+    if len(ids) == 1:
+        return means, ids[:, None]
+    others, _ = exact.nearest_of_all(means, ids, min(count, len(ids)) - 1, n_jobs)
+    return means, np.column_stack([ids, others])
 
 
 def _compare_near_lists(

@@ -10,9 +10,12 @@ leaves       the same, larger                              :mod:`leaves`
 projected    the same, n^2 D > 5e10, D > 100               :mod:`principal_components`
 brute        any other metric, n <= 5,000                  scikit-learn
 descent      any other metric, larger                      pynndescent
+precomputed  ``X`` are distances                           :mod:`precomputed`
 ===========  ============================================  =========================
 
-Sparse rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
+A further metric is an entry of ``rows.SEARCHED`` and a branch of ``Rows._plain`` and
+``Rows.distances``; :mod:`choices` says where affinities and starts are added.  Sparse
+rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
 and a metric that only one of the two libraries knows by that one.  Where "leaves" and
 "projected" find less than 0.9 of the true neighbours of some rows, the next search of
 "projected", "leaves", "exact" (to n^2 D of 2e12), "descent" follows.  Every search is
@@ -32,11 +35,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.precomputed import given_neighbors
+from napari_embedding_game.core.graph.precomputed import precomputed_neighbors
 from napari_embedding_game.core.graph.rows import SEARCHED, TOO_LARGE, Rows
 from napari_embedding_game.core.threads import PARALLEL, resolve_n_jobs
 
-Search = Literal["given", "exact", "leaves", "projected", "brute", "descent"]
+Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
 
 EXACT_WORK = 5e10
 """Largest n^2 D for which exact search is used."""
@@ -95,7 +98,7 @@ def knn_graph(
     """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
 
     ``metric``: any that scikit-learn's brute search or pynndescent knows by name, or
-    "precomputed", where ``X`` are distances, see :func:`precomputed.given_neighbors`.
+    "precomputed", where ``X`` are distances, see :mod:`precomputed`.
     ``random_state``: seed of the searches that have one.  ``search``: one of the
     module's table instead of :func:`choose_search`'s.
 
@@ -104,12 +107,12 @@ def knn_graph(
     """
     check_rows(X.shape[0], n_neighbors)
     if metric == "precomputed":
-        indices, distances = given_neighbors(X, n_neighbors)
-        search, recall = "given", None
+        indices, distances = precomputed_neighbors(X, n_neighbors)
+        search, recall = "precomputed", None
     else:
         check_varied(X)
-        given = n_neighbors, metric, random_state, n_jobs, search
-        search, indices, distances, recall = _found(X, *given)
+        asked = n_neighbors, metric, random_state, n_jobs, search
+        search, indices, distances, recall = _found(X, *asked)
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
         _check_kept(X, metric, indices, distances)
     # Turned round, as a difference of two infinite squares is no number.
@@ -249,8 +252,8 @@ def _own(
         return principal_components.projected_search(rows, k, seed, n_jobs)
     values = rows[:]
     if search == "exact":
-        own = np.arange(len(values), dtype=np.int32)
-        return *exact.nearest_of_all(values, own, k, n_jobs), None
+        ids = np.arange(len(values), dtype=np.int32)
+        return *exact.nearest_of_all(values, ids, k, n_jobs), None
     check = leaves.some_true(values, k, seed, n_jobs)
     order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
     back = np.argsort(order)

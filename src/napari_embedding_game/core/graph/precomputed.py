@@ -13,7 +13,7 @@ from napari_embedding_game.core.errors import InputError
 _BLOCK = 1_024
 
 
-def check_given(distances: Any) -> None:
+def check_distances(distances: Any) -> None:
     """Raise :class:`InputError` unless these can be distances between all rows."""
     n_rows, n_columns = distances.shape
     if n_rows != n_columns:
@@ -30,7 +30,7 @@ def check_given(distances: Any) -> None:
         )
 
 
-def given_neighbors(
+def precomputed_neighbors(
     distances: Any, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return neighbours and distances of every row, nearest first, (N, K) each.
@@ -41,7 +41,7 @@ def given_neighbors(
     InputError: no square matrix, values below 0, too few neighbours, or all distances
     are 0.
     """
-    check_given(distances)
+    check_distances(distances)
     if sparse.issparse(distances):
         entries = sparse.csr_matrix(distances)
         if not entries.has_canonical_format:

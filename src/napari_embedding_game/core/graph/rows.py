@@ -2,8 +2,9 @@
 
 They are centred, or of length 1 and centred, in float64, and only then rounded: float32
 loses the small differences of points far from the origin.  Equal numbers of different
-types make the same rows.  NaN and infinities are refused before
-(``estimator.EmbeddingGame._as_rows``; of files in ``data/validation.py``).
+types make the same rows; of a sparse matrix only those in use are made dense.  NaN and
+infinities are refused before (``estimator.EmbeddingGame._as_rows``; of files in
+``data/validation.py``).
 """
 
 from __future__ import annotations

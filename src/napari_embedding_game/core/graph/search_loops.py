@@ -102,8 +102,8 @@ def insert(indices, distances, index, distance):
 
 
 @njit(nogil=True, cache=True)
-def _keep_smallest(scores, numbers, first, own, indices, distances):
-    """Keep the smallest of the scores of candidates, but for that of ``own``."""
+def _keep_smallest(scores, numbers, first, excluded, indices, distances):
+    """Keep the smallest of the scores of candidates, but for that of ``excluded``."""
     last = distances.shape[0] - 1
     for begin in range(0, len(numbers), _CHUNK):
         end = min(begin + _CHUNK, len(numbers))
@@ -114,15 +114,15 @@ def _keep_smallest(scores, numbers, first, own, indices, distances):
             continue
         for j in range(begin, end):
             number = first + numbers[j]
-            if scores[j] < distances[last] and number != own:
+            if scores[j] < distances[last] and number != excluded:
                 insert(indices, distances, number, scores[j])
 
 
 @njit(nogil=True, cache=True)
-def scan(queries, own, rows, numbers, first, indices, distances):
+def scan(queries, excluded, rows, numbers, first, indices, distances):
     """Keep those ``numbers`` of ``rows`` nearest to each query, by |y|^2 - 2 x y.
 
-    ``own`` are no candidates; ``first`` is added to what is kept in ``indices`` (Q, k).
+    Query q leaves out row ``excluded[q]``; ``indices`` (Q, k) count from ``first``.
     """
     n_dims = rows.shape[1]
     doubled = np.empty(queries.shape, np.float32)
@@ -145,10 +145,10 @@ def scan(queries, own, rows, numbers, first, indices, distances):
             other = min(q + 1, len(queries) - 1)
             s[:], t[:] = size, size
             _add_pair(doubled[q], doubled[other], tile, s, t)
-            _keep_smallest(s, near, first, own[q], indices[q], distances[q])
+            _keep_smallest(s, near, first, excluded[q], indices[q], distances[q])
             if other > q:
                 _keep_smallest(
-                    t, near, first, own[other], indices[other], distances[other]
+                    t, near, first, excluded[other], indices[other], distances[other]
                 )
 
 
@@ -179,11 +179,11 @@ def _look_at(query, row, number, indices, squared):
 
 
 @njit(nogil=True, cache=True)
-def look(queries, own, rows, first, indices, squared):
+def look(queries, excluded, rows, first, indices, squared):
     """Keep those of ``rows`` nearest to each query, as :func:`scan`, by differences."""
     for q in range(len(queries)):
         for j in range(len(rows)):
-            if first + j != own[q]:
+            if first + j != excluded[q]:
                 _look_at(queries[q], rows[j], first + j, indices[q], squared[q])
 
 
@@ -325,8 +325,8 @@ def compare(begin, end, rows, bounds, near, wanted, indices, squared):
         first, last = bounds[at], bounds[at + 1]
         found = np.full((last - first, k), -1, np.int32)
         scores = np.full((last - first, k), np.inf, np.float32)
-        own = np.arange(first, last)
-        scan(rows[first:last], own, rows, numbers, 0, found, scores)
+        excluded = np.arange(first, last)
+        scan(rows[first:last], excluded, rows, numbers, 0, found, scores)
         rank(rows[first:last], rows, found, indices[first:last], squared[first:last])
         for i in range(first, last):
             if _is_lost(rows[i], squared[i]):

@@ -245,7 +245,7 @@ def side_by_side(
 ) -> NDArray[np.float64]:
     """Give every component an area in proportion to its points, and a place.
 
-    The places are the principal components of the components' mean inputs, so
+    The positions are the principal components of the components' mean inputs, so
     that what is alike in the data starts side by side.
     """
     size, n = np.bincount(part, minlength=n_parts), len(part)
@@ -261,11 +261,13 @@ def side_by_side(
     count = min(n_components, *centred.shape)
     axes = directions(weighted, count, 0, 1, _POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
-    places = filled(along, n_components)
-    width = np.sqrt(np.average(places**2, weights=size, axis=0).max())
-    places *= 2.0 / max(width, np.finfo(float).tiny)
+    positions = filled(along, n_components)
+    width = np.sqrt(np.average(positions**2, weights=size, axis=0).max())
+    positions *= 2.0 / max(width, np.finfo(float).tiny)
     radius = np.sqrt(size / size.sum())
     scale = np.sqrt(np.bincount(part, (layout**2).sum(axis=1), n_parts) / size)
     scale = np.where(scale > 1e-12, scale, 1.0)
-    placed: NDArray[np.float64] = places[part] + layout * (radius / scale)[part, None]
+    placed: NDArray[np.float64] = (
+        positions[part] + layout * (radius / scale)[part, None]
+    )
     return placed

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.edges import given_weights, mixed
+from napari_embedding_game.core.graph.edges import directed_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 CLOSE = 0.1
@@ -34,7 +34,7 @@ class NewEdges:
     ) -> None:
         self._graph, self._affinity = graph, affinity
         self._scale, self._perplexity = scale, perplexity
-        weights = given_weights(graph.distances, affinity, perplexity)
+        weights = directed_weights(graph.distances, affinity, perplexity)
         self._mean = weights.mean()
         # (N, K): what each fitted row gives to each of its neighbours.
         self._table = self._mixed(weights)
@@ -46,15 +46,15 @@ class NewEdges:
 
     def weights(self, found: NDArray[np.int64], distances: Weights) -> Weights:
         """Return the weights of new rows' edges to the rows that were found, (Q, M)."""
-        k, given = self._graph.n_neighbors, np.zeros(found.shape, np.float32)
+        k, directed = self._graph.n_neighbors, np.zeros(found.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
-        weights = given_weights(near, self._affinity, self._perplexity)
-        given[:, :k] = self._mixed(weights)
-        taken, factors = np.empty_like(given), np.empty_like(given)
+        weights = directed_weights(near, self._affinity, self._perplexity)
+        directed[:, :k] = self._mixed(weights)
+        taken, factors = np.empty_like(directed), np.empty_like(directed)
         _taken(self._graph.distances, self._table, found, distances, taken, factors)
-        joined = given + taken
+        joined = directed + taken
         if self._affinity == "fuzzy":
-            joined = np.float32(self._scale) * (joined - given * taken)
+            joined = np.float32(self._scale) * (joined - directed * taken)
         elif self._affinity == "entropic":
             joined *= np.float32(self._scale / (2 * self._graph.n_points))
         return joined * factors

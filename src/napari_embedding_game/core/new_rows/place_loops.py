@@ -2,7 +2,7 @@
 
     E(x) = sum_m w_m f(|x - y_m|^2) + c sum_j k(|x - x_j|^2)
 
-It begins where E is lowest among the mean of its neighbours and the places of the
+It begins where E is lowest among the mean of its neighbours and the positions of the
 nearest, and goes down the slope, divided by how strongly its edges hold it, by steps of
 which each lowers E (Armijo).  No point sees another.
 """
@@ -18,7 +18,7 @@ from napari_embedding_game.core.energy.pair_loops import OPTIONS, repel_row
 
 MOST_STEPS = 100
 _STARTS = 8
-"""Nearest neighbours whose places are tried as a start."""
+"""Nearest neighbours whose positions are tried as a start."""
 _LONGEST_STEP = 2.0
 """In units of the map: kernels are about 1 wide."""
 _SETTLED = 1e-4
@@ -45,7 +45,7 @@ def _read_grid(x, potential, low, spacing, gradient):
 
 
 @njit(**OPTIONS)
-def _energy(f, k, x, places, weights, field, scratch, gradient):
+def _energy(f, k, x, positions, weights, field, scratch, gradient):
     """Return E at x and how strongly its edges hold it; write its gradient."""
     strength, sources, potential, low, high, spacing = field
     single, pushes, pull = scratch
@@ -64,25 +64,25 @@ def _energy(f, k, x, places, weights, field, scratch, gradient):
     for c in range(d):  # rounding must not drive x off a line
         gradient[c] *= strength if low[c] < high[c] else 0.0
     stiffness = 1e-30
-    for m in range(places.shape[0]):
+    for m in range(positions.shape[0]):
         s = 0.0
         for c in range(d):
-            s += (x[c] - places[m, c]) ** 2
+            s += (x[c] - positions[m, c]) ** 2
         total += weights[m] * pair_value(f, s)
         steep = 2.0 * weights[m] * pair_slope(f, s)
         stiffness += abs(steep)
         for c in range(d):
-            gradient[c] += steep * (x[c] - places[m, c])
+            gradient[c] += steep * (x[c] - positions[m, c])
     return total, stiffness
 
 
 @njit(**OPTIONS)
-def _descend(f, k, x, places, weights, field, scratch, work):
+def _descend(f, k, x, positions, weights, field, scratch, work):
     """Move x downhill until it settles."""
     low, high = field[3], field[4]
     gradient, there, trial = work
     d = x.shape[0]
-    energy, stiffness = _energy(f, k, x, places, weights, field, scratch, gradient)
+    energy, stiffness = _energy(f, k, x, positions, weights, field, scratch, gradient)
     for _ in range(MOST_STEPS):
         squared = 0.0
         for c in range(d):
@@ -96,7 +96,7 @@ def _descend(f, k, x, places, weights, field, scratch, work):
                 is_inside = is_inside and low[c] <= trial[c] <= high[c]
             if is_inside:
                 lower, stiffness = _energy(
-                    f, k, trial, places, weights, field, scratch, there
+                    f, k, trial, positions, weights, field, scratch, there
                 )
                 is_lower = lower <= energy - _DECREASE * t * squared
             if is_lower:
@@ -115,23 +115,23 @@ def _descend(f, k, x, places, weights, field, scratch, work):
 
 
 @njit(**OPTIONS)
-def _begin(f, k, x, places, weights, field, scratch, work):
+def _begin(f, k, x, positions, weights, field, scratch, work):
     """Write the place with the lowest energy among the mean and the nearest."""
     d = x.shape[0]
     gradient, _, trial = work
     total = 0.0
     x[:] = 0.0
-    for m in range(places.shape[0]):
+    for m in range(positions.shape[0]):
         total += abs(weights[m])
         for c in range(d):
-            x[c] += abs(weights[m]) * places[m, c]
+            x[c] += abs(weights[m]) * positions[m, c]
     for c in range(d):
         x[c] /= total
-    lowest, _ = _energy(f, k, x, places, weights, field, scratch, gradient)
-    for m in range(min(_STARTS, places.shape[0])):
+    lowest, _ = _energy(f, k, x, positions, weights, field, scratch, gradient)
+    for m in range(min(_STARTS, positions.shape[0])):
         for c in range(d):
-            trial[c] = places[m, c]
-        energy, _ = _energy(f, k, trial, places, weights, field, scratch, gradient)
+            trial[c] = positions[m, c]
+        energy, _ = _energy(f, k, trial, positions, weights, field, scratch, gradient)
         if energy < lowest:
             lowest = energy
             for c in range(d):
@@ -140,7 +140,7 @@ def _begin(f, k, x, places, weights, field, scratch, work):
 
 @njit(**OPTIONS)
 def place_rows(begin, end, f, k, found, weights, y, field, placed):
-    """Write the places of some new rows, (Q, d) float32.
+    """Write the positions of some new rows, (Q, d) float32.
 
     ``found``, ``weights`` (Q, M): their edges.  ``field``: the factor c; sources (d,
     S), or none where the sum of k is read from a grid: at its nodes (rows, layers,
@@ -148,7 +148,7 @@ def place_rows(begin, end, f, k, found, weights, y, field, placed):
     """
     d = placed.shape[1]
     sources = field[1]
-    places, pulls = np.empty((found.shape[1], d)), np.empty(found.shape[1])
+    positions, pulls = np.empty((found.shape[1], d)), np.empty(found.shape[1])
     scratch = (
         np.empty((1, d), np.float32),
         np.empty((1, d), np.float32),
@@ -163,9 +163,9 @@ def place_rows(begin, end, f, k, found, weights, y, field, placed):
             if weights[q, m] != 0:
                 pulls[count] = weights[q, m]
                 for c in range(d):
-                    places[count, c] = y[found[q, m], c]
+                    positions[count, c] = y[found[q, m], c]
                 count += 1
-        ends, strengths = places[:count], pulls[:count]
+        ends, strengths = positions[:count], pulls[:count]
         _begin(f, k, x, ends, strengths, field, scratch, work)
         _descend(f, k, x, ends, strengths, field, scratch, work)
         for c in range(d):

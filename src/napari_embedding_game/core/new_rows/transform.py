@@ -3,7 +3,7 @@
 Each new row gets edges to the fitted rows (:mod:`edges`), and lowers the energy of one
 point against the fitted points and a repulsion that no longer changes
 (:meth:`objective.Objective.field`), read from a grid, or summed over some points.  No
-new row sees another: every batch, in any order, gives the same places to the last bit.
+new row sees another: every batch, in any order, gives the same positions to the bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.methods import Approximation, Method, get_method
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.energy.pair_loops import in_the_plane
+from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.edges import Edges
@@ -63,7 +63,7 @@ class FittedMap:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def place(self, X: Any) -> NDArray[np.float32]:
-        """Return the places of new rows ``X`` (Q, D), (Q, d) float32.
+        """Return the positions of new rows ``X`` (Q, D), (Q, d) float32.
 
         A row that equals a fitted one has its place; of several the first one's.
         Columns and numbers are checked before: ``estimator.EmbeddingGame._as_rows``.
@@ -72,7 +72,7 @@ class FittedMap:
         check_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
         pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
-        points = in_the_plane(self.points)
+        points = padded_to_plane(self.points)
         placed = np.empty((X.shape[0], points.shape[1]), np.float32)
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = placed[begin : begin + _ROWS_AT_ONCE]
@@ -100,11 +100,11 @@ class FittedMap:
 
     @cached_property
     def _field(self) -> tuple[Any, ...]:
-        told = self.settings
-        found_by = choose(told.method, told.approximation)
-        repulsion = self.lambda_scale * repulsion_of(told)
-        places = self.points, self.landmarks
-        return frozen_field(*found_by, repulsion, *places, told.random_state)
+        settings = self.settings
+        found_by = choose(settings.method, settings.approximation)
+        repulsion = self.lambda_scale * repulsion_of(settings)
+        positions = self.points, self.landmarks
+        return frozen_field(*found_by, repulsion, *positions, settings.random_state)
 
 
 def fitted_map(
@@ -132,7 +132,7 @@ def frozen_field(
 ) -> tuple[Any, ...]:
     """Return what pushes a new row, as :func:`place_loops.place_rows` takes it."""
     y, z = (
-        torch.from_numpy(np.ascontiguousarray(in_the_plane(each), np.float32))
+        torch.from_numpy(np.ascontiguousarray(padded_to_plane(each), np.float32))
         for each in (points, landmarks)
     )
     no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
@@ -158,13 +158,13 @@ def frozen_field(
 
 
 def nearest_landmark(
-    places: NDArray[np.float32],
+    positions: NDArray[np.float32],
     landmarks: NDArray[np.float32],
     among: NDArray[np.bool_],
 ) -> NDArray[np.int32]:
-    """Return the nearest landmark (Eq. 7) of places (Q, d), of those ``among``."""
+    """Return the nearest landmark (Eq. 7) of positions (Q, d), of those ``among``."""
     numbers = np.flatnonzero(among).astype(np.int32)
-    y, z = torch.from_numpy(places), torch.from_numpy(landmarks[numbers])
+    y, z = torch.from_numpy(positions), torch.from_numpy(landmarks[numbers])
     return numbers[objective.nearest_landmark(y, z, 1)]
 
 

@@ -30,7 +30,7 @@ from napari_embedding_game.papers.pca import (
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall
-from .runs import Map, Vector, digits, draw_rows, looks, place, roll
+from .runs import Map, Vector, digits, draw_rows, looks, edges_and_start, roll
 
 N_NEIGHBORS = 15
 
@@ -126,7 +126,7 @@ def embed(
         max_iter=n_iter,
         random_state=inputs.random_state,
     )
-    (end,) = looks(place(X, settings), settings, [n_iter])
+    (end,) = looks(edges_and_start(X, settings), settings, [n_iter])
     return {
         "row": {
             "start": begin,

@@ -25,7 +25,7 @@ from napari_embedding_game.data.stages import finish
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, true_energy
-from .runs import Map, digits, draw_rows, looks, place, placed_digits
+from .runs import Map, digits, draw_rows, looks, edges_and_start, placed_digits
 
 LAMBDA_N = 70.0
 """lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
@@ -91,7 +91,7 @@ def fit(inputs: Inputs, name: str, kept: str) -> dict[str, Any]:
         max_iter=n_iter,
         random_state=seed,
     )
-    (end,) = looks(place(dataset.X, chosen), chosen, [n_iter])
+    (end,) = looks(edges_and_start(dataset.X, chosen), chosen, [n_iter])
     some = draw_rows(n, 10_000, seed)
     shares = pd.crosstab(end.labels, labels, normalize="index").max(axis=1)
     return {
@@ -274,11 +274,11 @@ def follow(
     states, played = game.steps(settings), game.objective
     every = AllPairs(played.forces, played.repulsion)
     rows = [metered(played, every, state) for state in states if state.iteration in at]
-    y = game.y.places.numpy()
+    y = game.y.positions.numpy()
     return {
         **pd.DataFrame(rows).to_dict("list"),
         "layout": y,
-        "landmarks": game.z.places.numpy(),
+        "landmarks": game.z.positions.numpy(),
         "labels": labels,
         "distinct": distinct_share(y),
         "occupancy": occupancy(y),

@@ -43,7 +43,7 @@ def digits(inputs: Inputs, wanted: int) -> tuple[Map, NDArray[Any]]:
 def placed_digits(inputs: Inputs, wanted: int) -> Placed:
     """Return the edges and start of random digits as in paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return place(digits(inputs, wanted)[0], settings)
+    return edges_and_start(digits(inputs, wanted)[0], settings)
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
@@ -56,9 +56,9 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def place(X: Any, settings: Settings) -> Placed:
+def edges_and_start(X: Any, settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where the settings say."""
-    return pipeline.place(pipeline.neighbors(X, settings), X, settings)
+    return pipeline.edges_and_start(pipeline.neighbors(X, settings), X, settings)
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:

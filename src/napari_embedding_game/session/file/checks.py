@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import resolve
+from napari_embedding_game.core.settings import with_affinity
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.codec import DamageError
@@ -134,7 +134,7 @@ def _check_moment(one: Moment) -> None:
         settings += [record.settings, *(step.settings for step in record.steered)]
     try:
         for each in settings:  # of a run of enough rows
-            resolve(each).validate()
+            with_affinity(each).validate()
         if record is not None:
             replay.check(record)
     except InputError as error:

@@ -11,7 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import Settings, resolve, settled
+from napari_embedding_game.core.settings import (
+    Settings,
+    with_affinity,
+    with_approximation,
+)
 from napari_embedding_game.core.snapshot import FloatArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
@@ -132,10 +136,10 @@ def _fitted(
     if chosen["metric"] == "precomputed":
         chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
     given = {k: v for k, v in chosen.items() if k in parameters or v is not None}
-    settings = settled(resolve(Settings(**given).validate()), n)
+    settings = with_approximation(with_affinity(Settings(**given).validate()), n)
     settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
     graph = pipeline.neighbors(X, settings)
-    edges, _ = pipeline.place(graph, X, settings, embedding)
+    edges, _ = pipeline.edges_and_start(graph, X, settings, embedding)
     if landmarks is None:
         shot = next(s for s in play(edges, embedding, settings) if s.finished)
         embedding, landmarks = shot.embedding, shot.landmarks

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.settings import Settings, resolve
+from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.clusters.merging import Merging
@@ -42,7 +42,9 @@ def layout(
     from napari_embedding_game.core import pipeline
 
     former = None if warm is None else warm.embedding
-    placed: tuple[Any, NDArray[np.float32]] = pipeline.place(graph, X, settings, former)
+    placed: tuple[Any, NDArray[np.float32]] = pipeline.edges_and_start(
+        graph, X, settings, former
+    )
     return placed
 
 
@@ -68,7 +70,7 @@ def warm_up() -> None:
     """
     from napari_embedding_game.core.inspect.markers import markers
 
-    settings = resolve(Settings(n_landmarks=8))
+    settings = with_affinity(Settings(n_landmarks=8))
     X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
     with COMPUTING:
         edges, start = layout(neighbors(X, settings), X, settings)

@@ -174,7 +174,7 @@ class Run:
                 clock.restart(snapshot)
 
     def _may_go_on(self, snapshot: Snapshot) -> bool:
-        is_over = snapshot.finished and not self.played.is_told
+        is_over = snapshot.finished and not self.played.has_wish
         return self.stopped or not (is_over or self.paused)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
 
-from napari_embedding_game.core.inspect.true_neighbors import Correction, correct
+from napari_embedding_game.core.inspect.correction import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError

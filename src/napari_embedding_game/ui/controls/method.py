@@ -15,7 +15,7 @@ from napari_embedding_game.core.settings import (
     NO_BOUND,
     approximation_of,
     repulsion_of,
-    resolve,
+    with_affinity,
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import repulsion_range
@@ -171,7 +171,7 @@ class MethodControls(Listener):
         words = FIELDS["approximation"].metadata["words"]
         reason = NO_BOUND.get(spec.kernel)
         approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
-        is_entropic = resolve(settings.value).affinity == "entropic"
+        is_entropic = with_affinity(settings.value).affinity == "entropic"
         self._main.setRowVisible(controls["n_neighbors"].native, not is_entropic)
         self._main.setRowVisible(controls["perplexity"].native, is_entropic)
 

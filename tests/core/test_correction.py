@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.true_neighbors import correct
+from napari_embedding_game.core.inspect.correction import correct
 
 RNG = np.random.default_rng(0)
 N = 50
