@@ -322,13 +322,13 @@ def repulsion_of(settings: Settings) -> float:
     return default if settings.repulsion is None else settings.repulsion
 
 
-def resolve(settings: Settings) -> Settings:
+def with_affinity(settings: Settings) -> Settings:
     """Return settings with the method's own edges where they are left open."""
     own = get_method(settings.method).affinity
     return replace(settings, affinity=own) if settings.affinity == "auto" else settings
 
 
-def settled(settings: Settings, n_points: int) -> Settings:
+def with_approximation(settings: Settings, n_points: int) -> Settings:
     """Return settings in which the approximation suits the number of points.
 
     For the game of ``MANY_POINTS`` or more in the plane it is "mesh", if none was
