@@ -30,7 +30,7 @@ from napari_embedding_game.papers.pca import (
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall
-from .runs import Map, Vector, digits, draw_rows, looks, edges_and_start, roll
+from .runs import Map, Vector, digits, draw_rows, edges_and_start, looks, roll
 
 N_NEIGHBORS = 15
 

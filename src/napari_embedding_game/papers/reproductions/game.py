@@ -25,7 +25,7 @@ from napari_embedding_game.data.stages import finish
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, true_energy
-from .runs import Map, digits, draw_rows, looks, edges_and_start, placed_digits
+from .runs import Map, digits, draw_rows, edges_and_start, looks, placed_digits
 
 LAMBDA_N = 70.0
 """lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
