@@ -167,6 +167,8 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
         QTest.keyClicks(title, text)
         QTest.keyClick(title, Qt.Key.Key_Return)
 
+    name("T cells of which there is more to say than the dock is wide")
+    assert title.cursorPosition() == 0  # it begins at the left edge
     name("T cells")
     assert title.text() == "T cells"
     assert played.details.note.text() == "CD3 high"

@@ -181,7 +181,12 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.settings.repulsion is None
     assert finished.game.repulsion.value == 300  # that of the map on show
     layer = finished.controller.scene.layers.points
-    assert finished.run.stage.text() == "An earlier map."
+    told = finished.run.stage.text
+    assert told() == "An earlier map."
+    session.selection.select(0)
+    assert told() == "Escape shows all groups again."
+    session.selection.clear()
+    assert told() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.shown is timeline.marks[1]
     changed = timeline.shown

@@ -257,5 +257,7 @@ def counted(n: int, what: str) -> str:
 
 
 def share_text(share: float) -> str:
-    """Return a share in percent: small ones with a decimal."""
+    """Return a share in percent: small ones with a decimal, and only 0 as 0%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
     return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"

@@ -41,7 +41,7 @@ GIVEN_TIP = (
     "Show the map that the data came with, and which of its points are misplaced."
 )
 PLAIN_TIP = "Make a map of the data as they are."
-RESTORED = "The map as it was saved."
+RESTORED = "Opened. Click a group to see who is in it."
 LOOKED_BACK = "An earlier map."
 FINISHED = "Finished. Click a group to see who is in it."
 SELECTED = "Escape shows all groups again."
@@ -74,6 +74,8 @@ class RunControls(QWidget):
         """Settings that mend what the message says."""
         self._progress: Progress | None = None
         """The last frame of the run."""
+        self._of_another_time = ""
+        """What is said of a map that was played another time, while it is shown."""
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
         self.given = push_button("", GIVEN_TIP, self._show_given, "link")
@@ -208,12 +210,14 @@ class RunControls(QWidget):
         """Tell of a map that was played another time."""
         if self._session.snapshot is not None:
             self._move_bar(self._session.snapshot)
+            self._of_another_time = words
             self.refresh()
             self.say(words)
 
     def _on_state(self, state: State) -> None:
         if state != "running":
             self._words.cancel()  # they would be of what was before
+        self._of_another_time = ""
         self.refresh()
         if state == "paused":
             self._tell_progress()
@@ -231,7 +235,8 @@ class RunControls(QWidget):
         if session.message:  # which says it better
             return ""
         if state == "stopped":
-            return STOPPED_EARLY if session.snapshot is None else STOPPED
+            has_map = session.snapshot is not None
+            return (self._of_another_time or STOPPED) if has_map else STOPPED_EARLY
         if state == "idle":
             return READY if session.dataset is not None and not self._prepare else ""
         return FINISHED if state == "finished" else ""

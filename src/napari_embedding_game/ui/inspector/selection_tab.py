@@ -421,6 +421,7 @@ class SelectionTab(Listener):
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
             self.title.setText(self._title(clusters))
+            self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
             self.title.setToolTip(RENAME_TIP if is_one else "")
 
