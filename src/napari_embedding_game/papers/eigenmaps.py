@@ -2,7 +2,8 @@
 
 Each takes a graph of weighted neighbours W to the bottom eigenvectors of D - W, the
 constant one left out (Proposition 3.2).  Pairs that are no neighbours have the weight
-0, as in Alg. 1.  The parts of a graph are set side by side.
+0, as in Alg. 1.  The parts of a graph are set side by side.  The start of the engine,
+``init="spectral"``, is ``core/graph/start.py``.
 """
 
 from __future__ import annotations

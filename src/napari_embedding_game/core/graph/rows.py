@@ -18,7 +18,10 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 
 SEARCHED = ("euclidean", "cosine", "correlation")
-"""Metrics by which rows are ranked as by euclidean distances of such rows."""
+"""Metrics by which rows are ranked as by euclidean distances of such rows.
+
+A further one needs its branch in ``Rows._plain`` and in ``Rows.distances``.
+"""
 TOO_LARGE = (
     "Values are missing, or so large that distances between rows go beyond single "
     "precision (3e38): leave out rows with NaN, divide all of them by a common number."
@@ -68,7 +71,7 @@ class Rows:
         return ready
 
     def distances(self, squared: NDArray[np.float32]) -> NDArray[Any]:
-        """Turn squared euclidean distances of the rows into the metric's own."""
+        """Turn squared euclidean distances of the rows into those of the metric."""
         if self._metric == "euclidean":
             return np.asarray(np.sqrt(squared) * np.float64(self._unit))
         return squared / 2

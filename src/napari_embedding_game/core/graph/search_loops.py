@@ -1,4 +1,9 @@
-"""The compiled loops of the neighbour searches.
+"""The compiled loops of the neighbour searches; :mod:`neighbors` says which is used.
+
+Of :mod:`exact` are ``scan``, ``look`` and ``rank``; of :mod:`leaves` ``halve``,
+``choose``, ``compare`` and ``neighbors_of_neighbors``, a round of NN-descent; of
+:mod:`principal_components` ``power_pass`` and ``project``; of new
+rows ``search_lists``.
 
 Each number is a sum in one fixed order, without a library's products, so that its bits
 are the same on any processor.  No loop is parallel by itself: threads share blocks of
@@ -395,7 +400,8 @@ def neighbors_of_neighbors(
 ):
     """Look for nearer rows among the neighbours of neighbours, in both directions.
 
-    What neither edge is new of was looked at in an earlier round.
+    A round of NN-descent (Dong and others, 2011): pairs by two old edges were looked at
+    in an earlier one.
     """
     k, width = indices.shape[1], reverse.shape[1]
     seen = np.full(len(rows), -1, np.int32)  # the row that last looked at each

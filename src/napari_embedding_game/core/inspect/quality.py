@@ -167,7 +167,11 @@ def _distances(
 def _rank_score(
     distances: NDArray[np.floating], neighbors: NDArray[np.intp], k: int
 ) -> NDArray[np.float64]:
-    """Return 1 less the scaled ranks beyond k of neighbours of the other side."""
+    """Return 1 less the scaled ranks beyond k of neighbours of the other side.
+
+    Trustworthiness: ranks in the data of neighbours on the map; continuity: the
+    reverse.
+    """
     n_points = distances.shape[1]
     ordered = np.sort(distances, axis=1)
     theirs = np.take_along_axis(distances, neighbors, axis=1)
