@@ -1,3 +1,5 @@
+"""Energies. Values and gradients of each method: test_methods; the grid: test_mesh."""
+
 import numpy as np
 import pytest
 import torch

@@ -2,9 +2,10 @@
 
 Window, command line and session file are made from the fields of :class:`Settings`:
 each has its title, its words and its range in its metadata.  ``EmbeddingGame.__init__``
-repeats the defaults of 13 of them, which a test compares.  Distances and devices are
-checked where they are used (``neighbors.choose_search``, ``device.resolve_device``),
-names that are no setting in ``EmbeddingGame._chosen`` and ``_play``.
+repeats the defaults of 11 of them, which a test compares.  Distances, devices and
+neighbours against the number of rows are checked where they are used
+(``neighbors.choose_search`` and ``check_rows``, ``device.resolve_device``), names that
+are no setting in ``EmbeddingGame._chosen`` and ``_play``.
 """
 
 from __future__ import annotations
