@@ -10,10 +10,12 @@ import pytest
 from anndata import AnnData
 from scipy import sparse
 
+import worlds
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import neighbors_kept
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.run import UNPACED
@@ -22,6 +24,7 @@ from worlds import read
 
 KEY = "embedding_game"
 QUICK = {"max_iter": 30, "n_landmarks": 20}
+PAIRS = {"metric": "precomputed"}
 
 
 @pytest.fixture
@@ -227,6 +230,29 @@ def test_stability_works_on_a_file_and_on_a_graph(cells, tmp_path):
     np.testing.assert_array_equal(
         read.obs[f"{KEY}_stability"], cells.obs[f"{KEY}_stability"]
     )
+
+
+@pytest.mark.parametrize("space", ["X_pca", "distances"])
+def test_stability_of_a_map_that_the_window_saved(cells, tmp_path, space):
+    """A cell that was left out has none, and the others do not count it."""
+    with_neighbors(cells, use_rep="X_pca", n_neighbors=15)
+    X = cells.obsm["X_pca"] = cells.obsm["X_pca"].astype("f4")
+    X[3] = np.nan
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    session = worlds.session_of(read(tmp_path / "cells.h5ad", space=space), **QUICK)
+    worlds.play(session)
+    write(session.dataset, session.result(), tmp_path / "map.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "map.h5ad")
+    found = tl.stability(adata, n_seeds=1, copy=True).obs[f"{KEY}_stability"]
+    rows = session.dataset.kept
+    numbers, how = (X[rows], {}) if space == "X_pca" else (cells.obsp[space], PAIRS)
+    other = EmbeddingGame(random_state=1, **QUICK, **how).fit_transform(numbers)
+    kept = neighbors_kept(session.snapshot.embedding, other)
+    np.testing.assert_allclose(found[rows], kept)
+    assert found[~rows].isna().all()
+    del adata.obsp["distances"], adata.obsm["X_pca"]
+    with pytest.raises(DataError, match='has no space "ob'):
+        tl.stability(adata)
 
 
 def test_stability_needs_a_map(cells):

@@ -340,13 +340,15 @@ def stability(
 ) -> AnnData | None:
     """Tell which cells keep their neighbours on the map whatever the seed.
 
-    The map of :func:`embedding_game` is made again with other seeds and compared with
-    the one that is there, which stays.  What was steered is not repeated.
+    The map of :func:`embedding_game`, or of the window, is made again with other seeds
+    and compared with the one that is there, which stays.  What was steered is not
+    repeated, and cells that the map left out get NaN.
 
     Parameters
     ----------
     adata : AnnData
-        With the map and its parameters, which did not begin at places that were given.
+        With the map, its parameters and its space; the map did not begin at places that
+        were given.
     n_seeds : int, default=5
         How many other seeds.
 
@@ -367,26 +369,29 @@ def stability(
     whole("n_seeds", n_seeds, 1)
     key, at = _keys(key_added)
     noted = adata.uns.get(key, {}).get("parameters", {})
-    if at not in adata.obsm or not {"use_rep", "neighbors_key"} & set(noted):
+    if at not in adata.obsm or "init" not in noted or "placed_on" in noted:
         raise _no_map(at)
     plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in noted.items()}
     parameters: dict[str, Any] = {
         k: None if str(v) == "none" else v for k, v in plain.items()
     }
-    if not isinstance(parameters["init"], str):
+    if not isinstance(parameters["init"], str) or parameters["method"] == "given":
         raise InputError(
             "The map began at places that were given, to which other seeds keep: make "
             'it with a start such as init="random" to ask how stable it is.'
         )
     adata = adata.copy() if copy else adata
-    where = ("use_rep", "neighbors_key")
-    X, _, _ = _numbers(adata, *(parameters.get(name) for name in where))
+    is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
+    X, places = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
+    X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
     model = EmbeddingGame(**as_parameters(parameters))
     seed, kept = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
-        kept.append(neighbors_kept(adata.obsm[at], model.fit_transform(X)))
-    adata.obs[f"{key}_stability"] = np.mean(kept, axis=0)
+        kept.append(neighbors_kept(places, model.fit_transform(X)))
+    shares = np.full(adata.n_obs, np.nan, np.float32)
+    shares[is_placed] = np.mean(kept, axis=0)
+    adata.obs[f"{key}_stability"] = shares
     steady = (np.min(kept, axis=0) >= STEADY).mean()
     adata.uns[key]["stability"] = (
         f"{steady:.0%} of the cells keep at least half of their neighbours on each of "
@@ -551,6 +556,21 @@ def _numbers(
         return adata.obsp[at], made_with, where
     X, space = _space(adata, use_rep)
     return X, 15, {"use_rep": space}
+
+
+def _numbers_of_map(adata: AnnData, key: str) -> Any:
+    """Return what a map was made of: a space, or distances between neighbours."""
+    from napari_embedding_game.data.dataset import is_of_pairs
+    from napari_embedding_game.data.formats.spaces import choose, item_of, root_of
+    from napari_embedding_game.session.reference.reference_map import space_of_map
+
+    noted = adata.uns[key]["parameters"]
+    if "neighbors_key" in noted:
+        return _numbers(adata, None, noted["neighbors_key"])[0]
+    of = str(noted.get("use_rep", noted.get("space")))
+    space = of if is_of_pairs(of) else space_of_map(adata, adata.uns[key])
+    root = root_of(adata)
+    return _loaded(item_of(root, choose(root, space or of, "The AnnData")))
 
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:

@@ -16,6 +16,8 @@ from napari_embedding_game.data.formats.anndata import (
     from_anndata,
     read_whole,
 )
+from napari_embedding_game.data.formats.lazy_rows import LazyRows
+from napari_embedding_game.data.lazy_recipe import counts_shape
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
@@ -154,6 +156,9 @@ def test_files_of_old_versions_are_read_and_written_beside(tmp_path):
     folder = Path(scanpy.__file__).parent / "datasets"
     dataset = read(folder / "10x_pbmc68k_reduced.h5ad")
     assert (dataset.space, len(dataset.obs)) == ("obsm['X_pca']", 700)
+    rows = LazyRows(folder / "10x_pbmc68k_reduced.h5ad")  # of fit --reference
+    np.testing.assert_array_equal(rows.read(600, 700), dataset.X[600:])
+    assert counts_shape(rows.path) == (700, 765)
     write(dataset, layout(700), path)
     with h5py.File(path, "r+") as file:
         file.attrs.clear()

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import sys
+import tracemalloc
 import warnings
 import zipfile
 import zlib
@@ -23,6 +24,7 @@ from anndata import AnnData
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import FileSource
@@ -75,7 +77,7 @@ def test_declared_rows_of_npy(tmp_path):
 
 def test_pickle_under_any_name(tmp_path, sprung):
     content = pickle.dumps(Trap(sprung))
-    for name in ("a.npy", "a.npz", "a.h5ad", "a.csv", "a.parquet", "a.h5", "a.mtx"):
+    for name in (f"a{ending}" for ending in ENDINGS):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=name.replace(".", r"\.")):
             read(tmp_path / name)
@@ -84,6 +86,13 @@ def test_pickle_under_any_name(tmp_path, sprung):
         archive.writestr("Y.pkl", content)
     with pytest.raises(DataError, match="Python objects"):
         read(tmp_path / "b.npz")
+    evil = {"name": "arrow.py_extension_type", "metadata": content}
+    how = {f"ARROW:extension:{key}": value for key, value in evil.items()}
+    fields = [("a", pa.float64()), ("b", pa.int64(), True, how), ("c", pa.binary())]
+    schema = pa.schema([pa.field(*field) for field in fields])
+    texts = {"a": np.arange(8.0), "b": np.arange(8), "c": [content] * 8}
+    pq.write_table(pa.table(texts, schema), tmp_path / "b.parquet")
+    assert read(tmp_path / "b.parquet").var_names == ("a", "b")
     assert not sprung.exists()
 
 
@@ -100,6 +109,10 @@ def test_gz_bomb(tmp_path, little_memory):
         file.write(b"a,b\n" + b"1,2\n" * 5_000_000)
     with pytest.raises(DataError, match=r"a\.csv\.gz holds more than .* unpacked"):
         read(tmp_path / "a.csv.gz")
+    tracemalloc.start()
+    content = memory.unpacked(tmp_path / "a.csv.gz")
+    assert tracemalloc.get_traced_memory()[1] < 1.5 * len(content)  # held once
+    tracemalloc.stop()
 
 
 def test_parquet_of_many_rows_in_few_bytes(tmp_path, little_memory):

@@ -164,6 +164,10 @@ def test_stack(stack):
     )
     assert list(dataset.obs) == ["label", "centroid_z", "centroid_y", "centroid_x"]
     assert dataset.objects.ndim == 3
+    told = "The image has 4 channels and as many pictures"
+    for channels, is_told in ((4, True), (3, False)):
+        dataset = measure(np.stack([image] * channels), stack)
+        assert any(told in note for note in dataset.notes) is is_told
 
 
 def test_time_series_is_measured_picture_by_picture(stack, labels):

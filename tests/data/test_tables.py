@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from napari_embedding_game.data.columns import numbers_of
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_features, has_genes_in_rows
 from napari_embedding_game.data.raw_counts import looks_like_counts
@@ -142,22 +143,17 @@ def test_an_empty_line_of_a_single_column_is_a_row(tmp_path):
     assert read(text(tmp_path, "a,b\n1,2\n\n3,4\n")).X.shape == (2, 2)
 
 
-def parquet(tmp_path, **columns):
-    pq.write_table(pa.table(columns), tmp_path / "cells.parquet")
-    return tmp_path / "cells.parquet"
-
-
-def test_nested_columns_of_parquet_are_left_out(tmp_path):
-    path = parquet(
-        tmp_path,
-        a=[[1], [2], [3]],
-        s=[{"x": 1, "y": 2}] * 3,
-        **{"a.b": [1.0, 2, 4], "s.z": [3.0, 1, 0]},
-    )
-    dataset = read(path)
-    assert dataset.var_names == ("a.b", "s.z")
-    assert dataset.obs.columns.tolist() == []
-    assert "Not read, because they hold lists or nested values: a, s." in dataset.notes
+def test_columns_of_parquet_that_are_nested_huge_or_called_alike(tmp_path):
+    nested, ids = [{"x": 1, "y": 2}] * 3, [2**60 + 1, None, 2**60 + 3]
+    columns = [[[1], [2], [3]], nested, [1.0, 2, 4], [3.0, 1, 0], ids, ids, nested]
+    names = ["a", "s", "a.b", "s.z", "id", "id", "a.b"]
+    pq.write_table(pa.table(columns, names), tmp_path / "cells.parquet")
+    dataset = read(tmp_path / "cells.parquet", columns=("a.b", "s.z"))
+    assert dataset.obs.columns.tolist() == ["id", "id-1"]
+    for name in dataset.obs:
+        assert numbers_of(dataset.obs[name]).tolist() == [ids[0], -1, ids[2]]
+    told = "Not read, because they hold lists or nested values: a, s, a.b-1."
+    assert told in dataset.notes
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "csv.gz"])

@@ -19,8 +19,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, check_installed
+from napari_embedding_game.data.formats.anndata import parts_of
 from napari_embedding_game.data.formats.spaces import choose, item_of
-from napari_embedding_game.data.formats.store import open_store, read_element
+from napari_embedding_game.data.formats.store import (
+    is_stored,
+    open_store,
+    read_element,
+)
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
@@ -54,6 +59,7 @@ def write_components(
     """
     check_installed("scanpy", "The recipe for raw counts")
     from anndata.experimental import read_elem_lazy
+    from dask.array import from_array
     from dask.base import compute
     from dask.delayed import delayed
 
@@ -62,11 +68,13 @@ def write_components(
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         return compute(*map(delayed(function), X.to_delayed().ravel()))
 
-    with open_store(source) as root:
+    with open_store(source) as file:
+        root = parts_of(file, source)
         where = choose(root, space or "X", name)
         item = item_of(root, where)
         n_cells, n_genes = _shape(item)
-        X = read_elem_lazy(item, chunks=(min(CHUNK, n_cells), n_genes))
+        chunks, is_lazy = (min(CHUNK, n_cells), n_genes), is_stored(item)
+        X = read_elem_lazy(item, chunks) if is_lazy else from_array(item, chunks)
         if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
             raise DataError(
                 f"{name} ({where}) holds no raw counts (whole numbers of at least 100 "
@@ -90,7 +98,8 @@ def write_components(
 
 def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
     """Return how many cells and genes a file has, reading none of them."""
-    with open_store(source) as root:
+    with open_store(source) as file:
+        root = parts_of(file, source)
         return _shape(item_of(root, choose(root, space or "X", source.name)))
 
 

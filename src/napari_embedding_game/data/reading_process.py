@@ -42,6 +42,8 @@ SPARE, TIMES = 1 << 28, 10_000
 """Bytes of memory, and of those for each of a file, that no file takes in earnest."""
 SECONDS, A_BYTE = 4.0, 2e-5
 """Of the processor, and for each byte, that no stage of a file takes in earnest."""
+_DEFLATED = 1_032
+"""Bytes that gzip packs into one, at most."""
 _THREAD = 1 << 24
 """Bytes that a thread is given at once; libraries start one for each core."""
 LISTENER = "Reading process"
@@ -203,10 +205,19 @@ class _Process:
 
 
 def _size(path: Path) -> float:
-    """Bytes of a file, or of all in a .zarr folder; inf where it cannot be told."""
+    """Bytes of a file, or of all in a .zarr folder; inf where it cannot be told.
+
+    Of a .gz file as many as it says that are packed in it, if these are more.
+    """
     with suppress(OSError):
         if path.is_file():
-            return path.stat().st_size
+            size = path.stat().st_size
+            if path.suffix.lower() != ".gz":
+                return size
+            with path.open("rb") as file:
+                file.seek(-4, os.SEEK_END)
+                said = int.from_bytes(file.read(), "little")
+            return min(max(size, said), _DEFLATED * size)
         parts = path.rglob("*") if path.suffix == ".zarr" else ()
         return sum(one.stat().st_size for one in parts if one.is_file()) or math.inf
     return math.inf

@@ -82,8 +82,7 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """
     yield Stage(f"Opening {path.name}")
     with _opened(path) as (root, notes):
-        is_old = store.is_array(root["obs"])
-        parts = spaces.root_of(_whole(root, path)) if is_old else root
+        parts = parts_of(root, path)
         source = _Source(parts, path.name, path.name, path, notes=notes)
         return (yield from _read(source, options))
 
@@ -125,6 +124,12 @@ def has_records(path: Path) -> bool:
     """Return whether the tables of an .h5ad file are arrays, as anndata 0.6 wrote."""
     with explain_damage(path, "an .h5ad file"), store.open_store(path) as file:
         return store.is_array(file["obs"])
+
+
+def parts_of(root: Any, path: Path) -> Any:
+    """Return an open root, or where its tables are arrays all that it holds, read."""
+    is_old = store.is_array(root["obs"])
+    return spaces.root_of(_whole(root, path)) if is_old else root
 
 
 def _whole(root: Any, path: Path) -> AnnData:

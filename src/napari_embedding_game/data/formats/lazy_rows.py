@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import parts_of
 from napari_embedding_game.data.formats.spaces import choose, item_of
 from napari_embedding_game.data.formats.store import check_folder, is_array, open_store
 
@@ -28,7 +30,8 @@ class LazyRows:
         self.path, self.space = path, space
         self._open: Any = None
         item = self._item()
-        if not is_array(item) or item.ndim != 2 or item.dtype.kind not in "fiub":
+        is_dense = is_array(item) and not sp.issparse(item)
+        if not is_dense or item.ndim != 2 or item.dtype.kind not in "fiub":
             raise DataError(
                 f"{path.name}: {self.space} is no dense table of numbers, which is "
                 "read in parts: choose a space such as X_pca."
@@ -75,8 +78,9 @@ class LazyRows:
                 self.space = "array"
             else:
                 root = self._closing.enter_context(open_store(self.path))
-                self.space = choose(root, self.space, self.path.name)
-                self._open = item_of(root, self.space)
+                parts = parts_of(root, self.path)
+                self.space = choose(parts, self.space, self.path.name)
+                self._open = item_of(parts, self.space)
         return self._open
 
     def __getstate__(self) -> dict[str, Any]:

@@ -318,13 +318,16 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(io.BytesIO(content))
+    file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
     shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
     memory.check_shape_fits(shape, 2 * _PARSED, where, "its table")
     groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
     memory.check_fits(sum(one.total_byte_size for one in groups), where, "its table")
-    nested = [one.name for one in file.schema_arrow if pa.types.is_nested(one.type)]
-    table = file.read().drop_columns(nested)
+    table = file.read()
+    names = columns.unique_names(pd.Index(table.column_names))
+    table = table.rename_columns(names)
+    nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
+    table = table.drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
     frame = table.to_pandas()
     for name in _rounded(frame):

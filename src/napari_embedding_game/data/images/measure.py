@@ -116,6 +116,12 @@ def measure_stages(
         raise DataError(NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
     table.index = pd.Index(_names(table))
+    twice = (len(pixels), *pixels.shape)
+    if pixels.ndim > 2 and getattr(image, "shape", ()) == twice:
+        notes.append(
+            f"The image has {len(pixels)} channels and as many pictures, of which the "
+            "first axis was taken for the channels: if it is the second, swap them."
+        )
     if n_below := len(np.unique(pixels[pixels < 0])):
         are = "label is" if n_below == 1 else "labels are"
         notes.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import psutil
 
 from napari_embedding_game.data.errors import DataError
 
-_BLOCK = 1 << 24  # bytes read at a time
+_BLOCK = 1 << 20  # bytes read at a time
 
 
 def budget() -> int:
@@ -48,14 +49,12 @@ def unpacked(path: Path, times: int = 1) -> bytes:
 
     Raises DataError if `times` as many bytes are more than the budget.
     """
-    most, n_bytes, blocks = budget() // times, 0, []
+    most, content = budget() // times, io.BytesIO()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            n_bytes += len(block)
-            check_taken(n_bytes, path.name, most)
-            blocks.append(block)
-    return b"".join(blocks)
+        while content.write(file.read(_BLOCK)):
+            check_taken(content.tell(), path.name, most)
+    return content.getvalue()  # which is no copy
 
 
 def check_taken(n_bytes: int, where: str, most: int) -> None:
