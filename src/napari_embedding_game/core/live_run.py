@@ -1,4 +1,7 @@
-"""A game under way, as one object: its snapshots are iterated, and it is steered."""
+"""A game under way, as one object: its snapshots are iterated, and it is steered.
+
+``play._Driver.steer`` takes up what is sent here.
+"""
 
 from __future__ import annotations
 

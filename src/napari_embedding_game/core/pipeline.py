@@ -8,6 +8,7 @@ playing = play(edges, layout, settings)
 The affinity is no "auto": see :func:`settings.with_affinity`.  The seed enters in the
 search, in the start, as ``random_state`` of :class:`state.Problem`, and in
 :func:`transform.frozen_field`; clusters are found with seed 0 whatever it is.
+``EmbeddingGame._chosen`` draws one where ``random_state`` is no number.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Steer:
 class Snapshot:
     """One complete state of the game; the arrays are copies and stay as they are.
 
-    ``play._Seen.snapshot`` makes them.
+    ``play._Driver.snapshot`` makes them.
     """
 
     iteration: int

@@ -2,8 +2,8 @@
 
 The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
 What was changed goes back to its default; where nothing was, more of it.  Points that
-are no numbers, or run off the map, end the game (``play._Seen._copy``).
-``play._Seen._look`` asks, ``Snapshot.warning`` says it, ``EmbeddingGame.fit`` warns.
+are no numbers, or run off the map, end the game (``play._Driver._copy``).
+``play._Driver`` asks, ``Snapshot.warning`` says it, ``EmbeddingGame.fit`` warns.
 """
 
 from __future__ import annotations

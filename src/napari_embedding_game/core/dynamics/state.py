@@ -29,7 +29,8 @@ class Problem:
     n_components: int = 2
     """Dimensions of the map: 1, 2 or 3."""
     random_state: int = 0
-    """Seed of everything drawn at random."""
+    """Seed of everything drawn at random, by a generator each: landmarks in
+    ``game.Game``, pairs and points in :mod:`objective`."""
     device: torch.device
     n_jobs: int | None = None
     """Threads for large data; see :mod:`threads`."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 UMAP_A, UMAP_B = 1.5769434603113077, 0.8950608779109733
-"""umap-learn's ``find_ab_params(spread=1.0, min_dist=0.1)``, its defaults."""
+"""umap-learn's ``find_ab_params(spread=1.0, min_dist=0.1)``, its defaults: these two
+are no settings."""
 NEAREST = 1e-3
 """Squared distance that keeps UMAP's forces finite, as in umap-learn."""
 
