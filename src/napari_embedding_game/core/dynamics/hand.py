@@ -1,6 +1,7 @@
 """The forces of a person's hand on the points of a game: drag and pin.
 
-:class:`live_run.Run` makes them, as the springs and holds of ``snapshot.HandForces``.
+:class:`live_run.Run` makes them, and ``session/hand.py`` of the window's mouse, as the
+springs and holds of ``snapshot.HandForces``.
 They act after each step of the players, in ``game.Game._played``, by the proximal step
 of their own energy: a spring takes the middle of its points a share of the way to where
 it is drawn.  So they are stable whatever the learning rates are, and leave the players'
