@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import gc
+import itertools
 import logging
 import os
 import random
@@ -41,7 +42,8 @@ from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.reading_process import LISTENER
-from napari_embedding_game.ui.tasks.worker import give_back, running_workers
+from napari_embedding_game.ui.map_widget import give_back
+from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import workspace_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -562,13 +564,17 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=0, help="further windows in this process"
     )
+    parser.add_argument(
+        "--seeds", type=int, default=1_000_000, help="of windows, again and again"
+    )
     arguments = parser.parse_args()
     faulthandler.enable()
     get_settings().application.confirm_close_window = False
-    seed, end = arguments.seed, time.monotonic() + 60 * arguments.minutes
+    end = time.monotonic() + 60 * arguments.minutes
     if arguments.minutes:
         print("seed | actions | MB | threads | file descriptors | temporary | objects")
-    while True:
+    first = arguments.seed
+    for seed in itertools.cycle(range(first, first + arguments.seeds)):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
             user = RandomUser(seed, Path(folder), is_told=arguments.tell)
@@ -578,10 +584,10 @@ def main() -> None:
         user.watcher.join()
         vars(user).clear()
         give_back()
+        if arguments.minutes:
+            print(f"{seed} | {len(done)} | {held()}", flush=True)
         if errors or time.monotonic() >= end:
             break
-        print(f"{seed} | {len(done)} | {held()}", flush=True)
-        seed += 1
     if errors:
         print("FAILED after:", *done[-20:], sep="\n  ")
         print(*errors[:2], sep="\n----\n", flush=True)

@@ -10,10 +10,10 @@ import pytest
 from qtpy.QtCore import QObject, QThread, QTimer
 
 from napari_embedding_game.ui.connections import release
+from napari_embedding_game.ui.map_widget import give_back
 from napari_embedding_game.ui.tasks.worker import (
     Latest,
     Worker,
-    give_back,
     running_workers,
 )
 

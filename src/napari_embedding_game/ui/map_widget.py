@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import os
+
 import napari
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QDockWidget, QLayout, QVBoxLayout, QWidget
@@ -13,8 +17,29 @@ from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.tasks.worker import CLOSED_MS, give_back
 from napari_embedding_game.ui.workspace import Workspace, workspace_of
+
+CLOSED_MS = 2_000
+"""Until a closed dock is deleted, and threads that it abandoned have ended mostly."""
+M_ARENA_MAX = -8
+"""Of ``malloc.h``."""
+
+
+def give_back() -> None:
+    """Collect garbage, and return free pages to the system, as glibc keeps them."""
+    gc.collect()
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(function: str, *numbers: int) -> None:
+    """Call a function of glibc's malloc, if that is the malloc here."""
+    if os.name == "posix":
+        getattr(ctypes.CDLL(None), function, lambda *_: 0)(*numbers)
+
+
+# Of the whole process, but only where there are docks: threads share the heaps that
+# there are, as ``malloc_trim`` keeps the end of each.  No time of the game's.
+_glibc("mallopt", M_ARENA_MAX, 1)
 
 
 class MapWidget(QWidget):

@@ -7,9 +7,7 @@ nearly everything): neither an error nor an end arrives.  Here every exception a
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
-import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -29,13 +27,9 @@ DRAWN_MS = 10
 """Qt draws within the 5 ms after a change: whoever comes later comes after that."""
 CLOSE_SECONDS = 1.0
 """How long closing waits for a worker."""
-CLOSED_MS = 2_000
-"""Until a closed dock is deleted, and threads that it abandoned have ended mostly."""
 EXIT_SECONDS = 30.0
 """How long the process waits at its end for a job that cannot be interrupted."""
 
-M_ARENA_MAX = -8
-"""Of ``malloc.h``."""
 GC_MS, FULL_AFTER = 100, 1_000
 """Between two looks at garbage while threads run, and collections of young objects
 until one of all, which holds the window for 0.1 s and more."""
@@ -71,22 +65,6 @@ def _leave_to_python() -> None:
     if _collecting and not _alive:
         _collecting.pop().stop()
         gc.enable()
-
-
-def give_back() -> None:
-    """Collect garbage, and return free pages to the system, as glibc keeps them."""
-    gc.collect()
-    _glibc("malloc_trim", 0)
-
-
-def _glibc(function: str, *numbers: int) -> None:
-    """Call a function of glibc's malloc, if that is the malloc here."""
-    if os.name == "posix":
-        getattr(ctypes.CDLL(None), function, lambda *_: 0)(*numbers)
-
-
-# Threads share the heaps that are there: of each ``malloc_trim`` keeps the end.
-_glibc("mallopt", M_ARENA_MAX, 1)
 
 
 class Worker(QThread):
