@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 import shutil
 import subprocess
@@ -71,6 +72,19 @@ def opened(browser, cells, tmp_path):
     assert wrong == []
     assert not page.evaluate("'broken' in window")
     page.close()
+
+
+def _payload(path):
+    text = path.read_text(encoding="utf-8")
+    packed = re.search(r'id="payload"[^>]*>([^<]*)<', text)[1]
+    return gzip.decompress(base64.b64decode(packed))
+
+
+def _names(path):
+    """Return what the columns of a page are called."""
+    payload = _payload(path)
+    length = int.from_bytes(payload[:4], "little")
+    return [one["name"] for one in json.loads(payload[4 : 4 + length])["columns"]]
 
 
 def _lasso(page, left, right):
@@ -179,14 +193,22 @@ def test_genes_of_one_name_are_written(tmp_path, cells):
     write_web_page(cells, tmp_path / "map.html", basis="X_umap")
 
 
+def test_each_column_and_gene_has_a_name_of_its_own(tmp_path, cells):
+    rng = np.random.default_rng(0)
+    for name in ("embedding_game_cluster", "cluster", "CD8A"):
+        cells.obs[name] = pd.Categorical(rng.choice([*"ab"], 60))
+    write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
+    assert _names(tmp_path / "map.html") == [
+        *("map_cluster", "group", "depth", "cluster", "CD8A (column)", "CD8A")
+    ]
+
+
 @pytest.mark.parametrize("has_expression", [True, False])
 def test_whole_numbers_of_a_table_are_no_counts(tmp_path, cells, has_expression):
     cells.uns["embedding_game"] = {"input": {"has_expression": has_expression}}
     write_web_page(cells, tmp_path / "map.html", basis="X_umap", genes=["CD8A"])
-    text = (tmp_path / "map.html").read_text(encoding="utf-8")
-    packed = re.search(r'id="payload"[^>]*>([^<]*)<', text)[1]
     limits = f'"limits": [0.0, {cells.X[:, 1].max()}]'.encode()
-    assert (limits in gzip.decompress(base64.b64decode(packed))) is not has_expression
+    assert (limits in _payload(tmp_path / "map.html")) is not has_expression
 
 
 def test_the_command_line_writes_a_page(tmp_path, cells):

@@ -100,6 +100,8 @@ def write_web_page(
         ranked = itertools.zip_longest(*markers.values())
         first = (gene for of_rank in ranked for gene in of_rank if gene is not None)
         genes = list(itertools.islice(dict.fromkeys(first), N_GENES))
+    for one in chosen:
+        one["name"] = _title(one["name"], [other["name"] for other in chosen], genes)
     chosen += [_gene(adata, expression, name) for name in genes]
     moving = [np.asarray(frame, dtype=float)[rows, :2] for frame in frames]
     corners = [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
@@ -143,6 +145,13 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     return list(names)
 
 
+def _title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
+    """Return what a column is called on the page, which has one of each name."""
+    short = name.removeprefix(f"{KEY}_")
+    title = f"map_{short}" if short != name and short in columns else short
+    return f"{title} (column)" if title in genes else title
+
+
 def _is_usable(column: pd.Series) -> bool:
     return column.dtype.kind in "iuf" or column.nunique() <= MOST_LEVELS
 
@@ -170,7 +179,7 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     there = np.flatnonzero(counts)
     codes = pd.Index(there).get_indexer(codes)
     return {
-        "name": name.removeprefix(f"{KEY}_"),
+        "name": name,
         "codes": np.where(codes < 0, MISSING, codes).astype(np.uint16),
         "limits": (0.0, 0.0),
         "is_gene": False,
@@ -191,7 +200,7 @@ def _numbers(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     return {
-        "name": name.removeprefix(f"{KEY}_"),
+        "name": name,
         "codes": _scaled(values, low, high),
         "limits": (float(low), float(high)),
         "is_gene": False,
