@@ -200,8 +200,8 @@ class MarkersPane(Listener):
             )
             return Compared((yield from found), shown, expression.told)
 
-        self._say("Comparing …")
         self._search.ask(find)
+        self._say("Comparing …")
 
     def remember(self, compared: Compared) -> None:
         """Have a notebook tell a comparison, which has been written to a file."""
@@ -331,7 +331,8 @@ class MarkersPane(Listener):
 
     def _say(self, text: str, tip: str = "") -> None:
         """Tell something on as many lines as it takes."""
-        self.saved.setEnabled(self.compared is not None)
+        # What is shown while another is worked out is not what the boxes say.
+        self.saved.setEnabled(self.compared is not None and not self._search.is_busy)
         show_text(self.state, text, "note")
         self.state.setToolTip(tip)
         self.compared_changed.emit()
