@@ -179,6 +179,7 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     qtbot.waitUntil(lambda: title.text() == "Cluster 1")
     name("T cells")
     assert "already a cluster called T cells" in message.text()
+    assert message.textFormat() == Qt.TextFormat.PlainText  # of <b>T</b>, too
     assert message.isVisible()
     assert title.text() == "Cluster 1"
 

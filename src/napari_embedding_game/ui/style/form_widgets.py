@@ -37,6 +37,7 @@ def adds(event: QMouseEvent) -> bool:
 def text_label(text: str = "", role: str = "note") -> QLabel:
     """Return a label of one of the roles that the theme's sheet knows."""
     label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)  # names of people may have a "<b>"
     label.setProperty("role", role)
     label.setWordWrap(True)
     label.setMinimumWidth(1)  # a long word must not widen the dock
