@@ -16,7 +16,7 @@ def lost():
 
 @pytest.fixture
 def layers(viewer, lost, dataset, make_snapshot):
-    layers = MapLayers(viewer, lambda: lost.append(True))
+    layers = MapLayers(viewer, lost.append)
     layers.begin(make_snapshot())
     return layers
 
@@ -59,7 +59,7 @@ def test_a_deleted_points_layer_is_lost_and_not_resurrected(
     viewer, layers, lost, make_snapshot
 ):
     viewer.layers.remove(layers.points)
-    assert lost == [True]
+    assert lost == ["embedding"]
     assert not layers.show(make_snapshot(10), GREY)
     assert [layer.name for layer in viewer.layers] == ["landmarks"]
 
@@ -75,13 +75,13 @@ def test_of_a_map_at_rest_that_somebody_edited_nothing_is_used(
     layers.show(make_snapshot(10), GREY)
     layers.points.remove([3, 4])
     assert use(layers) is None
-    assert lost == [True]
+    assert lost == ["embedding"]
     assert layers.points is None
 
 
 def test_the_map_lies_beside_images(viewer, dataset, make_snapshot):
     viewer.add_image(np.zeros((3, 200, 300)))
-    layers = MapLayers(viewer, lambda: None)
+    layers = MapLayers(viewer, print)
     layers.begin(make_snapshot())
     layers.show(make_snapshot(50), GREY)
     layers.finish()

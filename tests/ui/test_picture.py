@@ -27,7 +27,7 @@ def looks(n, chosen=None):
 def layers(make_napari_viewer, dataset, make_snapshot):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(700, 500)
-    layers = MapLayers(viewer, lambda: None)
+    layers = MapLayers(viewer, print)
     layers.show_landmarks(False)
     layers.begin(make_snapshot())
     layers.show(make_snapshot(50), looks(40, np.arange(40) == 7))
@@ -37,13 +37,13 @@ def layers(make_napari_viewer, dataset, make_snapshot):
 
 def shown(layers, qtbot):
     """Return the canvas as it is seen, and where the points are on it."""
-    viewer = layers._viewer
+    viewer, points = layers._viewer, layers._viewer.layers["embedding"]
     qtbot.wait(50)
     qtbot.waitUntil(lambda: not running_workers())
     qtbot.wait(20)
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-    pixels = projection_of(viewer, layers.points).to_pixels(
-        layers.points.data[:, [a for a in viewer.dims.order if a < 2][-2:]]
+    pixels = projection_of(viewer, points).to_pixels(
+        points.data[:, [a for a in viewer.dims.order if a < 2][-2:]]
     )
     scale = picture.shape[0] / viewer.canvas.size[0]
     return picture, np.round(scale * pixels - 0.5).astype(int)
@@ -105,9 +105,8 @@ def what_comes_into_view_is_painted(layers, qtbot):
 
 
 def a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
-    viewer, points = layers._viewer, layers.points
+    viewer = layers._viewer
     layers.close()
-    layers.points = points
     picture, pixels = shown(layers, qtbot)
     assert picture[pixels[7, 1], pixels[7, 0]].max() > 100
     viewer.layers.clear()
@@ -167,7 +166,7 @@ def test_in_space_the_picture_of_before_faces_whoever_turns_the_map(
     monkeypatch.setattr(map_picture, "MOST_BALLS", 0)
     monkeypatch.setattr(map_picture, "FOLLOW_MS", 60_000)  # another one comes late
     viewer = make_napari_viewer(show=True)
-    layers = MapLayers(viewer, lambda: None)
+    layers = MapLayers(viewer, print)
     layers.show_landmarks(False)
     shot, places = make_snapshot(50), np.random.default_rng(0).normal(size=(44, 3))
     places = places.astype(np.float32)

@@ -365,7 +365,7 @@ def drag_a_cluster(qtbot, seen, session, way):
         ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
 
         def is_at_the_hand():
-            line = dock.controller.scene.layers.projection().to_plane(ends)
+            line = [*map(dock.controller.scene.layers.projection().under, ends)]
             places = [s.place for s in session.hand.forces.springs]
             return bool(places) and np.allclose(places, middle + line[1] - line[0])
 
@@ -416,8 +416,8 @@ def drag_a_landmark(qtbot, seen, session):
     QTest.mouseRelease(native, left, control, at + QPoint(0, 40))
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
-    end = np.array([[at.x(), at.y() + 40.0]])
-    assert np.allclose(hold.place, layers.projection().to_plane(end)[0])
+    end = np.array([at.x(), at.y() + 40.0])
+    assert np.allclose(hold.place, layers.projection().under(end))
     assert dock.select.told.text() == "By hand: 1 landmark pinned."
 
 
@@ -501,9 +501,8 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
     qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
     begun = session.run.warm_start.embedding - before.embedding
     others = np.setdiff1d(np.arange(len(begun)), rows)
-    ends = dock.controller.scene.layers.projection().to_plane(
-        np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
-    )
-    assert np.allclose(begun[rows], ends[1] - ends[0], atol=1e-3)
+    under = dock.controller.scene.layers.projection().under
+    moved = under([hold.x() + 60, hold.y()]) - under([hold.x(), hold.y()])
+    assert np.allclose(begun[rows], moved, atol=1e-3)
     assert not begun[others].any()
     assert session.timeline.find(n_marks + 1).label.endswith("moved by hand")

@@ -11,6 +11,7 @@ events, copies and redraws, and a layer's scale has the viewer slice everything.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import napari
 import numpy as np
@@ -60,29 +61,21 @@ TILTED = (-15.0, 25.0, 0.0)
 class MapLayers:
     """Owns the layers; finds them by identity, never by name.
 
-    ``on_lost`` is called when the points were deleted or edited by somebody else,
-    ``on_removed`` with the name of another layer that was deleted.
+    ``on_removed`` is called with the name of points that somebody has deleted, or
+    edited, where they are those of the map.
     """
 
     def __init__(
-        self,
-        viewer: napari.Viewer,
-        on_lost: Callable[[], None],
-        on_removed: Callable[[str], None] = lambda name: None,
+        self, viewer: napari.Viewer, on_removed: Callable[[str], None]
     ) -> None:
-        self._viewer = viewer
-        self._on_lost, self._on_removed = on_lost, on_removed
+        self._viewer, self._on_removed = viewer, on_removed
         self._frame, self._n_components = Frame(free_box([])), 2
-        self.points: Points | None = None
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
         self._ndisplay_before = 2
         """Axes that napari displayed before a map of three dimensions came."""
-        self._is_blank = False
-        """Whether the layers are hidden, as nothing was drawn in them so far."""
         self._landmarks_shown = True
-        self._looks: Looks | None = None
         self._shown: Snapshot | None = None
         self._within: NDArray[np.floating] | None = None
         """The snapshot whose positions are drawn, and what else is to be seen."""
@@ -92,10 +85,15 @@ class MapLayers:
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
+        self._leave(POINTS_NAME)
         for name in (BESIDE, BEHIND):
-            self._remove_other(name)
-        self._forget()
+            self._remove(name)
         self._connections.close()
+
+    @property
+    def points(self) -> Points | None:
+        """The layer of the points."""
+        return self.other(POINTS_NAME)
 
     def expect(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
         """Make layers for a map that is still to come, if there are none.
@@ -121,11 +119,10 @@ class MapLayers:
         self._switch_display(n_components)
         if self.points is None or self.points.data.shape != (n_points, self._n_shown):
             self._replace(n_points, len(snapshot.landmarks))
-        else:
-            self._frame.restart()
-            self._shown = None
-            if self.landmarks is None:  # somebody deleted them
-                self._add_landmarks(len(snapshot.landmarks))
+        self._frame.restart()
+        self._shown = None
+        if self.landmarks is None:  # somebody deleted them
+            self._add_landmarks(len(snapshot.landmarks))
 
     def show(
         self,
@@ -160,13 +157,10 @@ class MapLayers:
                 settles = settles or snapshot.finished or within is not None
                 self._frame.follow(seen, settle=settles)
             self._frame.write_world(embedding, self.points.data, self._axes)
-        was_blank, self._is_blank = self._is_blank, False
-        picture = self._pictures[POINTS_NAME]
-        if is_new or was_blank or looks is not self._looks:
-            self._looks = looks
-            (picture.appear if was_blank else picture.show)(looks, self._point_size)
+        was_blank = self._is_blank
+        self._pictures[POINTS_NAME].show(looks, self._point_size, is_moved=is_new)
         if is_new:
-            self.show_landmarks_of(snapshot)
+            self._show_landmarks_of(snapshot)
         if was_blank and self.landmarks is not None:
             self.landmarks.visible = self._landmarks_shown
         return True
@@ -179,24 +173,20 @@ class MapLayers:
         In units of the map; the looks of its points count for each map beside it.
         """
         if places is None or self.points is None:
-            self._remove_other(name)
+            self._remove(name)
             return
         world = self.to_world(places)
         picture = self._pictures.get(name)
         if picture is None or picture.layer.data.shape != world.shape:
-            self._remove_other(name)
-            layer, layers = points_layer(np.array(world, np.float32), name), self._all
-            active = layers.selection.active
-            at = layers.index(self.points) if name == BEHIND else len(layers)
-            layers.insert(at, layer)
-            layers.selection.active = active
-            self._pictures[name] = MapPicture(self._viewer, layer)
-        is_new, picture = picture is not self._pictures[name], self._pictures[name]
+            self._remove(name)
+            layer = points_layer(np.array(world, np.float32), name)
+            self._insert(layer, self.points if name == BEHIND else None)
+            picture = self._pictures[name] = MapPicture(self._viewer, layer)
         picture.layer.data[:, self._axes] = world
-        (picture.appear if is_new else picture.show)(looks, self._point_size)
+        picture.show(looks, self._point_size)
 
     def other(self, name: str) -> Points | None:
-        """Return the layer of other points, ``BESIDE`` or ``BEHIND``."""
+        """Return the layer of points of this name, if there is one."""
         picture = self._pictures.get(name)
         return None if picture is None else picture.layer
 
@@ -206,7 +196,7 @@ class MapLayers:
         if has_changed and self.landmarks is not None and not self._is_blank:
             self.landmarks.visible = shown  # draws all layers
 
-    def show_landmarks_of(self, snapshot: Snapshot) -> None:
+    def _show_landmarks_of(self, snapshot: Snapshot) -> None:
         """Draw the landmarks where the game has them, however many there were."""
         layer = self.landmarks
         if layer is None:
@@ -273,7 +263,7 @@ class MapLayers:
 
         None where it is not seen.
         """
-        if self.points is None or self._is_blank or not self._frame.is_fitted:
+        if self.points is None or not self._frame.is_fitted:
             return None
         drawn = projection_of(self._viewer, self.points)
         return drawn and drawn.of(self._frame.step, self._frame.origin)
@@ -287,25 +277,17 @@ class MapLayers:
         through another place (d,) that is parallel to the canvas.  Coordinates that are
         not drawn are taken from that.  None where there is no map under the pixel.
         """
-        drawn, place = self.projection(), np.array(through, dtype=float)
-        if drawn is None:
-            return None
-        if drawn.ahead is None:
-            plane = drawn.to_plane(np.asarray(pixel)[None])
-            found = None if plane is None else plane[0]
-        else:
-            found = drawn.beside(self._as_drawn(place), pixel)
+        drawn = self.projection()
+        found = None if drawn is None else drawn.under(pixel, self._as_drawn(through))
         if found is None:
             return None
-        found = found[: len(place)]
-        place[: len(found)] = found
-        return place
+        return np.append(found, through[len(found) :])[: len(through)]
 
     # The camera, and the room beside images
 
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
-        if self.points is not None and not self._is_blank:
+        if self.points is not None:
             camera = self._viewer.scene.camera
             place = np.asarray(self.points.data_to_world(self.points.data[row]))
             camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
@@ -355,20 +337,22 @@ class MapLayers:
 
     def clear(self) -> None:
         """Remove the layers: the data that they show are gone."""
-        for name in (BESIDE, BEHIND):
-            self._remove_other(name)
-        own = self.points, self.landmarks
-        self._forget()
-        for layer in own:
-            if layer is not None and layer in self._all:
-                self._all.remove(layer)
-        self.landmarks = None
+        for name in tuple(self._pictures):
+            self._remove(name)
+        if self.landmarks is not None:
+            self._all.remove(self.landmarks)
 
     # Inside
 
     @property
     def _all(self) -> napari.components.LayerList:
         return self._viewer.layers
+
+    @property
+    def _is_blank(self) -> bool:
+        """Whether the points are hidden, as nothing was drawn so far."""
+        picture = self._pictures.get(POINTS_NAME)
+        return picture is not None and picture.is_blank
 
     @property
     def _n_shown(self) -> int:
@@ -442,8 +426,7 @@ class MapLayers:
         # Axis by axis in memory: napari asks for their extents often.
         places = np.empty((n_points, n_axes), np.float32, order="F")
         places[::2], places[1::2] = self._box_corners()
-        layer = self.points = points_layer(places)
-        self._is_blank, self._n_points = True, n_points
+        layer, self._n_points = points_layer(places), n_points
         self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
         layer.events.data.connect(self._on_edited)
         self._all.append(layer)
@@ -456,7 +439,6 @@ class MapLayers:
 
     def _add_landmarks(self, n_landmarks: int) -> None:
         """Add a layer of landmarks, which the next snapshot puts into place."""
-        active = self._all.selection.active
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
@@ -469,47 +451,42 @@ class MapLayers:
         self.landmarks = layer
         self.follow_theme()
         _keep_locked(layer)
-        self._all.append(layer)
+        self._insert(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes
+
+    def _insert(self, layer: Points, below: Points | None = None) -> None:
+        """Add a layer; the one that is active stays so."""
+        active, at = self._all.selection.active, len(self._all)
+        self._all.insert(at if below is None else self._all.index(below), layer)
         self._all.selection.active = active
 
-    def _remove_other(self, name: str) -> None:
+    def _leave(self, name: str) -> Points | None:
+        """Leave points to whoever has them, and return their layer."""
         picture = self._pictures.pop(name, None)
-        if picture is not None:
-            picture.close()
-            if picture.layer in self._all:
-                self._all.remove(picture.layer)
+        if picture is None:
+            return None
+        picture.close()
+        return picture.layer
 
-    def _forget(self) -> None:
-        """Leave the points to whoever has them."""
-        if self.points is not None:
-            self.points.events.data.disconnect(self._on_edited)
-        picture = self._pictures.pop(POINTS_NAME, None)
-        if picture is not None:
-            picture.close()
-        self.points = self._shown = None
-        self._is_blank = False
+    def _remove(self, name: str) -> None:
+        layer = self._leave(name)
+        if layer is not None and layer in self._all:
+            self._all.remove(layer)
 
-    def _on_edited(self, event: object = None) -> None:
+    def _on_edited(self, event: Any) -> None:
         """Leave points to whoever added or deleted some."""
-        if self.points is not None and len(self.points.data) != self._n_points:
-            self._forget()
+        if event.source is self.points and len(event.source.data) != self._n_points:
+            self._leave(POINTS_NAME)
             if self.landmarks is not None:
                 self._all.remove(self.landmarks)
-            self._on_lost()
+            self._on_removed(POINTS_NAME)
 
-    def _on_layer_removed(self, event: object) -> None:
-        layer = getattr(event, "value", None)
-        if layer is None:
-            return
-        if layer is self.landmarks:
+    def _on_layer_removed(self, event: Any) -> None:
+        if event.value is self.landmarks:
             self.landmarks = None
-        elif layer is self.points:
-            self._forget()
-            self._on_lost()
-        for name in (BESIDE, BEHIND):
-            if layer is self.other(name):
-                self._pictures.pop(name).close()
+        for name in (POINTS_NAME, BESIDE, BEHIND):
+            if event.value is self.other(name):
+                self._leave(name)
                 self._on_removed(name)
 
 

@@ -66,8 +66,7 @@ class Names:
 
 Laid = tuple[NDArray[np.floating], NDArray[np.floating]]
 """The pixels (m, 2) in the middle of each name, and how strongly it is seen: (m,)."""
-NOT_LAID: Laid = np.empty((0, 2)), np.empty(0)
-NO_NAMES = Names((), (), *2 * NOT_LAID, np.empty(0, np.intp))
+NO_NAMES = Names((), (), *2 * (np.empty((0, 2)), np.empty(0)), np.empty(0, np.intp))
 
 
 class MapNames(QObject):
@@ -92,8 +91,6 @@ class MapNames(QObject):
         self.names = NO_NAMES
         self._of: tuple[object, ...] = ()
         """What they were found of."""
-        self._laid: tuple[Names, Projection | None, Laid] = NO_NAMES, None, NOT_LAID
-        """Where they are in a view of the map, and of which names and view that is."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
         self._soon = throttled(SOON_MS, self.update, self)
@@ -114,11 +111,11 @@ class MapNames(QObject):
 
     def middles(self, drawn: Projection) -> NDArray[np.floating]:
         """Return the pixels (m, 2) in the middle of each name."""
-        return self._lie(drawn)[0].copy()
+        return self._lie(drawn)[0]
 
     def seen(self, drawn: Projection) -> NDArray[np.floating]:
         """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
-        strengths, selection = self._lie(drawn)[1].copy(), self._session.selection
+        strengths, selection = self._lie(drawn)[1], self._session.selection
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
             back = [cluster.id not in chosen for cluster in self.names.clusters]
@@ -127,11 +124,8 @@ class MapNames(QObject):
 
     def _lie(self, drawn: Projection) -> Laid:
         """Return where names are and how strongly seen, whatever is selected."""
-        names, (former, view, laid) = self.names, self._laid
-        if names is former and drawn.is_same(view):
-            return laid
-        pixels, strengths = drawn.to_pixels(names.places), np.zeros(len(names.places))
-        zooms = np.array([drawn.zoom_at(place) for place in names.places])
+        names, strengths = self.names, np.zeros(len(self.names.places))
+        pixels, zooms = drawn.to_pixels(names.places), drawn.zooms_at(names.places)
         ahead = np.isfinite(pixels).all(axis=1)
         if drawn.ahead is not None:  # who stands beside whom is up to the camera
             room = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
@@ -141,12 +135,11 @@ class MapNames(QObject):
             strengths[ahead] = opacity(zooms[ahead].min(), names.zooms[ahead])
         pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
         x, _, width, _ = drawn.cell  # a name at an edge of the canvas is read in full
-        is_near = (pixels[:, 0] > x) & (pixels[:, 0] < x + width)
-        least, most = x + names.halves[:, 1], x + width - names.halves[:, 1]
-        pixels[:, 0] = np.where(
-            is_near, np.clip(pixels[:, 0], least, most), pixels[:, 0]
+        across, halves = pixels[:, 0], names.halves[:, 1]
+        is_near = (across > x) & (across < x + width)
+        across[:] = np.where(
+            is_near, np.clip(across, x + halves, x + width - halves), across
         )
-        self._laid = names, drawn, (pixels, strengths)
         return pixels, strengths
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:

@@ -135,22 +135,24 @@ class MapPicture:
             self._image.parent = self._around.parent = None
             self._image = None
 
-    def appear(self, looks: Looks, size: float) -> None:
-        """Make the layer visible, without napari drawing it for nothing."""
-        scene = scene_of(self._viewer, self.layer)
-        if scene is not None:
-            self._leave_empty(scene)
-        self._set(looks, size)
-        self.layer.visible = True
-        self.show()
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was drawn so far; the first drawing makes the layer seen."""
+        return self._looks is None
 
-    def show(self, looks: Looks | None = None, size: float = 1.0) -> None:
+    def show(self, looks: Looks, size: float, *, is_moved: bool = True) -> None:
         """Draw the points where their layer has them, so many times as large.
 
-        Without looks as they looked before.
+        Nothing is to be done where they have neither moved nor look otherwise.
         """
-        if looks is not None:
-            self._set(looks, size)
+        if not is_moved and self._looks_of == (looks, size):
+            return
+        scene, was_blank = scene_of(self._viewer, self.layer), self.is_blank
+        self._set(looks, size)
+        if was_blank:
+            if scene is not None:
+                self._leave_empty(scene)  # or napari draws it for nothing
+            self.layer.visible = True
         self._painting.stop()  # it is of before
         self._repaint.cancel()
         if not self._is_possible():
@@ -254,7 +256,8 @@ class MapPicture:
             if (job := self._job()) is not None:
                 self._painting.ask(job)
         elif self._is_shown or self._painting.is_busy:
-            self.show()
+            self._painting.stop()
+            self._leave()
 
     def _on_failed(self, error: BaseException) -> None:
         log_error("The map could not be painted", error)
@@ -298,14 +301,14 @@ def paint(
         lines = (row, top), (column, left)
         matrix = np.diag([1 / column, 1 / row, 1.0, 1.0])
         matrix[3, :2] = -left / column, -top / row
-        stand = partial(_lying, matrix=matrix)
+        stand = partial(lambda flat, drawn: flat, matrix)  # in the plane of the map
     else:
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
         middle, ahead = positions.mean(axis=0, dtype=float), positions @ drawn.ahead
         begin = drawn.to_pixels(middle[None])[0] - drawn.cell[:2]
-        side = pixels / drawn.zoom_at(middle)
+        side = pixels / drawn.zooms_at(middle[None])
         stand = partial(_standing, middle=middle, begin=begin / pixels, side=side)
         positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
     largest = LARGEST * ratio / max(abs(lines[1][0]), 1e-9)
@@ -335,11 +338,6 @@ def _is_upright(drawn: Projection) -> bool:
     return bool(skewed <= SMALLEST_SKEW * largest)
 
 
-def _lying(drawn: Projection, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the matrix of a picture in the plane of the map, which stays."""
-    return matrix
-
-
 def _standing(
     drawn: Projection,
     middle: NDArray[np.float64],
@@ -352,10 +350,11 @@ def _standing(
     height of its pixels, in units of the map.  None behind the camera.
     """
     here = drawn.to_pixels(middle[None])[0]
-    ends = [drawn.beside(middle, here + step) for step in np.eye(2)]
+    ends = [drawn.under(here + step, middle) for step in np.eye(2)]
     if any(end is None for end in ends):
         return None
-    sides = (np.array(ends) - middle)[:, ::-1] * side[:, None] * drawn.zoom_at(middle)
+    zoom = drawn.zooms_at(middle[None])
+    sides = (np.array(ends) - middle)[:, ::-1] * side[:, None] * zoom
     matrix = np.eye(4)
     matrix[:, :3] = *sides, np.cross(*sides), middle[::-1] - begin @ sides
     return matrix

@@ -64,48 +64,40 @@ class Projection:
                     column += factor * along
         return seen
 
-    def beside(
-        self, place: NDArray[np.floating], pixel: NDArray[np.floating]
+    def under(
+        self, pixel: NDArray[np.floating], through: NDArray[np.floating] | None = None
     ) -> NDArray[np.float64] | None:
-        """Return the place under a pixel (x, y) that is as far from the eye as another.
+        """Return the place (d,) under a pixel (x, y); None without one.
 
-        None of a plane, and where the other place is behind the camera.
+        Of a space the one as far from the eye as another, ``through`` (3,).  There is
+        none beyond the horizon, behind the camera, and on a plane seen from its edge.
         """
-        seen = self._seen(np.asarray(place, dtype=float)[None])[0]
-        if self.ahead is None or seen[2] <= 0:
+        lines = self.matrix[:2] - np.outer(pixel, self.matrix[2])
+        if self.ahead is not None and through is not None:
+            lines = np.vstack([lines, [*self.ahead, -self.ahead @ through]])
+        if len(lines) < lines.shape[1] - 1 or np.linalg.cond(lines[:, :-1]) > EDGE:
             return None
-        step = np.asarray(pixel, dtype=float) * seen[2] - seen[:2]
-        equations = np.vstack([self.matrix[:2, :3], self.ahead])
-        found = np.asarray(place) + np.linalg.inv(equations)[:, :2] @ step
-        return found if np.isfinite(found).all() else None
-
-    def to_plane(self, pixels: NDArray[np.floating]) -> NDArray[np.float64] | None:
-        """Return the places (n, 2) of a plane under pixels (n, 2); None without one.
-
-        That is beyond the horizon, for a plane that is seen from its edge, and in
-        space, where a pixel is no place.
-        """
-        if self.ahead is not None or np.linalg.cond(self.matrix[:2, :2]) > EDGE:
-            return None
-        back = np.linalg.inv(self.matrix)
-        homogeneous = np.asarray(pixels, dtype=float) @ back[:, :2].T + back[:, 2]
-        places = homogeneous[:, :2] / homogeneous[:, 2:]
-        return places if np.isfinite(self.to_pixels(places)).all() else None
+        found = np.linalg.solve(lines[:, :-1], -lines[:, -1])
+        return found if np.isfinite(self.to_pixels(found[None])).all() else None
 
     def holds(self, pixel: NDArray[np.floating]) -> bool:
         """Return whether a pixel (x, y) is on this part of the canvas."""
         x, y, width, height = self.cell
         return bool(x <= pixel[0] <= x + width and y <= pixel[1] <= y + height)
 
-    def zoom_at(self, place: NDArray[np.floating]) -> float:
-        """Return the fewest pixels that a unit takes at a place, in any direction.
+    def zooms_at(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the fewest pixels (n,) that a unit takes at places (n, d).
 
-        In space: in any direction across the line of sight.
+        In any direction; in space across the line of sight.
         """
-        x, y, depth = self._seen(np.asarray(place, dtype=float)[None])[0]
-        pixel = np.array([[x], [y]]) / depth
-        step = self.matrix[:2, :-1] - pixel * self.matrix[2, :-1]
-        return float(np.linalg.svd(step, compute_uv=False)[-1] / depth)
+        *pixels, depths = self._seen(np.asarray(places, dtype=float)).T
+        pixels_of_unit = self.matrix[:2, :-1] - (
+            (np.array(pixels) / depths).T[..., None] * self.matrix[2, :-1]
+        )
+        least: NDArray[np.float64] = np.linalg.svd(pixels_of_unit, compute_uv=False).T[
+            -1
+        ]
+        return least / depths
 
     @cached_property
     def zoom(self) -> float:

@@ -77,7 +77,7 @@ class Scene(QObject):
         self._viewer, self._workspace, self._on_lost = viewer, workspace, on_lost
         self._session = session = workspace.session
         self._connections = Connections()
-        self.layers = MapLayers(viewer, self._lose, self._on_removed)
+        self.layers = MapLayers(viewer, self._on_removed)
         self._drawn_run: Run | None = None
         self._unwanted: PlacedOn | None = None
         """A reference whose cells somebody has removed from behind the map."""
@@ -251,17 +251,16 @@ class Scene(QObject):
         self._connections.call(turn.cancel)
         return lambda *event: turn.throttle()
 
-    def _lose(self) -> None:
-        self._on_lost()
-        self._drawn_run = None
-        self.drawn.emit()
-
     def _on_removed(self, name: str) -> None:
-        """Do without other points whose layer somebody has removed."""
+        """Do without points whose layer somebody has removed."""
         if name == BESIDE:
             self._session.view.end_comparison()
-        else:
+        elif name == BEHIND:
             self._unwanted = self._session.placed_on
+        else:
+            self._on_lost()
+            self._drawn_run = None
+            self.drawn.emit()
 
     def _on_dataset(self) -> None:
         self._drawn_run, self._drawn_as = None, ((), NO_LOOKS)

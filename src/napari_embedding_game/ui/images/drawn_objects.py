@@ -44,11 +44,11 @@ class DrawnObjects:
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
-        plane, pixels = self.drawn.to_plane(pixel[None]), finest(self.linked.labels)
-        if plane is None:
+        found, pixels = self.drawn.under(pixel), finest(self.linked.labels)
+        if found is None:
             return None
         place = self.at.copy()
-        place[self.axes] = plane[0]
+        place[self.axes] = found
         index = np.round(place).astype(int)
         if (index < 0).any() or (index >= pixels.shape).any():
             return None
