@@ -6,7 +6,7 @@ import pytest
 
 from napari_embedding_game.data.export import plots
 from napari_embedding_game.data.export.plots import draw, drawing_order
-from napari_embedding_game.ui.canvas.frame import Frame, free_box
+from napari_embedding_game.ui.canvas.frame import Frame
 from napari_embedding_game.ui.style.coloring import MISSING
 
 
@@ -47,7 +47,7 @@ def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
     axes.figure.canvas.draw()
     places = in_their_order(axes.collections[0].get_offsets())
     pixels = axes.transData.transform(places)
-    frame = Frame(free_box([]))
+    frame = Frame()
     frame.follow(session.snapshot.embedding, settle=True)
     down, right = frame.to_world(session.snapshot.embedding).T
     # Pixels of a figure are counted upwards, rows of the world downwards.

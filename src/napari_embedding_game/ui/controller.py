@@ -32,11 +32,6 @@ from napari_embedding_game.ui.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-LOST = (
-    "The points layer was removed or changed, so the game was stopped: "
-    "Run again draws a new one."
-)
-
 
 class Controller(QObject):
     """The one driver of a workspace in a viewer.
@@ -55,7 +50,7 @@ class Controller(QObject):
         self.session_store = SessionStore(workspace)
         self.writing = WritingTask(workspace)
         self.reading = ReadingTask(viewer, workspace, self.session_store)
-        self.scene = Scene(viewer, workspace, self._on_lost)
+        self.scene = Scene(viewer, workspace)
         self._run: Run | None = None
         self._playing = Latest(
             self, self._on_ended, self._on_failed, self._on_frame, at_once=True
@@ -172,11 +167,6 @@ class Controller(QObject):
     def _on_failed(self, error: BaseException) -> None:
         if self._run is not None:
             self.session.failed(self._run, error)
-
-    def _on_lost(self) -> None:
-        if self.session.state in ("running", "paused", "finished", "stopped"):
-            self.session.stop()
-            self.session.say(LOST)
 
 
 def _warm_up() -> None:

@@ -14,7 +14,6 @@ ratios apart rather than differences.  datashader's ``shade(how="log")`` does th
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numba
@@ -36,8 +35,6 @@ LEAST_RANGE = 4.0
 """Least number of points of the full opacity: few points are not made to look many."""
 SAMPLED = 200_000
 """Pixels of which that number is found."""
-_MOST_MIXED = 1 << 24
-"""Points of one pixel that its colour is the mean of: sums of more would overflow."""
 _F, _U = np.float32, np.uint32
 
 Lines = tuple[tuple[float, float], tuple[float, float]]
@@ -53,6 +50,7 @@ def paint_discs(
     shape: tuple[int, int],
     rows: NDArray[np.intp] | None = None,
     opacity: float = 1.0,
+    below: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.uint8]:
     """Return a picture of points as discs with smooth edges, one over another.
 
@@ -70,21 +68,22 @@ def paint_discs(
         Points in the order in which they are painted; by default all as they come.
     opacity : float
         Of all points, 0 to 1; times that of each.
+    below : (height, width, 4) uint8, optional
+        The picture that they are painted into, as it is returned.
 
     Returns
     -------
     (height, width, 4) uint8
         Red, green, blue, each already multiplied by the opacity, and the opacity.
     """
-    pixels, along = np.zeros(shape, np.uint32), np.array(lines, np.float32)
+    pixels = np.zeros((*shape, 4), np.uint8) if below is None else below
     taken = (
         each if rows is None else each.take(rows, axis=0)  # none is waited for later
         for each in (positions[:, 0], positions[:, 1], sizes, colors)
     )
-    _add_discs(pixels, along, *map(to_read, taken), _F(opacity))
-    if sys.byteorder == "big":
-        pixels.byteswap(inplace=True)
-    return pixels.view(np.uint8).reshape(*shape, 4)
+    whole, along = pixels.view(np.uint32)[..., 0], np.array(lines, np.float32)
+    _add_discs(whole, along, *map(to_read, taken), _F(opacity))
+    return pixels
 
 
 def paint_density(
@@ -118,12 +117,6 @@ def paint_density(
             brightest = max(brightest, most)
             _shade(pixels, counts, sums, _F(brightest), _F(faintest), _F(opacity))
     return pixels if n_seen > fewest else None
-
-
-def laid_over(below: NDArray[np.uint8], above: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a picture, as of :func:`paint_discs`, with another one over it."""
-    rest = 255 - above[..., 3:].astype(np.uint16)
-    return (below * rest // 255).astype(np.uint8) + above
 
 
 def compile_loops() -> None:
@@ -161,8 +154,6 @@ def _count(counts, sums, lines, rows, columns, colors, is_above, part):
             continue
         row, column = int(y), int(x)
         counts[row, column] += _U(1)
-        if counts[row, column] >= _MOST_MIXED:
-            continue
         cell, strength = sums[row, column], _F(255) * colors[i, 3]
         for channel in range(3):
             cell[channel] += _U(strength * colors[i, channel] + _F(0.5))
@@ -182,8 +173,7 @@ def _shade(pixels, counts, sums, brightest, faintest, opacity):
             if not n_points:
                 continue
             level = faintest + steepness * np.log(_F(n_points))
-            mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
-            share = min(_F(1), level) * opacity / mixed
+            share = min(_F(1), level) * opacity / _F(n_points)
             for channel in range(4):
                 value = share * _F(sums[row, column, channel]) + _F(0.5)
                 pixels[row, column, channel] = np.uint8(min(_F(255), value))

@@ -48,10 +48,7 @@ _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()
 
 def workspace_of(viewer: napari.Viewer) -> Workspace:
     """Return the workspace of a viewer; the first call makes it."""
-    key = unwrap(viewer)
-    if key not in _open:
-        open_workspace(viewer, Session())
-    return _open[key]
+    return _open.get(unwrap(viewer)) or open_workspace(viewer, Session())
 
 
 def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:

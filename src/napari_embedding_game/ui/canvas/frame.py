@@ -9,7 +9,6 @@ every figure of it does, x to the right and y upwards: napari counts rows downwa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,27 +36,6 @@ EASE = 0.3
 """Share of the way to the new extent that the frame goes with each snapshot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A square of the world: (row, column) of its corner and its side."""
-
-    corner: tuple[float, float]
-    side: float
-    is_beside: bool = False
-    """Whether there is something to the left of it, on which nothing may lie."""
-
-
-def free_box(extents: Sequence[NDArray[np.floating]]) -> Box:
-    """Return a box to the right of all extents, each [[top, left], [bottom, right]]."""
-    known = [e for e in extents if np.isfinite(e).all()]
-    if not known:
-        return Box((0.0, 0.0), SIDE)
-    top, _ = np.min([e[0] for e in known], axis=0)
-    bottom, right = np.max([e[1] for e in known], axis=0)
-    side = max(float(bottom - top), 1.0)
-    return Box((float(top), float(right) + GAP * side), side, is_beside=True)
-
-
 def main_extent(values: NDArray[np.floating]) -> tuple[float, float, float]:
     """Return where values (N,) begin and end without outliers, and the lowest of all.
 
@@ -74,10 +52,19 @@ class Frame:
     """Scale and shift from the map's own units into a box of the world.
 
     A map of three dimensions fills a cube; its depth is around that of flat layers.
+    The box lies to the right of all extents, each [[top, left], [bottom, right]].
     """
 
-    def __init__(self, box: Box, n_axes: int = 2) -> None:
-        self.box = box
+    def __init__(
+        self, extents: Sequence[NDArray[np.floating]] = (), n_axes: int = 2
+    ) -> None:
+        known = [e for e in extents if np.isfinite(e).all()]
+        self._corner, self.side, self._is_beside = np.zeros(2), SIDE, bool(known)
+        if known:
+            top, _ = np.min([e[0] for e in known], axis=0)
+            bottom, right = np.max([e[1] for e in known], axis=0)
+            self.side = max(float(bottom - top), 1.0)
+            self._corner = np.array([top, right + GAP * self.side])
         self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
         self._half = 0.0
         self._shift = 0.0
@@ -119,25 +106,24 @@ class Frame:
             ease = EASE  # a shrinking map is followed gently
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
-        if settle and self.box.is_beside:
+        if settle and self._is_beside:
             beyond = (low[-1] - first[-1]) * self.scale
-            self._shift = max(0.0, beyond - GAP * self.box.side)
+            self._shift = max(0.0, beyond - GAP * self.side)
 
     @property
     def unit(self) -> float:
         """World units per thousandth of the box."""
-        return self.box.side / SIDE
+        return self.side / SIDE
 
     @property
     def corners(self) -> NDArray[np.floating]:
         """First and last corner of the box, (2, 2)."""
-        corner = np.array(self.box.corner)
-        return np.stack([corner, corner + self.box.side])
+        return np.stack([self._corner, self._corner + self.side])
 
     @property
     def scale(self) -> float:
         """World units per unit of the map."""
-        return self.box.side / (2 * self._half)
+        return self.side / (2 * self._half)
 
     @property
     def step(self) -> NDArray[np.floating]:
@@ -148,7 +134,7 @@ class Frame:
     def origin(self) -> NDArray[np.floating]:
         """World position of the map's origin."""
         middle = np.zeros(self.n_axes)
-        middle[-2:] = np.array(self.box.corner) + self.box.side / 2
+        middle[-2:] = self._corner + self.side / 2
         middle[-1] += self._shift
         return middle - self.scale * self._center
 

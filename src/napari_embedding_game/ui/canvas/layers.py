@@ -15,13 +15,12 @@ from typing import Any
 
 import napari
 import numpy as np
-import pandas as pd
 from napari.layers import Points
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.ui.canvas.frame import SIDE, Frame, free_box
+from napari_embedding_game.ui.canvas.frame import SIDE, Frame
 from napari_embedding_game.ui.canvas.picture import Looks, MapPicture, is_of_balls
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
@@ -69,7 +68,7 @@ class MapLayers:
         self, viewer: napari.Viewer, on_removed: Callable[[str], None]
     ) -> None:
         self._viewer, self._on_removed = viewer, on_removed
-        self._frame, self._n_components = Frame(free_box([])), 2
+        self._frame, self._n_components = Frame(), 2
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
@@ -82,6 +81,7 @@ class MapLayers:
         self._seen_axes = self._displayed()
         self._connections = Connections()
         self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
+        self._connections.connect(viewer.events.theme, self._follow_theme)
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
@@ -214,16 +214,11 @@ class MapLayers:
         layer.data[:, self._axes] = places
         draw(self._viewer, layer)
 
-    def follow_theme(self) -> None:
+    def _follow_theme(self, event: object = None) -> None:
         """Draw the landmarks so that they are seen on the canvas of another theme."""
         if self.landmarks is not None:
             colors = LANDMARK_COLORS[:: -1 if self._viewer.theme == "light" else 1]
             self.landmarks.face_color, self.landmarks.border_color = colors
-
-    def set_features(self, features: pd.DataFrame) -> None:
-        """Give the points a table, which napari shows under the mouse."""
-        if self.points is not None and len(self.points.data) == len(features):
-            self.points.features = features.reset_index(drop=True)
 
     def finish(self) -> None:
         """Bring thumbnails and extents up to date after a series of frames."""
@@ -291,28 +286,24 @@ class MapLayers:
             camera = self._viewer.scene.camera
             place = np.asarray(self.points.data_to_world(self.points.data[row]))
             camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
-            camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.box.side)
+            camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.side)
 
     def make_room(self) -> bool:
         """Lay the map upright beside the other layers, where it lies otherwise.
 
-        As other axes are displayed, or an image has come to lie on it.  Whether it was
-        moved is returned: then it has to be shown anew.
+        As an image has come to lie on it, or other axes, or more of them, are
+        displayed.  Whether it has to be shown anew is returned.
         """
         before, self._seen_axes = self._seen_axes, self._displayed()
         is_turned = before != self._seen_axes
         is_met = any(map(self._frame.meets, self._extents()))
         if self.points is None or not (is_turned or is_met):
-            return False
-        self._frame = Frame(free_box(self._extents()), self.points.ndim)
+            return self.points is not None and self.points.ndim != self._n_shown
+        self._frame = Frame(self._extents(), self.points.ndim)
         self._shown = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.unit * LANDMARK_SIZE
         return True
-
-    def is_flattened_otherwise(self) -> bool:
-        """Return whether napari displays another number of axes than are drawn."""
-        return self.points is not None and self.points.ndim != self._n_shown
 
     def fit_camera(self) -> None:
         """Show the map and the other layers as large as they fit on the canvas.
@@ -411,7 +402,7 @@ class MapLayers:
 
     def _box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner of the box in the layers' own axes, (2, d)."""
-        axes, half = self._axes, self._frame.box.side / 2
+        axes, half = self._axes, self._frame.side / 2
         corners = np.empty((2, len(axes)), np.float32)
         depth = np.array([[-half], [half]])
         corners[:, axes] = np.hstack([depth, self._frame.corners])[:, -len(axes) :]
@@ -419,9 +410,9 @@ class MapLayers:
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self.clear()
-        self._seen_axes = self._displayed()
+        self._seen_axes, self._shown = self._displayed(), None
         n_axes = self._n_shown
-        self._frame = Frame(free_box(self._extents()), n_axes)
+        self._frame = Frame(self._extents(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
         places = np.empty((n_points, n_axes), np.float32, order="F")
@@ -449,7 +440,7 @@ class MapLayers:
             visible=self._landmarks_shown and not self._is_blank,
         )
         self.landmarks = layer
-        self.follow_theme()
+        self._follow_theme()
         _keep_locked(layer)
         self._insert(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes

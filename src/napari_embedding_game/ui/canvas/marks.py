@@ -31,8 +31,7 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
 
     def paint(painter: QPainter, drawn: Projection) -> None:
         found = session.view.panels
-        if found is None:
-            return
+        assert found is not None
         colors = ON_LIGHT if overlay.is_on_light else ON_DARK
         half, places = found.width * (1 + GAP) / 2 * found.facing[0], found.places
         ends = drawn.to_pixels(np.array([places[0] - half, places[0] + half]))
@@ -49,11 +48,7 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])
                     write(painter, below, fitted(told, False, width), False, colors)
 
-    def follow() -> None:
-        overlay.want(paint, session.view.panels is not None)
-
-    overlay.connections.connect(session.view.laid_out, follow)
-    follow()
+    overlay.add(paint, lambda: session.view.panels is not None)
 
 
 def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
@@ -89,11 +84,8 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
 
-    def follow() -> None:
-        overlay.want(paint, bool(session.hand.forces))
-
-    overlay.connections.connect(session.hand.changed, follow)
-    follow()
+    overlay.add(paint, lambda: bool(session.hand.forces))
+    overlay.connections.connect(session.hand.changed, overlay.refresh)
 
 
 def _pixels(drawn: Projection, places: object) -> list[QPointF]:

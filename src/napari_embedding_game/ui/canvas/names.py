@@ -95,7 +95,7 @@ class MapNames(QObject):
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
         self._soon = throttled(SOON_MS, self.update, self)
         Connections(self).connect(scene.drawn, self._later)
-        overlay.want(self._paint, False)  # it has its place among the others
+        overlay.add(self._paint, lambda: bool(self.names.clusters))
         self._later()
 
     def update(self) -> None:
@@ -107,7 +107,7 @@ class MapNames(QObject):
         if not is_same(of, self._of):
             self._of = of
             self.names = self._find() if is_read else NO_NAMES
-            self._overlay.want(self._paint, bool(self.names.clusters))
+            self._overlay.refresh()
 
     def middles(self, drawn: Projection) -> NDArray[np.floating]:
         """Return the pixels (m, 2) in the middle of each name."""

@@ -81,8 +81,8 @@ class MapOverlay(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
-        self._painters: dict[Paint, bool] = {}
-        """What is painted, the last above all others, and whether it is wanted now."""
+        self._painters: list[tuple[Paint, Callable[[], bool]]] = []
+        """What is painted, the last above all others, and what tells whether it is."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
@@ -113,16 +113,17 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return bool(self._viewer.theme == "light")
 
-    def want(self, paint: Paint, is_wanted: bool = True) -> None:
-        """Have this painted from now on, or no more; what comes first lies below."""
-        self._painters[paint] = is_wanted
+    def add(self, paint: Paint, is_wanted: Callable[[], bool]) -> None:
+        """Have this painted while it is wanted, above what was added before."""
+        self._painters.append((paint, is_wanted))
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
         """Paint what is wanted now, where the map is drawn now."""
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
-            any(self._painters.values()) and self._layers.projection() is not None
+            any(is_wanted() for _, is_wanted in self._painters)
+            and self._layers.projection() is not None
         )
         if self.canvas is not None and (is_seen or self.isVisible()):
             self.setVisible(is_seen)
@@ -155,8 +156,8 @@ class MapOverlay(QWidget):
         self._painted = drawn = self._layers.projection()
         if drawn is not None:
             painter.setClipRect(QRectF(*drawn.cell))
-            for paint, is_wanted in self._painters.items():
-                if is_wanted:
+            for paint, is_wanted in self._painters:
+                if is_wanted():
                     painter.save()
                     paint(painter, drawn)
                     painter.restore()

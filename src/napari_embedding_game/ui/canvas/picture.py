@@ -35,7 +35,7 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.pixels import laid_over, paint_density, paint_discs
+from napari_embedding_game.ui.pixels import paint_density, paint_discs
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -114,7 +114,8 @@ class MapPicture:
         self._image: Any = None
         """The vispy node; made when it is first needed."""
         self._painted: Painted | None = None
-        self._painting = Latest(None, self._lay, self._on_failed, finishes=True)
+        failed = partial(log_error, "The map could not be painted")
+        self._painting = Latest(None, self._lay, failed, finishes=True)
         self._repaint = throttled(FOLLOW_MS, self._follow)
         self._connections = Connections()
         self._connections.call(self._painting.stop)
@@ -259,9 +260,6 @@ class MapPicture:
             self._painting.stop()
             self._leave()
 
-    def _on_failed(self, error: BaseException) -> None:
-        log_error("The map could not be painted", error)
-
 
 def is_of_balls(n_axes: int, n_points: int) -> bool:
     """Return whether points are drawn as balls: in space, if they are few."""
@@ -282,35 +280,26 @@ def paint(
     one of the canvas, along one side; ``around``: pixels of the canvas that are painted
     around it, too, of a plane.
     """
-    x, y, width, height = drawn.cell
-    n_most = width * height * POINTS_A_PIXEL
-    if drawn.ahead is None:
-        x, y, width, height = (
-            x - around,
-            y - around,
-            width + 2 * around,
-            height + 2 * around,
-        )
+    n_most = drawn.cell[2] * drawn.cell[3] * POINTS_A_PIXEL
+    margin = np.array([-1, -1, 2, 2]) * (around if drawn.ahead is None else 0.0)
+    x, y, width, height = np.add(drawn.cell, margin).tolist()
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
+    middle = positions.mean(axis=0, dtype=float)
+    begin = (drawn.to_pixels(middle[None])[0] - [x, y]) / pixels
+    side = pixels / drawn.zooms_at(middle[None])
+    stand = partial(_standing, middle=middle, begin=begin, side=side)
     above, ahead, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
     if drawn.ahead is None:  # rows and columns become those of the picture
         (_, across, left), (down, _, top) = drawn.matrix[:2] / drawn.matrix[2, 2]
-        column, row = across / pixels[0], down / pixels[1]
-        left, top = (left - x) / pixels[0], (top - y) / pixels[1]
-        lines = (row, top), (column, left)
-        matrix = np.diag([1 / column, 1 / row, 1.0, 1.0])
-        matrix[3, :2] = -left / column, -top / row
-        stand = partial(lambda flat, drawn: flat, matrix)  # in the plane of the map
+        row = down / pixels[1], (top - y) / pixels[1]
+        lines = row, (across / pixels[0], (left - x) / pixels[0])
     else:
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
         zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-        middle, ahead = positions.mean(axis=0, dtype=float), positions @ drawn.ahead
-        begin = drawn.to_pixels(middle[None])[0] - drawn.cell[:2]
-        side = pixels / drawn.zooms_at(middle[None])
-        stand = partial(_standing, middle=middle, begin=begin / pixels, side=side)
-        positions = ((drawn.to_pixels(positions) - drawn.cell[:2]) / pixels)[:, ::-1]
+        ahead = positions @ drawn.ahead
+        positions = ((drawn.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
     largest = LARGEST * ratio / max(abs(lines[1][0]), 1e-9)
     points = positions, np.minimum(looks.sizes, largest), looks.colors
     if len(positions) > n_most:
@@ -321,8 +310,7 @@ def paint(
                 least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
                 large = positions, np.maximum(looks.sizes, least), looks.colors
                 rows = np.flatnonzero(above)
-                discs = paint_discs(*large, lines, shape, rows, opacity)
-                density = laid_over(density, discs)
+                paint_discs(*large, lines, shape, rows, opacity, density)
             return Painted(density, stand)
     order = looks.order
     if ahead is not None:
@@ -344,7 +332,7 @@ def _standing(
     begin: NDArray[np.float64],
     side: NDArray[np.float64],
 ) -> NDArray[np.float64] | None:
-    """Return the matrix of a picture in space that is parallel to the canvas.
+    """Return the matrix of a picture that is parallel to the canvas: in space it turns.
 
     ``begin``: its pixel (x, y) that lies in the middle of the map; ``side``: width and
     height of its pixels, in units of the map.  None behind the camera.
@@ -355,6 +343,8 @@ def _standing(
         return None
     zoom = drawn.zooms_at(middle[None])
     sides = (np.array(ends) - middle)[:, ::-1] * side[:, None] * zoom
-    matrix = np.eye(4)
-    matrix[:, :3] = *sides, np.cross(*sides), middle[::-1] - begin @ sides
+    matrix, n_axes = np.eye(4), len(middle)
+    matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - begin @ sides
+    if n_axes == 3:
+        matrix[2, :3] = np.cross(*sides)
     return matrix

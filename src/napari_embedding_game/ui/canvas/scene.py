@@ -55,14 +55,15 @@ LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 UNCOLORED = Colored(np.empty((0, 4), np.float32), NO_LEGEND)
 NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
+LOST = (
+    "The points layer was removed or changed, so the game was stopped: "
+    "Run again draws a new one."
+)
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
 class Scene(QObject):
-    """Draws snapshots, in step with the selection, the clusters and the look.
-
-    ``on_lost`` is called when the points were deleted or edited by somebody else.
-    """
+    """Draws snapshots, in step with the selection, the clusters and the look."""
 
     drawn = Signal()
     """The map, or what is to be seen over it, has changed."""
@@ -70,11 +71,9 @@ class Scene(QObject):
     neighbors_told = Signal(str)
     """A sentence about true neighbours that are shown, "" when none are."""
 
-    def __init__(
-        self, viewer: napari.Viewer, workspace: Workspace, on_lost: Callable[[], None]
-    ) -> None:
+    def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
-        self._viewer, self._workspace, self._on_lost = viewer, workspace, on_lost
+        self._viewer, self._workspace = viewer, workspace
         self._session = session = workspace.session
         self._connections = Connections()
         self.layers = MapLayers(viewer, self._on_removed)
@@ -104,6 +103,7 @@ class Scene(QObject):
             session.selection.changed,
             session.clusters.changed,
             view.compared_changed,
+            viewer.events.theme,
         ):
             self._connections.connect(signal, self.draw)
         for signal, slot in (
@@ -118,8 +118,7 @@ class Scene(QObject):
             (dims.order, self.make_room),
             (dims.ndim, self.make_room),
             # napari is still about to tell its own widgets
-            (dims.ndisplay, self._later(0, self._on_ndisplay)),
-            (viewer.events.theme, self._on_theme),
+            (dims.ndisplay, self._later(0, self.make_room)),
             (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
         ):
@@ -148,8 +147,6 @@ class Scene(QObject):
             if run.warm_start is not None and self.layers.points is not None:
                 return  # it goes on from the map that is drawn
             self.layers.begin(snapshot)
-            if (dataset := self._session.dataset) is not None:
-                self.layers.set_features(dataset.obs)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -171,27 +168,27 @@ class Scene(QObject):
             self._tidy_soon()
 
     def make_room(self, event: object = None) -> None:
-        """Move a map that images have come to lie on, or that lies on its side."""
+        """Move a map that images lie on, or of which other axes are displayed."""
+        self._face()
         if self._session.snapshot is not None and self.layers.make_room():
             self.draw()
             self.layers.finish()
+            self._write_soon()  # the layer may be another
             self._fit_soon()  # napari has fitted the camera to the former places
 
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
-        session, shot = self._session, self._session.view.drawn
-        is_free = session.state in RESTING and not session.selection.is_empty
+        session, selection = self._session, self._session.selection
+        shot, whole = session.view.drawn, session.snapshot
         if self.is_elsewhere and not is_shown:
             self.is_elsewhere = False
             self.neighbors_told.emit("")
             self.draw()
-        if self.is_elsewhere or not (is_shown and is_free) or shot is None:
+        is_free = session.state in RESTING and not selection.is_empty
+        if self.is_elsewhere or not (is_shown and is_free):
             return
-        if shot.neighbors is not None:
-            points, whole = session.selection.points, shot
-            if session.view.is_split and session.snapshot is not None:
-                whole = session.snapshot
-            found = correct(whole.embedding, shot.neighbors, points)
+        if shot is not None and whole is not None and shot.neighbors is not None:
+            found = correct(whole.embedding, shot.neighbors, selection.points)
             panels = shot.embedding - whole.embedding
             moved = replace(shot, embedding=panels + found.embedding)
             looks = self._looks(moved)
@@ -252,13 +249,16 @@ class Scene(QObject):
         return lambda *event: turn.throttle()
 
     def _on_removed(self, name: str) -> None:
-        """Do without points whose layer somebody has removed."""
+        """Do without points whose layer somebody has removed, or edited."""
+        session = self._session
         if name == BESIDE:
-            self._session.view.end_comparison()
+            session.view.end_comparison()
         elif name == BEHIND:
-            self._unwanted = self._session.placed_on
+            self._unwanted = session.placed_on
         else:
-            self._on_lost()
+            if session.state in ("running", "paused", "finished", "stopped"):
+                session.stop()
+                session.say(LOST)
             self._drawn_run = None
             self.drawn.emit()
 
@@ -281,16 +281,6 @@ class Scene(QObject):
         else:
             self.draw()
 
-    def _on_ndisplay(self) -> None:
-        """Draw a map of three dimensions flat, or in space, as napari displays it."""
-        self._face()
-        if self._session.snapshot is not None and self.layers.is_flattened_otherwise():
-            self.draw()
-            self.layers.finish()
-            self._write_soon()  # the layer may be another
-            if self._session.view.panels is not None:
-                self._fit_soon()
-
     def _face(self, event: object = None) -> None:
         """Tell the session from where a map in space is seen."""
         self._session.view.facing = facing_of(self._viewer)
@@ -309,10 +299,6 @@ class Scene(QObject):
         self.layers.show_landmarks(
             is_whole and (session.look.show_landmarks or is_played)
         )
-
-    def _on_theme(self, event: object = None) -> None:
-        self.layers.follow_theme()
-        self.draw()
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
@@ -355,7 +341,9 @@ class Scene(QObject):
         table = others.rename(columns={name: f"{name} (file)" for name in known})
         for name, values in known.items():  # by place: no index is compared
             table[name] = values
-        self.layers.set_features(table)
+        points = self.layers.points
+        if points is not None and len(points.data) == len(table):
+            points.features = table.reset_index(drop=True)
 
     # Colours and sizes
 
@@ -370,17 +358,16 @@ class Scene(QObject):
         if dataset is None or (is_ours and snapshot is None):
             self.colored, self._colored_of = UNCOLORED, ()
             return True
-        of: tuple[object, ...] = look.color_by, look.limits
+        choice, limits, compared = look.color_by, look.limits, session.view.compared
+        of: tuple[object, ...] = choice, limits, dataset, dataset.obs
         if is_ours:
-            of = *of, snapshot, session.clusters.clustering, session.view.compared
-        else:
-            of = *of, dataset, dataset.obs
+            of = choice, limits, snapshot, session.clusters.clustering, compared
         if is_same(of, self._colored_of):
             return True
-        choice, limits, found = look.color_by, look.limits, None
+        found = None
         try:
             if snapshot is not None and is_ours:
-                if choice != MOVEMENT or session.view.compared is not None:
+                if choice != MOVEMENT or compared is not None:
                     found = colored(choice, session, snapshot, limits)
             elif name_of(choice, dataset) is not None:
                 found = of_column(choice, dataset, limits)
