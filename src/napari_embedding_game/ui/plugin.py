@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,50 +38,23 @@ def open_dock(viewer: napari.Viewer) -> GameDock:
     return dock
 
 
-# Files
-
-
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
     """Return a reader for tables of cells, images or texts, or None.
 
     A folder of images with their labels is one, too.
     """
-    single = _single(path)
-    if single is None or not readers.can_read(single):
+    stack = path if isinstance(path, list | tuple) else [path]  # it may be of one
+    if len(stack) != 1 or not readers.can_read(str(stack[0])):
         return None
-    return read_into_viewer
-
-
-def _single(path: str | os.PathLike[str] | Sequence[str]) -> str | None:
-    """Return the one path of what napari hands over, which may be a stack of one."""
-    if isinstance(path, list | tuple):
-        return str(path[0]) if len(path) == 1 else None
-    return str(path)
-
-
-def read_into_viewer(path: str | os.PathLike[str] | Sequence[str]) -> list[LayerData]:
-    """Load a file into the dock of the present viewer.
-
-    The reading itself goes on in the background: of the layers that come back none
-    stays.
-    """
-    single = _single(path)
-    assert single is not None, path
-    return _load_later(Path(single))
-
-
-# Samples
-
-
-def _open_sample(key: str) -> list[LayerData]:
-    return _load_later(SampleSource(key))
+    return lambda _: _load_later(Path(stack[0]))
 
 
 def _load_later(source: Source | Path) -> list[LayerData]:
+    """Load a file or sample into the dock of the present viewer, in the background."""
     viewer = napari.current_viewer()
     if viewer is None:
         raise DataError(NO_VIEWER)
-    # napari wants a layer from every sample: it is empty, hidden, and taken away.
+    # napari wants a layer of everything: it is empty, hidden, and taken away.
     key = object()
 
     def load() -> None:
@@ -99,6 +71,6 @@ def _load_later(source: Source | Path) -> list[LayerData]:
     return [(np.empty((0, 2)), meta, "points")]
 
 
-open_digits = partial(_open_sample, "digits")
-open_pbmc = partial(_open_sample, "pbmc")
-open_nuclei = partial(_open_sample, "nuclei")
+open_digits = partial(_load_later, SampleSource("digits"))
+open_pbmc = partial(_load_later, SampleSource("pbmc"))
+open_nuclei = partial(_load_later, SampleSource("nuclei"))

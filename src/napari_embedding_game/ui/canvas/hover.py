@@ -71,14 +71,12 @@ class Hover(QObject):
         self._making = Latest(self, self._on_made, self._on_failed)
         self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
-        connections, camera = Connections(self), viewer.scene.camera.events
+        connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
-        moves = (camera.zoom, camera.center, camera.angles)
-        connections.connect_all((*moves, self._session.state_changed), self.leave)
-        session = self._session
+        moves = viewer.scene.camera.events, session.state_changed
+        connections.connect_all(moves, self.leave)
         changes = session.dataset_changed, session.objects_changed
-        changes += (workspace.linked.changed,)
-        connections.connect_all(changes, self._on_linked)
+        connections.connect_all((*changes, workspace.linked.changed), self._on_linked)
         connections.call(self.leave)
         self._on_linked()
 

@@ -160,13 +160,9 @@ def facing_of(viewer: Any) -> NDArray[np.float64]:
 
 def view_changes(viewer: Any) -> tuple[Any, ...]:
     """Return the events that tell that layers are to be seen in another way."""
-    camera, layers = viewer.scene.camera.events, viewer.layers.events
+    layers = viewer.layers.events
     return (
-        camera.zoom,
-        camera.center,
-        camera.angles,
-        camera.perspective,
-        camera.orientation,
+        viewer.scene.camera.events,
         viewer.dims.events.ndisplay,
         viewer.canvas.grid.events,
         viewer.canvas.events.size,
