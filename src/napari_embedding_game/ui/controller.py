@@ -51,9 +51,14 @@ class Controller(QObject):
         self.writing = WritingTask(workspace)
         self.reading = ReadingTask(viewer, workspace, self.session_store)
         self.scene = Scene(viewer, workspace)
-        self._run: Run | None = None
+        self._run: Run
+        """The one that is played, as soon as one is."""
         self._playing = Latest(
-            self, self._on_ended, self._on_failed, self._on_frame, at_once=True
+            self,
+            lambda nothing: session.ended(self._run),
+            lambda error: session.failed(self._run, error),
+            lambda progress: self.receive(self._run, progress),
+            at_once=True,
         )
         self._is_open = True
         self._connections = Connections()
@@ -144,8 +149,7 @@ class Controller(QObject):
         """Open a map of the selected points alone, and play."""
         selection, clusters = self.session.selection, self.session.clusters
         known = clusters.clustering.by_id
-        chosen = [known[c] for c in selection.clusters if c in known]
-        names = [c.name if c.is_named else f"Cluster {c.name}" for c in chosen]
+        names = [known[c].title for c in selection.clusters if c in known]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
         try:
             self.workspace.maps.embed(selection.points, title)
@@ -153,20 +157,6 @@ class Controller(QObject):
             self.trouble.emit(str(error))
         else:
             self.play()
-
-    # The run
-
-    def _on_frame(self, progress: Progress) -> None:
-        if self._run is not None:
-            self.receive(self._run, progress)
-
-    def _on_ended(self, nothing: object) -> None:
-        if self._run is not None:
-            self.session.ended(self._run)
-
-    def _on_failed(self, error: BaseException) -> None:
-        if self._run is not None:
-            self.session.failed(self._run, error)
 
 
 def _warm_up() -> None:
