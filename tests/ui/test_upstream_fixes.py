@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from napari.utils.colormap_backend import ColormapBackend, get_backend
+from qtpy.compat import isalive
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
@@ -96,8 +97,8 @@ def outlives_its_click(box, qtbot):
         gc.collect()
         assert happened == ["clicked"]
         assert box.isFloating() == is_floating
-        assert box.title.float_button is not button
         qtbot.waitUntil(lambda: happened == ["clicked", "destroyed"])
+        assert box.title.float_button is not button
         happened.clear()
 
 
@@ -110,12 +111,12 @@ def test_a_panel_goes_with_its_title_whatever_is_done_to_it_last(
     QTest.mouseClick(bar.close_button, LEFT)
     bar.float_button.click()  # before Qt has come to delete both
     assert box.title is bar
-    qtbot.waitUntil(lambda: bar not in upstream_fixes._held)
+    qtbot.waitUntil(lambda: not isalive(bar))
     box = viewer.window.add_dock_widget(QWidget(), name="another")
     QTest.mouseClick(box.title.float_button, LEFT)
     second = box.title
     viewer.window.remove_dock_widget(box)
-    qtbot.waitUntil(lambda: second not in upstream_fixes._held)
+    qtbot.waitUntil(lambda: not isalive(second))
 
 
 def test_a_window_that_is_closed_leaves_the_other_its_picture(

@@ -10,9 +10,8 @@ look like it.
 *A mouse that drags in a view that is gone* (vispy).  In napari's grid each layer that
 comes or goes makes new views; the mouse goes on to the former one: an error a move.
 
-*Title bars of panels* (napari).  One is deleted in the click on its own button;
-Python's garbage collector may clear the functions that its buttons call; and one is
-made for a panel that Qt is about to delete.
+*Title bars of panels* (napari).  One is deleted in the click on its own button, and
+one is made for a panel that Qt is about to delete.
 
 *A window that is closed deletes what another one draws* (napari), in whatever OpenGL
 context is current.
@@ -29,39 +28,34 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-from weakref import WeakSet
 
-from napari._qt.widgets.qt_viewer_dock_widget import (
-    QtCustomTitleBar,
-    QtViewerDockWidget,
-)
+from napari._qt.widgets.qt_viewer_dock_widget import QtViewerDockWidget
 from napari._vispy.canvas import VispyCanvas
 from napari.utils.colormap_backend import ColormapBackend, set_backend
+from qtpy.compat import isalive
 from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
 from vispy.gloo import glir
 from vispy.scene import SceneCanvas
 
 logger = logging.getLogger(__name__)
 
-_held: dict[Any, Any] = {}
-"""Title bars that Qt has not deleted yet, each with its panel."""
-_going: WeakSet[Any] = WeakSet()
-"""Panels that Qt has been asked to delete."""
-
 
 def mend() -> None:
     """Mend all, for all of the process; again is once."""
+    widgets = QApplication.allWidgets()
+    panels = [one for one in widgets if isinstance(one, QtViewerDockWidget)]
+    for panel in panels:  # made before, with what was there
+        panel.topLevelChanged.disconnect(panel._update_title_bar)
     for owner, name, mended in (
         (glir.GlirProgram, "delete", _keep),
         (SceneCanvas, "_process_mouse_event", _release_first),
-        (QtCustomTitleBar, "__init__", _hold),
-        (QtCustomTitleBar, "setParent", _hide_instead),
-        (QtCustomTitleBar, "deleteLater", _after_the_click),
-        (QtViewerDockWidget, "deleteLater", _remember),
-        (QtViewerDockWidget, "_update_title_bar", _unless_it_goes),
+        (QtViewerDockWidget, "_update_title_bar", _after_the_click),
         (VispyCanvas, "_clean_and_update_scenegraph", _in_its_own),
     ):
         replace(owner, name, mended)
+    for panel in panels:
+        panel.topLevelChanged.connect(panel._update_title_bar)
     set_backend(ColormapBackend.pure_python)
 
 
@@ -102,38 +96,14 @@ def _release_first(process: Any, canvas: Any, event: Any) -> None:
     process(canvas, event)
 
 
-def _hold(init: Any, bar: Any, *args: Any, **options: Any) -> None:
-    """Stay until Qt deletes it, and so does the panel."""
-    init(bar, *args, **options)
-    _held[bar] = bar.parent()
-    bar.destroyed.connect(lambda: _held.pop(bar, None))
+def _after_the_click(update: Any, panel: Any, *args: Any, **options: Any) -> None:
+    """Make the title bar of a panel anew when the event under way is over."""
 
+    def then() -> None:
+        if isalive(panel) and panel.widget() is not None:  # it was not closed meanwhile
+            update(panel, *args, **options)
 
-def _hide_instead(set_parent: Any, bar: Any, parent: Any, *flags: Any) -> None:
-    """Stay where it is: without a parent Python would delete it at once."""
-    if parent is None:
-        bar.hide()
-    else:
-        set_parent(bar, parent, *flags)
-
-
-def _after_the_click(delete_later: Any, bar: Any) -> None:
-    """Ask for it when the event under way is over; not at all if it is gone."""
-    timer = QTimer(bar, singleShot=True)
-    timer.timeout.connect(lambda: delete_later(bar))
-    timer.start(0)
-
-
-def _remember(delete_later: Any, panel: Any) -> None:
-    """Ask for it, and know that it was asked for."""
-    _going.add(panel)
-    delete_later(panel)
-
-
-def _unless_it_goes(update: Any, panel: Any, *args: Any, **options: Any) -> None:
-    """Make the title bar anew of a panel that stays."""
-    if panel not in _going:
-        update(panel, *args, **options)
+    QTimer.singleShot(0, then)
 
 
 def _in_its_own(clean: Any, canvas: Any) -> None:
