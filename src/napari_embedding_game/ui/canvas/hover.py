@@ -19,13 +19,8 @@ from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.picture_grid import (
-    Pictures,
-    failure,
-    fitted,
-    to_qimage,
-)
-from napari_embedding_game.ui.images.row_pictures import AppearanceWatch, pictures_of
+from napari_embedding_game.ui.images.picture_grid import failure, fitted, to_qimage
+from napari_embedding_game.ui.images.row_pictures import pictures_of
 from napari_embedding_game.ui.style.coloring import (
     ISOLATION,
     LONG_NAMES,
@@ -65,20 +60,19 @@ class Hover(QObject):
         self.row: int | None = None
         """The one that is told of."""
         self._pixel = np.zeros(2)
-        self._pictures: Pictures | None = None
         self._image: QImage | None = None
         """The picture of the row, once it is made."""
+        self._has_failed = False
+        """Whether pictures of these data cannot be made: it is told once."""
         self._making = Latest(self, self._on_made, self._on_failed)
-        self._looks = AppearanceWatch(self, self._on_linked)
         self._rest = debounced(REST_MS, self._look, self)
         connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed
         connections.connect_all(moves, self.leave)
-        changes = session.dataset_changed, session.objects_changed
-        connections.connect_all((*changes, workspace.linked.changed), self._on_linked)
+        changes = session.dataset_changed, workspace.linked.changed
+        connections.connect_all(changes, self._on_others)
         connections.call(self.leave)
-        self._on_linked()
 
     def leave(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
@@ -108,9 +102,10 @@ class Hover(QObject):
             self.leave()
         elif row % n_points != self.row or not QToolTip.isVisible():
             self.row = number = row % n_points
-            self._image, pictures = None, self._pictures
+            self._image = None
             self._making.stop()
-            if pictures is not None:
+            pictures = pictures_of(session.dataset, self._workspace.linked.current)
+            if pictures is not None and not self._has_failed:
                 self._making.ask(lambda: fitted(to_qimage(pictures[number]), PICTURE))
             self._show()
 
@@ -120,14 +115,12 @@ class Hover(QObject):
             self._show()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._pictures = None
+        self._has_failed = True
         self.trouble.emit(failure(error))
 
-    def _on_linked(self, event: object = None) -> None:
-        linked = self._workspace.linked.current
+    def _on_others(self, event: object = None) -> None:
+        self._has_failed = False
         self.leave()
-        self._looks.watch(linked)
-        self._pictures = pictures_of(self._session.dataset, linked)
 
     def _show(self) -> None:
         canvas, dataset = canvas_widget(self._dock), self._session.dataset
