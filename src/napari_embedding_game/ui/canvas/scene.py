@@ -207,7 +207,6 @@ class Scene(QObject):
             self.show_true_neighbors(False)  # comes back here
         elif not self._n_holds and self._color():
             if self._session.snapshot is not None:
-                self._show_landmarks()
                 self._show()
                 self.drawn.emit()
             if self._session.state == "running":
@@ -216,7 +215,7 @@ class Scene(QObject):
                 self._tell_legend()
 
     def _show(self) -> None:
-        """Draw the points, and those of other maps."""
+        """Draw the points, those of other maps, and the landmarks of a whole map."""
         session, layout = self._session, self._session.view.layout
         if layout is None:
             return
@@ -228,6 +227,11 @@ class Scene(QObject):
         if panels is not None:  # in space the camera may see these from any side
             within = panels.box if self.layers.is_deep else panels.corners
         settles = session.state in RESTING
+        has_rings = session.look.show_landmarks or session.state in (
+            "running",
+            "paused",
+        )
+        self.layers.show_landmarks(has_rings and panels is None)
         if self.layers.show(snapshot, looks, settles=settles, within=within):
             self.layers.show_other(BESIDE, layout.other, looks)
             cells = np.empty((0, 2)) if behind is None else behind.cells
@@ -290,15 +294,6 @@ class Scene(QObject):
         self.draw()
         if self._session.state != "running":
             self._fit_soon()
-
-    def _show_landmarks(self) -> None:
-        """Show the landmarks of a game that is played, where the whole map is shown."""
-        session = self._session
-        is_whole = session.view.panels is None
-        is_played = session.state in ("running", "paused")
-        self.layers.show_landmarks(
-            is_whole and (session.look.show_landmarks or is_played)
-        )
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
