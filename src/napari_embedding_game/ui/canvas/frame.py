@@ -85,17 +85,12 @@ class Frame:
         self._half = 0.0
 
     def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
-        """Move towards the extent of positions (N, 2) or (N, 3); all the way to settle.
-
-        At once, too, where there were more or fewer axes before.
-        """
+        """Move towards the extent of positions (N, d); all the way to settle."""
         # Axis by axis, which is many times quicker than all at once.
         signs = _SIGNS[-positions.shape[1] :]
         pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
         low, high, first = np.array([main_extent(s * x) for s, x in pairs]).T
         center = (low + high) / 2
-        if len(center) != len(self._center):
-            self._center, self._half = np.zeros(len(center)), 0.0
         half = max(float((high - low).max()) / 2, SMALLEST_HALF)
         reach = half + float(np.abs(center - self._center).max())
         settle = settle or not self.is_fitted

@@ -81,15 +81,9 @@ class Looks:
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    def times(self, size: float, n_points: int) -> Looks:
-        """Return the looks of points so many times as large, on one map or more."""
-
-        def tiled(of: Any) -> Any:
-            return of if of is None or n_maps == 1 else np.concatenate([of] * n_maps)
-
-        n_maps = n_points // len(self.sizes)
-        sizes = tiled(np.asarray(self.sizes * size, np.float32))
-        return Looks(tiled(self.colors), sizes, tiled(self.above))
+    def times(self, size: float) -> Looks:
+        """Return the looks of points so many times as large."""
+        return replace(self, sizes=np.asarray(self.sizes * size, np.float32))
 
 
 class Painted(NamedTuple):
@@ -167,7 +161,7 @@ class MapPicture:
         """Write the looks into the layer, where people and programs find them."""
         if self._looks_of != (looks, size):
             layer, self._looks_of = self.layer, (looks, size)
-            self._looks = shown = looks.times(size, len(layer.data))
+            self._looks = shown = looks.times(size)
             # In place: its setters copy, tell and draw.
             layer.face_color[:], layer.size[:] = shown.colors, shown.sizes
 
