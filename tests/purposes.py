@@ -115,7 +115,7 @@ class Purposes:
             return
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
-        self._drag(dock.names.middles(drawn)[place])
+        self._drag(dock.names.lie(drawn)[0][place])
 
     def drag_landmark(self) -> None:
         """Drag a landmark, once its layer is chosen."""

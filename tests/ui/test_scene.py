@@ -326,7 +326,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     qtbot.wait(100)
     names = spatial.dock.names
     before = spatial.session.snapshot.embedding
-    begun = names.middles(spatial.layers.projection())[0]
+    begun = names.lie(spatial.layers.projection())[0][0]
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
     spatial.session._pace = UNPACED

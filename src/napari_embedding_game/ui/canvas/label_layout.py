@@ -69,11 +69,11 @@ def lifts(
 def zooms_with_room(
     places: NDArray[np.floating], halves: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return from which zoom on each name touches none of those before it: (m,).
+    """Return how many times as near each name touches none of those before it: (m,).
 
-    In pixels for each unit of the places (m, 2), down and across, the most important
-    first; infinite where there never is room.  Halves are half the height and half the
-    width of each, in pixels.  Who comes nearer never sees a name vanish.
+    Places (m, 2) are pixels, down and across, the most important first; infinite where
+    there never is room.  Halves are half the height and half the width of each, in
+    pixels.  Who comes nearer never sees a name vanish.
     """
     zooms = np.zeros(len(places))
     for number in range(1, len(places)):
@@ -85,8 +85,7 @@ def zooms_with_room(
     return zooms
 
 
-def opacity(zoom: float, zooms: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return how strongly each name is seen at a zoom: (m,) from 0 to 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.log(zoom / zooms) / np.log(SOFTLY)
-    return np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+def opacity(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return how strongly each name is seen, (m,) from 0 to 1; see above."""
+    with np.errstate(divide="ignore"):
+        return np.clip(-np.log(zooms) / np.log(SOFTLY), 0.0, 1.0)

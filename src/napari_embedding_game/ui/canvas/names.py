@@ -58,15 +58,12 @@ class Names:
     """(m,) how far most points of its cluster lie from there."""
     halves: NDArray[np.floating]
     """(m, 2) half the height and half the width of each, in pixels."""
-    zooms: NDArray[np.floating]
-    """(m,) from which zoom on it has room; in space that depends on the camera."""
     panels: NDArray[np.intp]
     """(m,) the panel that each stands in, 0 where there is one map."""
 
 
-Laid = tuple[NDArray[np.floating], NDArray[np.floating]]
-"""The pixels (m, 2) in the middle of each name, and how strongly it is seen: (m,)."""
-NO_NAMES = Names((), (), *2 * (np.empty((0, 2)), np.empty(0)), np.empty(0, np.intp))
+NOTHING = np.empty((0, 2))
+NO_NAMES = Names((), (), NOTHING, NOTHING[:, 0], NOTHING, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
@@ -109,30 +106,22 @@ class MapNames(QObject):
             self.names = self._find() if is_read else NO_NAMES
             self._overlay.refresh()
 
-    def middles(self, drawn: Projection) -> NDArray[np.floating]:
-        """Return the pixels (m, 2) in the middle of each name."""
-        return self._lie(drawn)[0]
+    def lie(
+        self, drawn: Projection
+    ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Return the pixels in the middle of each name, and how strongly it is seen.
 
-    def seen(self, drawn: Projection) -> NDArray[np.floating]:
-        """Return how strongly each name is seen: (m,) 0 to 1, 0 behind the camera."""
-        strengths, selection = self._lie(drawn)[1], self._session.selection
+        (m, 2) of x and y, and (m,) from 0, also behind the camera, to 1.
+        """
+        names, selection = self.names, self._session.selection
+        pixels, zooms = drawn.to_pixels(names.places), drawn.zooms_at(names.places)
+        ahead, strengths = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
+        room = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
+        strengths[ahead] = opacity(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
-            back = [cluster.id not in chosen for cluster in self.names.clusters]
+            back = [cluster.id not in chosen for cluster in names.clusters]
             strengths[back] *= STEPPED_BACK
-        return strengths
-
-    def _lie(self, drawn: Projection) -> Laid:
-        """Return where names are and how strongly seen, whatever is selected."""
-        names, strengths = self.names, np.zeros(len(self.names.places))
-        pixels, zooms = drawn.to_pixels(names.places), drawn.zooms_at(names.places)
-        ahead = np.isfinite(pixels).all(axis=1)
-        if drawn.ahead is not None:  # who stands beside whom is up to the camera
-            room = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
-            strengths[ahead] = opacity(1.0, room)
-        elif ahead.any():
-            # Seen from the side, names stand as close as the shortest way has them.
-            strengths[ahead] = opacity(zooms[ahead].min(), names.zooms[ahead])
         pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
         x, _, width, _ = drawn.cell  # a name at an edge of the canvas is read in full
         across, halves = pixels[:, 0], names.halves[:, 1]
@@ -181,9 +170,9 @@ class MapNames(QObject):
         names, drawn = self.names, self._layers.projection()
         if not names.clusters or drawn is None or not drawn.holds(pixel):
             return None
-        away = np.abs(self.middles(drawn) - pixel)
-        is_hit = (away <= names.halves[:, ::-1]).all(axis=1)
-        is_hit &= self.seen(drawn) > BARELY_READ
+        pixels, strengths = self.lie(drawn)
+        is_hit = (np.abs(pixels - pixel) <= names.halves[:, ::-1]).all(axis=1)
+        is_hit &= strengths > BARELY_READ
         if self._session.view.is_side_by_side:
             is_hit &= names.panels == 0  # points of other maps are not to be moved
         return int(np.argmax(is_hit)) if is_hit.any() else None
@@ -232,17 +221,13 @@ class MapNames(QObject):
         pairs = zip(texts, named, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
         at, radii = middles(seen, parts)
-        # Of one on a line as of a flat one
-        flat = np.pad(at, [(0, 0), (0, 1)])[:, 1::-1]
-        zooms = zooms_with_room(flat, halves)
-        in_panels = np.array(found, np.intp) % n_maps
-        return Names(named, texts, at, radii, halves, zooms, in_panels)
+        return Names(named, texts, at, radii, halves, np.array(found, np.intp) % n_maps)
 
     def _paint(self, painter: QPainter, drawn: Projection) -> None:
         """Write the present names, and the one that is dragged at the hand."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
-        pixels, seen = self.middles(drawn), self.seen(drawn)
+        pixels, seen = self.lie(drawn)
         if 0 <= held < len(seen):
             pixels[held] += moved
         # The most important last: it lies above what is fading out.
