@@ -50,7 +50,8 @@ AROUND = 64
 """Pixels of the canvas that are painted around it: what a pan brings into view."""
 LARGEST = 64.0
 """Pixels of the canvas that a disc is wide at most; wider ones take seconds."""
-MOST_BALLS = 15_000
+MOST_BALLS, SOME = 15_000, 1_000
+"""Points that are drawn as balls; and, about, of which the middle is found."""
 SMALLEST_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
 SMALLEST_SKEW = 1e-6
@@ -91,9 +92,31 @@ class Painted(NamedTuple):
 
     picture: NDArray[np.uint8]
     """(height, width, 4), red, green and blue times the opacity, and the opacity."""
-    stand: Callable[[Projection], NDArray[np.float64] | None]
-    """Returns how it stands where the map is drawn so by now: (4, 4) from its pixels to
-    the layer's coordinates, both as vispy has them; None as it did."""
+    middle: NDArray[np.float64]
+    """(d,) A place in the middle of the map."""
+    begin: NDArray[np.float64]
+    """(2,) The pixel (x, y) of the picture that lies there."""
+    side: NDArray[np.float64]
+    """(2,) Width and height of a pixel, in units of the map."""
+
+    def stand(self, drawn: Projection) -> NDArray[np.float64] | None:
+        """Return how it is parallel to the canvas where the map is drawn so by now.
+
+        (4, 4) from its pixels to the layer's coordinates, both as vispy has them; None
+        behind the camera.
+        """
+        middle, n_axes = self.middle, len(self.middle)
+        here = drawn.to_pixels(middle[None])[0]
+        ends = [drawn.under(here + step, middle) for step in np.eye(2)]
+        if any(end is None for end in ends):
+            return None
+        side = self.side * drawn.zooms_at(middle[None])
+        sides = (np.array(ends) - middle)[:, ::-1] * side[:, None]
+        matrix = np.eye(4)
+        matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - self.begin @ sides
+        if n_axes == 3:
+            matrix[2, :3] = np.cross(*sides)
+        return matrix
 
 
 class MapPicture:
@@ -279,10 +302,9 @@ def paint(
     x, y, width, height = np.add(drawn.cell, margin).tolist()
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
-    middle = positions.mean(axis=0, dtype=float)
+    middle = positions[:: 1 + len(positions) // SOME].mean(axis=0, dtype=float)
     begin = (drawn.to_pixels(middle[None])[0] - [x, y]) / pixels
-    side = pixels / drawn.zooms_at(middle[None])
-    stand = partial(_standing, middle=middle, begin=begin, side=side)
+    place = middle, begin, pixels / drawn.zooms_at(middle[None])
     above, ahead, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
     if drawn.ahead is None:  # rows and columns become those of the picture
         (_, across, left), (down, _, top) = drawn.matrix[:2] / drawn.matrix[2, 2]
@@ -305,11 +327,11 @@ def paint(
                 large = positions, np.maximum(looks.sizes, least), looks.colors
                 rows = np.flatnonzero(above)
                 paint_discs(*large, lines, shape, rows, opacity, density)
-            return Painted(density, stand)
+            return Painted(density, *place)
     order = looks.order
     if ahead is not None:
         order = order[np.argsort(-ahead[order])]  # farthest first
-    return Painted(paint_discs(*points, lines, shape, order, opacity), stand)
+    return Painted(paint_discs(*points, lines, shape, order, opacity), *place)
 
 
 def _is_upright(drawn: Projection) -> bool:
@@ -318,27 +340,3 @@ def _is_upright(drawn: Projection) -> bool:
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= SMALLEST_SKEW * largest)
-
-
-def _standing(
-    drawn: Projection,
-    middle: NDArray[np.float64],
-    begin: NDArray[np.float64],
-    side: NDArray[np.float64],
-) -> NDArray[np.float64] | None:
-    """Return the matrix of a picture that is parallel to the canvas: in space it turns.
-
-    ``begin``: its pixel (x, y) that lies in the middle of the map; ``side``: width and
-    height of its pixels, in units of the map.  None behind the camera.
-    """
-    here = drawn.to_pixels(middle[None])[0]
-    ends = [drawn.under(here + step, middle) for step in np.eye(2)]
-    if any(end is None for end in ends):
-        return None
-    zoom = drawn.zooms_at(middle[None])
-    sides = (np.array(ends) - middle)[:, ::-1] * side[:, None] * zoom
-    matrix, n_axes = np.eye(4), len(middle)
-    matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - begin @ sides
-    if n_axes == 3:
-        matrix[2, :3] = np.cross(*sides)
-    return matrix
