@@ -616,11 +616,11 @@ def _with_map(
     import numpy as np
     import pandas as pd
 
+    from napari_embedding_game.data.export.anndata_result import OF_A_MAP
     from napari_embedding_game.data.export.result import storable, versions
 
     adata, (key, at) = adata.copy() if copy else adata, _keys(key_added)
-    of_former = ("landmark", "left_out", "stability", *_COLUMNS)
-    former = [f"{key}_{name}" for name in of_former]
+    former = [f"{key}_{name}" for name in OF_A_MAP]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")
     present = np.unique(clusters).astype(str)
     adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)

@@ -42,6 +42,11 @@ def test_confidence_is_about_the_share_that_is_right():
     right = (found.codes == codes)[others].mean()
     assert abs(found.confidence[others].mean() - right) < 0.08
     assert abs(found.score - right) < 3 * found.spread
+    wrong = codes[rows].copy()
+    wrong[0] = (wrong[0] + 1) % 3
+    found = learn(X, rows, wrong)  # an example keeps its class, and is doubted
+    assert found.codes[0] == wrong[0]
+    assert found.confidence[0] < 0.5
 
 
 def test_a_class_of_one_example_is_learned_but_not_scored():

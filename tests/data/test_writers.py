@@ -32,14 +32,15 @@ with whole_or_nothing(Path(sys.argv[1])) as temporary:
 
 
 def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_path):
-    path = tmp_path / "map.csv"
+    path, kept = tmp_path / "map.csv", tmp_path / ".2023-my-map.csv"
     assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == 9
     (half,) = tmp_path.iterdir()  # a file beside the target
+    kept.write_text("a person's")
     assert half != path
     with whole_or_nothing(path) as one, whole_or_nothing(path) as other:
         one.write_text("whole")
         other.write_text("of another thread")
-    assert list(tmp_path.iterdir()) == [path]
+    assert {*tmp_path.iterdir()} == {path, kept}
 
 
 def layout(n):
@@ -107,6 +108,9 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
 
 def test_result_can_be_read_and_written_again(cells, tmp_path):
     write(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
+    adata = anndata.read_h5ad(tmp_path / "once.h5ad")
+    adata.obs["embedding_game_stability"] = 1.0  # by tl.stability, of this map
+    adata.write_h5ad(tmp_path / "once.h5ad")
     again = read(tmp_path / "once.h5ad", missing="drop")
     assert again.space == "obsm['X_pca']"
     result = layout(5)
@@ -114,6 +118,7 @@ def test_result_can_be_read_and_written_again(cells, tmp_path):
     adata = anndata.read_h5ad(tmp_path / "twice.h5ad")
     check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
     assert adata.obs.columns.tolist().count("embedding_game_cluster") == 1
+    assert "embedding_game_stability" not in adata.obs
 
 
 def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):

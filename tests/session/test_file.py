@@ -477,7 +477,9 @@ def by_name(session):
     return table.assign(**columns, X=list(map(bytes, session.dataset.X))).sort_index()
 
 
-@pytest.mark.parametrize("name", ["raw counts, part", "table", "PCA given"])
+@pytest.mark.parametrize(
+    "name", ["raw counts, part", "table", "table, gaps left out", "PCA given"]
+)
 def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_here):
     tree, path = saved_as_h5ad(tmp_path, name)
     adata = anndata.read_h5ad(path)
@@ -490,6 +492,9 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
     assert (obs["leiden"] == obs.index.str[-1]).all()
     play(session, branch=True)
     assert session.snapshot.finished
+    write(session.dataset, session.result(), tmp_path / "again.h5ad")
+    obs = anndata.read_h5ad(tmp_path / "again.h5ad").obs
+    assert (obs["leiden"] == obs.index.str[-1]).all()
 
 
 def test_a_map_of_another_maps_file_and_its_part_are_read_once(

@@ -356,6 +356,8 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     other.session.settings.choose_method("tsne")
     other.session.settings.init = "gradient_pca"
     text = methods_text(other.play().edit().saved)
+    clusters = other.session.clusters
+    assert f"into {np.unique(clusters.state.cluster).size} clusters; " in text
     words = "scanpy", "van der Maaten", "Tucker", "perplexity 30", "annotated"
     for word in (*words, "repulsion by all pairs on a grid"):
         assert word in text
@@ -387,4 +389,8 @@ def test_what_cannot_be_written_is_told(cells, tmp_path):
     for ending in (".ipynb", ".txt"):
         with pytest.raises(DataError, match="are not loaded"):
             write_code(archive.load(tmp_path / "s.zip"), tmp_path / f"map{ending}")
-    assert {p.name for p in tmp_path.iterdir()} == {"cells.h5ad", "s.zip"}
+    (tmp_path / "map_cells.csv").write_text("a person's")
+    with pytest.raises(DataError, match="A file map_cells.csv is there"):
+        write_code(saved, tmp_path / "map.ipynb")
+    left = {"cells.h5ad", "s.zip", "map_cells.csv"}
+    assert {p.name for p in tmp_path.iterdir()} == left

@@ -49,6 +49,10 @@ def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):
     assert (first.name, second.name) == ("p1", "p2")
     assert list(first.wells) == [(1, 1), (1, 3)]
     assert list(second.wells) == [(1, 0), (1, 2)]
+    counted = obs.assign(row=np.arange(n) % 3, column=obs["column"].astype(str))
+    (from_one,) = plates_of(replace(dataset, obs=counted.drop(columns="plate")))
+    assert {well[0] for well in from_one.wells} == {0, 1, 2}
+    assert {well[1] for well in from_one.wells} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("values", [["liver", "lung"], ["well 1", "well 2"]])

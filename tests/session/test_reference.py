@@ -60,8 +60,10 @@ def check_kinds(new):
 
 def test_labels_places_and_what_is_unlike(reference):
     new = cells(120, "ABCD", seed=1)
+    new.obs["embedding_game_stretch"] = 1.0  # of a former map
     assert tl.map_onto_reference(new, reference, "kind") is None
     check_kinds(new)
+    assert "embedding_game_stretch" not in new.obs
     known = (new.obs["kind"] != "D").to_numpy()
     assert new.obs["kind_confidence"].between(0, 1).all()
     assert new.obsm["X_embedding_game"].shape == (120, 2)

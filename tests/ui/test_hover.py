@@ -75,6 +75,11 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(hover, session,
     assert "Cluster 3" in told
     assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
+    value = f"{session.dataset.profile_names[0]} ({session.dataset.word})"
+    session.dataset.add_column(session.dataset.profile_names[0], mixed)
+    session.columns_changed.emit()
+    session.look.color_by = value
+    assert f">{value}<" in hover(31)  # and not what the column of that name says
     goes_with_the_mouse_and_with_the_dock(hover, qtbot)
 
 

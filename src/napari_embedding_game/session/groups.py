@@ -29,13 +29,13 @@ class Against:
     """What the selected points are compared with.
 
     ``levels``: not all of the selection is compared, but its points of the first level
-    of ``column`` with those of the second; "" is every other one.
+    of ``column`` with those of the second; None is every other one.
     """
 
     kind: Literal["rest", "cluster", "levels"] = "rest"
     cluster: int = -1
     column: str = ""
-    levels: tuple[str, str] = ("", "")
+    levels: tuple[str, str | None] = ("", None)
 
 
 REST = Against()
@@ -74,7 +74,7 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     for column in columns:
         names = list(levels_in(session, column))
         if len(names) > 2:
-            first = Against("levels", column=column, levels=(names[0], ""))
+            first = Against("levels", column=column, levels=(names[0], None))
             yield f"{column}: one level against another", first
         elif len(names) == 2:
             for one, other in (sorted(names), sorted(names)[::-1]):
@@ -116,6 +116,6 @@ def groups(
     if against.kind == "levels" and session.dataset is not None:
         levels = as_levels(session.dataset.obs[against.column]).to_numpy()
         one, other = against.levels
-        is_other = levels == other if other else levels != one
+        is_other = levels != one if other is None else levels == other
         return chosen & (levels == one), chosen & is_other
     return chosen, None

@@ -128,6 +128,13 @@ def _wells(obs: pd.DataFrame) -> pd.Series | None:
             return wells
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
-    places = pd.Series(list(zip(*(obs[n] for n in _ROW_AND_COLUMN), strict=True)))
+    columns = (_from_one(obs[name]) for name in _ROW_AND_COLUMN)
+    places = pd.Series(list(zip(*columns, strict=True)))
     wells = places.map({place: well_at(*place) for place in places.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
+
+
+def _from_one(column: pd.Series) -> pd.Series:
+    """Return a column that counts from 0 as one that counts from 1."""
+    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    return numbers + 1 if (numbers == 0).any() else column

@@ -36,7 +36,7 @@ class Learned:
     spread: float
     """Standard error of the score that comes from the number of examples."""
     recalls: tuple[float, ...] = ()
-    """(K,) share of each class's examples that are told right when left out."""
+    """(K,) share of each class's examples predicted right when they are left out."""
 
     @property
     def n_examples(self) -> int:
@@ -84,8 +84,8 @@ def learn(
             model, {"C": PENALTIES}, scoring="neg_log_loss", cv=folds, refit=False
         )
         model.set_params(**search.fit(examples, codes).best_params_)
-        told = cross_val_predict(model, examples, codes, cv=folds)
-        recalls = np.atleast_1d(recall_score(codes, told, average=None))
+        predicted = cross_val_predict(model, examples, codes, cv=folds)
+        recalls = np.atleast_1d(recall_score(codes, predicted, average=None))
         # The standard error of the mean recall, under a flat prior.
         share = (1 + recalls * counts) / (counts + 2)
         of_classes = share * (1 - share) / (counts + 3)
@@ -94,5 +94,5 @@ def learn(
     shares = model.fit(examples, codes).predict_proba(scaler.transform(X))
     all_codes = shares.argmax(axis=1)
     all_codes[rows] = codes
-    confidence = shares.max(axis=1).astype(np.float32)
+    confidence = shares[np.arange(len(shares)), all_codes].astype(np.float32)
     return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))

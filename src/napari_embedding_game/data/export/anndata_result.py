@@ -36,7 +36,7 @@ _COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
 _GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
 """Types of numbers with gaps that anndata writes, by numpy's kind."""
 _FIGURES = ("pressure", "stretch", "isolation")
-_NOT_ALWAYS = [*(f"{KEY}_{word}" for word in _FIGURES), _LEFT_OUT, _ANNOTATION]
+OF_A_MAP = (*_FIGURES, "left_out", "landmark", "stability")
 """Columns of a former map, that another one may not have."""
 
 
@@ -193,7 +193,8 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         obs = read_elem(file["obs"])
         places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
         made = _made(dataset, result, places, _taken(file))
-        obs = obs.drop(columns=_NOT_ALWAYS, errors="ignore")
+        former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
+        obs = obs.drop(columns=former, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
         for group in ("obsm", "uns"):
             if group not in file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -57,9 +58,10 @@ def delete_halves(path: Path, *, of_the_living: bool = True) -> None:
 
     Also what a program that still runs has begun, if `of_the_living`.
     """
+    name = re.compile(rf"\.(\d+)-[0-9a-f]{{8}}-{re.escape(path.name)}")
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
-        writer = half.name[1:].split("-", 1)[0]
-        if of_the_living or (writer.isdecimal() and not psutil.pid_exists(int(writer))):
+        found = name.fullmatch(half.name)
+        if found and (of_the_living or not psutil.pid_exists(int(found[1]))):
             with suppress(OSError):  # another program may do the same
                 half.unlink()
 

@@ -65,11 +65,14 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     Raises DataError: the file has other rows.
     """
     order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
-    there = obs.iloc[order[dataset.kept]].set_axis(dataset.obs.index)
-    there = without_made(there, dataset.added_columns)
-    former = storable_obs(dataset.obs)
-    known = [n for n in there if n in former and _is_same(former[n], there[n])]
-    return replace(dataset, obs=dataset.obs.assign(**there.drop(columns=known)))
+    there = without_made(obs.iloc[order], dataset.added_columns)
+    kept, former = there[dataset.kept], storable_obs(dataset.obs)
+    known = [n for n in there if n in former and _is_same(former[n], kept[n])]
+    there, whole = there.drop(columns=known), dataset.source_obs
+    if whole is not None:
+        whole = whole.assign(**there.set_axis(whole.index))
+    there = there[dataset.kept].set_axis(dataset.obs.index)
+    return replace(dataset, obs=dataset.obs.assign(**there), source_obs=whole)
 
 
 def without_made(obs: pd.DataFrame, made: Collection[str] = ()) -> pd.DataFrame:

@@ -112,7 +112,8 @@ def write_code(
     Returns the files that were written, `path` the first.
 
     Raises DataError: nothing was played, the run or the data are not at hand, the
-    ending is another, or a file cannot be written.
+    ending is another, a table would replace a file of something else, or a file cannot
+    be written.
     """
     saved = session[session.current]
     if not saved.dataset.X.shape[1]:
@@ -130,6 +131,11 @@ def write_code(
         )
     for target in files:
         check_other(target, saved.dataset.source)
+        if target.exists() and not path.exists():  # else they are of that notebook
+            raise DataError(
+                f"A file {target.name} is there, which the notebook would replace by "
+                "one that it reads: choose another name for the notebook."
+            )
     for target, write in reversed(files.items()):  # the code comes last
         with whole_or_nothing(target) as temporary:
             write(temporary)
@@ -277,7 +283,7 @@ class _Notebook:
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
-        how = how_merged(self.clustering, self.snapshot)
+        how = how_merged(self.saved.clusters, self.snapshot)
         told = (
             f"{how} They are those of the window, with their names: {sizes}.\n{notes}"
         )

@@ -8,14 +8,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import n_searched, repulsion_of
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.clustering import Clustering
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
 from napari_embedding_game.data.quality_control import LIMITS, cells_of_gene, words_of
+from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
@@ -76,7 +79,7 @@ def methods_text(saved: SavedMap) -> str:
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)
     told = [*_of_data(saved.dataset), *_of_run(saved, saved.record)]
-    told.append(how_merged(saved.clusters.clustering, saved.snapshot))
+    told.append(how_merged(saved.clusters, saved.snapshot))
     text = " ".join([*told, *_of_columns(saved.dataset), *_of_comparisons(saved)])
     work = f"(?:{'|'.join(_REFERENCES)})"
     cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
@@ -226,17 +229,20 @@ def _in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def how_merged(clustering: Clustering, snapshot: Snapshot) -> str:
+def how_merged(state: ClusterState, snapshot: Snapshot) -> str:
     """Return how the clusters came about, and what a person did to them."""
-    clusters, n_landmarks = clustering.clusters, len(snapshot.landmarks)
-    n, n_shown = sum(one.is_named for one in clusters), len(clusters)
-    besides = f", of which {n} {'was' if n == 1 else 'were'} annotated" if n else ""
-    if n_shown == n_landmarks:
-        return f"Each of the {n_landmarks} landmarks was taken for a cluster{besides}."
-    return (
-        f"The {n_landmarks} landmarks were merged along the graph of neighbours into "
-        f"{n_shown} clusters{besides}."
-    )
+    n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
+    n_found = np.count_nonzero(np.bincount(state.cluster))
+    n_used = np.count_nonzero(np.bincount(snapshot.labels))
+    if n_found == n_used:
+        said = f"Each of the {n_used} landmarks with points was taken for a cluster"
+    else:
+        said = (
+            f"The {n_landmarks} landmarks were merged along the graph of neighbours "
+            f"into {n_found} clusters"
+        )
+    verb = "was" if n == 1 else "were"
+    return said + (f"; {counted(n, 'group')} of points {verb} annotated." if n else ".")
 
 
 def _of_columns(dataset: Dataset) -> Iterator[str]:

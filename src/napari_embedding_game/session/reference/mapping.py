@@ -32,6 +32,7 @@ from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.spaces import split_space
@@ -201,7 +202,9 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     ``<label>_confidence``; ``unlike_reference`` (bool), ``reference_likeness`` (0 to 1)
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
-    adata.uns.pop(KEY, None)  # of a former map
+    adata.uns.pop(KEY, None)  # of a former map, as these
+    former = [f"{KEY}_{name}" for name in OF_A_MAP]
+    adata.obs = adata.obs.drop(columns=former, errors="ignore")
     adata.obsm[f"X_{KEY}"] = mapped.places
     if mapped.published is not None:
         adata.obsm[str(mapped.facts["map"])] = mapped.published

@@ -147,7 +147,10 @@ class Hover(QObject):
                 is_told = name in (choice, ISOLATION) and values is not None
                 if is_told and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])
-        chosen = (name_of(choice, dataset), self._workspace.composition_column)
+        column = name_of(choice, dataset)
+        if column in dataset.obs and choice.endswith(f" ({dataset.word})"):
+            column = choice
+        chosen = column, self._workspace.composition_column
         names = [*filter(None, chosen), *composition_columns(dataset)]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]

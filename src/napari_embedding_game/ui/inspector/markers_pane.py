@@ -19,6 +19,7 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import VolcanoPlot
+from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
     REST,
@@ -242,7 +243,9 @@ class MarkersPane(Listener):
 
     def _offer(self) -> None:
         """Offer what the present selection can be compared with."""
-        present, choices = self._against(), dict(offered(self.session, self._columns))
+        present, choices = self._against(), dict[str, Against]()
+        for text, choice in offered(self.session, self._columns):
+            choices[unique_name(text, {*choices})] = choice
         _fill(self.against, choices)
         # Of a column of many levels there is one choice, whichever two are compared.
         columns = [one.kind == "levels" and one.column for one in choices.values()]
@@ -263,10 +266,10 @@ class MarkersPane(Listener):
         self.levels.setVisible(is_wanted)
         if is_wanted:
             texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-            one, other = present.levels if present.column == of else ("", "")
+            one, other = present.levels if present.column == of else ("", None)
             _fill(self.one, texts, one)
             texts.pop(self.one.currentText())
-            _fill(self.other, {OTHERS: "", **texts}, other)
+            _fill(self.other, {OTHERS: None, **texts}, other)
 
     def _wanted(self) -> ShownComparison:
         against, (method, samples) = self._against(), self.test.currentData()
@@ -308,7 +311,9 @@ class MarkersPane(Listener):
         """Return what is compared, in words."""
         if against.kind == "levels":
             one, other = against.levels
-            return f"{against.column}: {one} against {other or OTHERS}"
+            return (
+                f"{against.column}: {one} against {OTHERS if other is None else other}"
+            )
         session = self.session
         if against.cluster in session.selection.clusters:
             return self.against.currentText()
