@@ -390,7 +390,7 @@ def test_what_cannot_be_written_is_told(cells, tmp_path):
         with pytest.raises(DataError, match="are not loaded"):
             write_code(archive.load(tmp_path / "s.zip"), tmp_path / f"map{ending}")
     (tmp_path / "map_cells.csv").write_text("a person's")
-    with pytest.raises(DataError, match="A file map_cells.csv is there"):
+    with pytest.raises(DataError, match=r"file map_cells\.csv is there"):
         write_code(saved, tmp_path / "map.ipynb")
     left = {"cells.h5ad", "s.zip", "map_cells.csv"}
     assert {p.name for p in tmp_path.iterdir()} == left
