@@ -16,10 +16,6 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import neighbors_kept
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from worlds import read
 
 KEY = "embedding_game"
@@ -167,22 +163,10 @@ def test_steering_is_passed_on_and_noted(cells):
 def session_file(cells, tmp_path):
     """A run on the cells of which a cluster was dragged, and pinned there."""
     cells.write_h5ad(tmp_path / "cells.h5ad")
-    session = Session(pace=UNPACED)
-    session.load(read(tmp_path / "cells.h5ad"))
-    for name, value in QUICK.items():
-        setattr(session.settings, name, value)
-    for begin in (
-        session.begin,
-        lambda: session.move_cluster(3, np.array([4.0, 0.0]), is_pinned=True),
-    ):
-        run = begin()
-        for frame in run.frames():
-            session.receive(run, frame)
-            if session.state == "finished":
-                session.stop()
-    path = tmp_path / "work.zip"
-    archive.save(SavedSession(maps=(session.capture(),)), path)
-    return path, session.snapshot
+    desk = worlds.Desk(read(tmp_path / "cells.h5ad"), **QUICK).play()
+    desk.session.stop()
+    desk.play(desk.session.move_cluster(3, np.array([4.0, 0.0]), is_pinned=True))
+    return desk.save(tmp_path / "work.zip"), desk.session.snapshot
 
 
 def test_a_run_that_a_hand_steered_is_replayed(cells, session_file):

@@ -1,23 +1,34 @@
 """Worlds that tests have in common: rows, cells of some kinds, played sessions."""
 
+import gzip
+import warnings
 from dataclasses import replace
 
+import anndata
+import h5py
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import tifffile
 from anndata import AnnData
 from flowio import create_fcs
+from scipy.io import mmwrite
 
 from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.read_options import Recipe
+from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 
+SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 RATES = np.random.default_rng(5).gamma(0.6, 2, (4, 150))
 """Of 150 genes in the kinds of cells A, B, C and D."""
 
@@ -39,6 +50,12 @@ def rows(X, **parts):
 def read(path, **options):
     """Read and check a file."""
     return finish(load(path, **options))
+
+
+def prepared(source, name="cells", **numbers):
+    """Return the components that a small recipe makes of the counts of an AnnData."""
+    dataset = source if isinstance(source, Dataset) else from_anndata(source, name)
+    return finish(apply_recipe(dataset, replace(SMALL, **numbers)))
 
 
 def cells(n, kinds="ABC", seed=0, column="kind"):
@@ -142,20 +159,128 @@ def clustering(labels, names, colors=None, notes=None):
     return replace(known, clusters=tuple(clusters))
 
 
-def play(session, run=None):
-    """Play a run to its end, by default a new one; return the last snapshot."""
+def play(session, run=None, at=None, then=None, until=None):
+    """Play a run to its end, by default a new one; return the last snapshot.
+
+    From an iteration on something is done `then`; `until` another one is stopped.
+    """
     run = session.begin() if run is None else run
     for progress in run.frames():
         session.receive(run, progress)
-        if session.state == "finished":
+        shown = -1 if progress.snapshot is None else progress.snapshot.iteration
+        if at is not None and shown >= at:
+            at = None
+            then()
+        elif until is not None and shown >= until:
+            session.stop()
+        elif session.state == "finished":
             break
     return session.snapshot
+
+
+def frames_to(session, until=50, frames=None):
+    """Play on to an iteration, by default a new run; return what frames are left."""
+    frames = session.begin().frames() if frames is None else frames
+    for progress in frames:
+        session.receive(session.run, progress)
+        if progress.snapshot is not None and progress.snapshot.iteration >= until:
+            break
+    return frames
+
+
+class Desk:
+    """A session with its maps, as a person has them."""
+
+    def __init__(self, dataset=None, engine=None, **settings):
+        self.session = Session(engine, UNPACED)
+        self.maps = MapTree(self.session)
+        self.book = self.session.clusters
+        if dataset is not None:
+            self.session.load(dataset)
+        self.session.settings.update(**settings)
+
+    @classmethod
+    def opened(cls, path):
+        """Open a session file, or the .h5ad of a map, of which nothing is missing."""
+        opened, troubles = archive.open_session(path)
+        assert troubles == []
+        return cls.restored(opened)
+
+    @classmethod
+    def restored(cls, saved):
+        """Open what was read of a session file."""
+        desk = cls()
+        desk.maps.restore(saved)
+        return desk
+
+    def play(self, run=None, **acts):
+        """Play a run, see the function."""
+        play(self.session, run, **acts)
+        return self
+
+    def save(self, path):
+        """Write a session file, and return where it is."""
+        archive.save(self.maps.capture(), path)
+        return path
 
 
 def replay(X, record):
     """Return the last snapshot of a recorded run that is played again."""
     *_, last = replay_frames(X, record)
     return last
+
+
+def annotated(n=12, n_genes=6, **obsm):
+    """Return an AnnData of cells of types B and T, with spaces of so many columns."""
+    rng = np.random.default_rng(0)
+    X = sp.random(n, n_genes, 0.5, format="csr", dtype=np.float32, random_state=0)
+    obs = {"type": pd.Categorical(["B", "T"] * (n // 2)), "depth": np.arange(n)}
+    adata = AnnData(
+        X,
+        pd.DataFrame(obs, index=[f"cell{i}" for i in range(n)]),
+        pd.DataFrame(index=[f"gene{i}" for i in range(n_genes)]),
+        layers={"dense": rng.normal(size=(n, n_genes))},
+    )
+    adata.obsm.update({key: rng.normal(size=(n, k)) for key, k in obsm.items()})
+    return adata
+
+
+def write_adata(adata, path, zarr_format=2):
+    """Write .h5ad or .zarr without what anndata warns of, and return where it is."""
+    with (
+        warnings.catch_warnings(action="ignore"),
+        anndata.settings.override(zarr_write_format=zarr_format),
+    ):
+        (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
+    return path
+
+
+def tenx(path, counts, names=None, kinds=None, packed=False):
+    """Write counts (cells, genes) as Cell Ranger does: .h5, or a folder; return it."""
+    n_cells, n_genes = counts.shape
+    matrix = sp.csc_matrix(counts.T.astype(np.int32))
+    names = [f"gene{i}" for i in range(n_genes)] if names is None else names
+    kinds = ["Gene Expression"] * n_genes if kinds is None else kinds
+    cells, ids = [f"c{i}" for i in range(n_cells)], [f"id{i}" for i in range(n_genes)]
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            for name in ("data", "indices", "indptr", "shape"):
+                file[f"matrix/{name}"] = getattr(matrix, name)
+            file["matrix/barcodes"] = [one.encode() for one in cells]
+            texts = {"id": ids, "name": names, "feature_type": kinds}
+            for name, known in texts.items():
+                file[f"matrix/features/{name}"] = [one.encode() for one in known]
+        return path
+    path.mkdir()
+    ending, opened = (".gz", gzip.open) if packed else ("", open)
+    features = "".join(map("{}\t{}\t{}\n".format, ids, names, kinds))
+    tables = {"barcodes": "\n".join(cells), "features": features}
+    for name, text in tables.items():
+        with opened(path / f"{name}.tsv{ending}", "wt") as file:
+            file.write(text)
+    with opened(path / f"matrix.mtx{ending}", "wb") as file:
+        mmwrite(file, matrix)
+    return path
 
 
 def cytometry(path, n=300, is_mass=False, **keywords):

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
+from napari_embedding_game.data import samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
@@ -21,23 +22,8 @@ from napari_embedding_game.data.lazy_recipe import counts_shape
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
-from worlds import layout, read
-
-
-def cells(n=12, genes=6, **obsm):
-    rng = np.random.default_rng(0)
-    adata = AnnData(
-        X=sp.random(n, genes, 0.5, format="csr", dtype=np.float32, random_state=0),
-        obs=pd.DataFrame(
-            {"type": pd.Categorical(["B", "T"] * (n // 2)), "depth": np.arange(n)},
-            index=[f"cell{i}" for i in range(n)],
-        ),
-        var=pd.DataFrame(index=[f"gene{i}" for i in range(genes)]),
-        layers={"dense": rng.normal(size=(n, genes))},
-    )
-    for key, width in obsm.items():
-        adata.obsm[key] = rng.normal(size=(n, width))
-    return adata
+from worlds import annotated as cells
+from worlds import layout, read, write_adata
 
 
 def saved(adata, tmp_path):
@@ -120,9 +106,7 @@ def with_raw(counts, tmp_path, ending="h5ad"):
         counts = counts[:, 20:80].copy()
         sc.pp.scale(counts)
         counts.obsm["X_pca"] = counts.X[:, :4]
-        path = tmp_path / f"cells.{ending}"
-        (counts.write_h5ad if ending == "h5ad" else counts.write_zarr)(path)
-    return counts, path
+    return counts, write_adata(counts, tmp_path / f"cells.{ending}")
 
 
 @pytest.mark.parametrize("space", ["X", "X_pca", "layers['dense']"])
@@ -154,11 +138,17 @@ def test_files_of_old_versions_are_read_and_written_beside(tmp_path):
     """scanpy's own example has tables of anndata 0.6; with 0.7 no root had a type."""
     scanpy, path = pytest.importorskip("scanpy"), tmp_path / "map.h5ad"
     folder = Path(scanpy.__file__).parent / "datasets"
-    dataset = read(folder / "10x_pbmc68k_reduced.h5ad")
-    assert (dataset.space, len(dataset.obs)) == ("obsm['X_pca']", 700)
+    for dataset in (read(folder / "10x_pbmc68k_reduced.h5ad"), samples.pbmc()):
+        assert (dataset.space, dataset.X.shape) == ("obsm['X_pca']", (700, 50))
+        assert dataset.profile.shape == (700, 765)
+        assert dataset.profile.min() == 0  # logarithms of .raw, not scaled values
+        assert dataset.notes == ("Genes: 765 from .raw.",)
+        assert {"bulk_labels", "louvain"} <= set(dataset.obs)
     rows = LazyRows(folder / "10x_pbmc68k_reduced.h5ad")  # of fit --reference
     np.testing.assert_array_equal(rows.read(600, 700), dataset.X[600:])
     assert counts_shape(rows.path) == (700, 765)
+    assert dataset.source is None
+    dataset = read(rows.path)
     write(dataset, layout(700), path)
     with h5py.File(path, "r+") as file:
         file.attrs.clear()

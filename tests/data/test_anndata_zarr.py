@@ -6,40 +6,31 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from anndata import AnnData
 from anndata.io import write_elem
 
+import worlds
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import can_read
 from worlds import layout, read
 
+LAYERS = ["layers['dense']", "layers['raw']"]
+SPACES = ["obsm['X_pca']", "obsm['scores']", "X", *LAYERS]
+
 
 def cells(n=8):
-    rng = np.random.default_rng(0)
-    obs = pd.DataFrame(
-        {
-            "type": pd.Categorical(list("ab") * (n // 2)),
-            "area": rng.random(n),
-            "instance_id": np.arange(n) + 1,
-        },
-        index=[f"c{i}" for i in range(n)],
-    )
-    X = sp.random(n, 6, 0.6, format="csr", dtype=np.float32, random_state=0)
-    adata = AnnData(X, obs=obs, layers={"raw": sp.csc_matrix(X * 2)})
-    adata.obsm["X_pca"] = rng.normal(size=(n, 3))
-    adata.obsm["scores"] = pd.DataFrame(
-        {"a": rng.random(n), "b": rng.random(n)}, index=obs.index
-    )
+    adata = worlds.annotated(n, X_pca=3)
+    adata.layers["raw"] = sp.csc_matrix(adata.X * 2)
+    numbers = {"a": np.arange(n) / 2, "b": np.arange(n) / 4}
+    adata.obsm["scores"] = pd.DataFrame(numbers, index=adata.obs_names)
     return adata
 
 
 @pytest.fixture(params=[2, 3])
 def version(request):
     with (
-        warnings.catch_warnings(),
+        warnings.catch_warnings(action="ignore"),
         anndata.settings.override(zarr_write_format=request.param),
     ):
-        warnings.simplefilter("ignore")
         yield request.param
 
 
@@ -90,7 +81,7 @@ def test_result_beside_what_the_folder_held(folder, tmp_path):
 
 def test_table_of_spatialdata(spatial, spaces):
     assert can_read(spatial)
-    assert spaces(spatial) == spaces_of_one()
+    assert spaces(spatial) == SPACES
     dataset = read(spatial)
     assert dataset.space == "obsm['X_pca']"
     assert dataset.X.shape == (8, 3)
@@ -99,7 +90,3 @@ def test_table_of_spatialdata(spatial, spaces):
     write_elem(tables, "spots", cells(6))
     assert "Of its tables cells, spots the first was read" in read(spatial).notes[0]
     assert len(read(spatial / "tables" / "spots").X) == 6
-
-
-def spaces_of_one():
-    return ["obsm['X_pca']", "obsm['scores']", "X", "layers['raw']"]

@@ -35,50 +35,49 @@ def measured(folder):
     return finish(Experiment(folder).measure())
 
 
-def test_each_row_knows_its_image_its_label_and_its_well(plate):
+def column(dataset, name):
+    return dataset.profile[:, dataset.profile_names.index(name)]
+
+
+def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     folder, fields = plate
-    dataset = measured(folder)
-    counts = dataset.obs["well"].value_counts()
+    experiment = Experiment(folder)
+    dataset = finish(experiment.measure())
+    obs, counts = dataset.obs, dataset.obs["well"].value_counts()
     for well, (image, labels) in fields.items():
         ids = np.unique(labels)[1:]
         assert counts[well] == len(ids)
-        rows = dataset.obs["well"] == well
-        assert dataset.obs["image"][rows].unique().tolist() == [f"{well}_s1"]
-        assert dataset.obs["label"][rows].tolist() == ids.tolist()
-        assert dataset.obs["row"][rows].unique().tolist() == [well[0]]
-        assert dataset.obs["column"][rows].unique().tolist() == [str(int(well[1:]))]
-        means = dataset.profile[rows, dataset.profile_names.index("intensity_mean")]
+        rows = obs["well"] == well
+        assert obs["image"][rows].unique().tolist() == [f"{well}_s1"]
+        assert obs["label"][rows].tolist() == ids.tolist()
+        assert obs["row"][rows].unique().tolist() == [well[0]]
+        assert obs["column"][rows].unique().tolist() == [str(int(well[1:]))]
         wanted = [image[labels == label].mean() for label in ids]
+        means = column(dataset, "intensity_mean")[rows]
         np.testing.assert_allclose(means, wanted, rtol=1e-5)
-    assert dataset.obs.index[0] == "A01_s1 label 3"
+    assert obs.index[0] == "A01_s1 label 3"
     assert "Measured 42 objects of 12 images in 1 channel." in dataset.notes
-
-
-def test_boxes_are_places_in_the_stack_of_labels(plate):
-    experiment = Experiment(plate[0])
-    dataset = finish(experiment.measure())
-    labels = experiment.images.labels
-    assert labels.shape == (12, 1, *SHAPE)
-    for row in range(0, len(dataset.obs), 5):
-        box = labels[dataset.objects.slices(row)]
+    # Boxes are places in the stack of labels.
+    stack = experiment.images.labels
+    assert stack.shape == (12, 1, *SHAPE)
+    for row in range(0, len(obs), 5):
+        box = stack[dataset.objects.slices(row)]
         assert (box == dataset.objects.label_ids[row]).any()
         place = int(dataset.objects.boxes[row, 0])
-        assert experiment.images.names[place] == dataset.obs["image"].iloc[row]
-
-
-def test_texture_is_measured_against_the_range_of_all_images(plate):
-    folder, fields = plate
-    dataset = measured(folder)
+        assert experiment.images.names[place] == obs["image"].iloc[row]
+    # Texture is measured against the range of all images.
     image, labels = fields["B02"]
-    lowest = min(int(one.min()) for one, _ in fields.values())
-    highest = max(int(one.max()) for one, _ in fields.values())
-    column = dataset.profile_names.index("intensity_contrast")
-    whole = image.astype(int).copy()
-    whole[0, 0], whole[0, 1] = lowest, highest  # background: gives the same range
-    alone = measure(whole, labels)
-    wanted = alone.profile[:, alone.profile_names.index("intensity_contrast")]
-    found = dataset.profile[dataset.obs["well"] == "B02", column]
+    whole = image.astype(int).copy()  # background gives the same range
+    pixels = [one for one, _ in fields.values()]
+    whole[0, :2] = np.min(pixels), np.max(pixels)
+    wanted = column(measure(whole, labels), "intensity_contrast")
+    found = column(dataset, "intensity_contrast")[obs["well"] == "B02"]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    # Edited labels are measured as they are.
+    stack[2, 0, 30:34, 40:44] = 999
+    after = finish(experiment.measure())
+    assert "A03_s1 label 999" in after.obs.index
+    assert len(after.obs) == len(obs) + 1
 
 
 def test_an_image_without_cells_is_told_and_counted_as_none(tmp_path):
@@ -164,9 +163,8 @@ def test_channels_in_files_of_their_own(tmp_path):
     (tmp_path / "A01_s1.tif").rename(tmp_path / "A01_s1_w1.tif")
     tifffile.imwrite(tmp_path / "A01_s1_w2.tif", image[::-1])
     dataset = measured(tmp_path)
-    column = dataset.profile[:, dataset.profile_names.index("w2_mean")]
     wanted = [image[::-1][labels == label].mean() for label in np.unique(labels)[1:]]
-    np.testing.assert_allclose(column, wanted, rtol=1e-5)
+    np.testing.assert_allclose(column(dataset, "w2_mean"), wanted, rtol=1e-5)
     assert dataset.obs["image"].iloc[0] == "A01_s1"
 
 
@@ -198,10 +196,7 @@ def test_channels_lie_where_a_file_says(tmp_path):
     notes = "\n".join(dataset.notes)
     assert "t was left out: t_labels.tif is a time series" in notes
     assert "Each is measured as a stack (z, y, x)." in notes
-    first, second = (
-        dataset.profile[:, dataset.profile_names.index(f"channel {i}_max")]
-        for i in (1, 2)
-    )
+    first, second = (column(dataset, f"channel {i}_max") for i in (1, 2))
     np.testing.assert_array_equal(second, first // 2)
 
 
@@ -320,15 +315,6 @@ def test_tables_that_are_about_something_else_are_told(tmp_path):
     notes = "\n".join(measured(tmp_path).notes)
     assert "objects.csv has several rows for A01, so it was not joined" in notes
     assert "genes.csv names none of the images" in notes
-
-
-def test_edited_labels_are_measured_as_they_are(plate):
-    experiment = Experiment(plate[0])
-    before = finish(experiment.measure())
-    experiment.images.labels[2, 0, 30:34, 40:44] = 999
-    after = finish(experiment.measure())
-    assert "A03_s1 label 999" in after.obs.index
-    assert len(after.obs) == len(before.obs) + 1
 
 
 def test_the_readers_take_a_folder_of_images(plate, spaces, columns):

@@ -8,28 +8,14 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import (
-    write,
-)
+from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.join import (
-    JoinRequest,
-    join,
-    linked,
-)
+from napari_embedding_game.data.images.join import JoinRequest, join, linked
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import clustering, layout
 
 NAMES = {0: "T cells", 2: "B, naïve"}
-
-
-def matched(table, labels):
-    return join(table, JoinRequest("labels", labels))
-
-
-def with_objects(dataset, labels):
-    return linked(dataset, matched(dataset.source_obs, labels))
 
 
 COLORS = {0: "#ff0000", 2: "#00ff00"}
@@ -41,12 +27,10 @@ def dataset(labels):
     table = {
         "label": [2, 3, 7, 11],
         "size": [1.0, 3, np.nan, 5],
-        "tone": [1.0, 2, 2, 3],
+        "tone": [1, 2, 2, 3.0],
     }
-    return with_objects(
-        from_features(table, "cells", options=ReadOptions(missing="drop")).dataset,
-        labels,
-    )
+    found = from_features(table, "cells", ReadOptions(missing="drop")).dataset
+    return linked(found, join(found.source_obs, JoinRequest("labels", labels)))
 
 
 @pytest.fixture

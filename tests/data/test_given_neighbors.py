@@ -1,7 +1,5 @@
 """Neighbours that an AnnData brings: read as distances, cut to the rows kept."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,7 @@ from sklearn.neighbors import kneighbors_graph
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.read_options import ReadOptions
-from worlds import read
+from worlds import read, write_adata
 
 SPACE = "obsp['distances']"
 
@@ -39,11 +37,7 @@ def cells():
 
 @pytest.fixture(params=["h5ad", "zarr"])
 def path(cells, tmp_path, request):
-    path = tmp_path / f"cells.{request.param}"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what later versions of anndata will do
-        getattr(cells, f"write_{request.param}")(path)
-    return path
+    return write_adata(cells, tmp_path / f"cells.{request.param}")
 
 
 def same(found, expected):

@@ -1,7 +1,5 @@
 """Harmony in the recipe: equal to harmonypy's own, told, recorded, stopped, refused."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,16 +8,12 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import made_components
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
+from worlds import prepared
 
 run_harmony = pytest.importorskip("harmonypy").run_harmony
 pytest.importorskip("scanpy")
-
-PLAIN = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
-MIXED = replace(PLAIN, batch_key="day")
 
 
 @pytest.fixture
@@ -39,8 +33,7 @@ def dataset(cells):
 
 
 def test_components_are_those_of_harmonypy_and_genes_stay(dataset):
-    plain = finish(apply_recipe(dataset, PLAIN))
-    mixed = finish(apply_recipe(dataset, MIXED))
+    plain, mixed = prepared(dataset), prepared(dataset, batch_key="day")
     expected = run_harmony(
         plain.X.astype(np.float64), plain.obs, ["day"], random_state=0, verbose=False
     ).Z_corr
@@ -53,7 +46,7 @@ def test_components_are_those_of_harmonypy_and_genes_stay(dataset):
 def components(cells, tmp_path):
     """A file with components of its own."""
     path = tmp_path / "components.h5ad"
-    made = finish(apply_recipe(from_anndata(cells, "cells"), PLAIN))
+    made = prepared(cells)
     part = cells[made.kept].copy()
     part.obsm["X_pca"] = made.X
     part.obs["gaps"] = part.obs["gaps"].astype(str)
@@ -63,7 +56,7 @@ def components(cells, tmp_path):
 
 def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     made = finish(load(components, batch_key="day"))
-    expected = finish(apply_recipe(dataset, MIXED)).X
+    expected = prepared(dataset, batch_key="day").X
     np.testing.assert_array_equal(made.X, expected)
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
@@ -84,9 +77,8 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     ],
 )
 def test_columns_that_cannot(dataset, key, sentence):
-    stages = apply_recipe(dataset, replace(PLAIN, batch_key=key))
     with pytest.raises(DataError, match=sentence):
-        finish(stages)
+        prepared(dataset, batch_key=key)
 
 
 def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
@@ -95,4 +87,4 @@ def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
 
     monkeypatch.setattr("harmonypy.run_harmony", fails)
     with pytest.raises(DataError, match=r'mix by "day" \(singular matrix\): choose'):
-        finish(apply_recipe(dataset, MIXED))
+        prepared(dataset, batch_key="day")

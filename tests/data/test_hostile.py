@@ -6,21 +6,18 @@ import os
 import pickle
 import sys
 import tracemalloc
-import warnings
 import zipfile
 import zlib
 
-import anndata
 import h5py
 import numcodecs
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zarr
-from anndata import AnnData
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import ReadOptions
@@ -31,6 +28,8 @@ from napari_embedding_game.session.sources import FileSource
 from worlds import read
 
 HUGE = 10**12
+COUNTS = np.diag([5, 0, 7])[:, [0, 1, 1, 2]]
+"""Of three cells and four genes."""
 
 
 class Trap:
@@ -53,14 +52,8 @@ def little_memory(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
 
 
-def cells(n=8):
-    rng = np.random.default_rng(0)
-    obs = pd.DataFrame(
-        {"type": list("ab") * (n // 2)}, index=[f"c{i}" for i in range(n)]
-    )
-    adata = AnnData(rng.normal(size=(n, 5)).astype(np.float32), obs=obs)
-    adata.obsm["X_pca"] = rng.normal(size=(n, 3))
-    return adata
+def cells():
+    return worlds.annotated(8, 5, X_pca=3)
 
 
 def npy_header(shape, descr="'<f8'"):
@@ -144,11 +137,7 @@ def test_declared_rows_of_h5ad(tmp_path, options):
 
 
 def test_declared_rows_of_a_sparse_matrix(tmp_path):
-    import scipy.sparse as sp
-
-    adata = cells()
-    adata.X = sp.csr_matrix(adata.X)
-    adata.write_h5ad(tmp_path / "a.h5ad")
+    cells().write_h5ad(tmp_path / "a.h5ad")
     with h5py.File(tmp_path / "a.h5ad", "r+") as file:
         file["X"].attrs["shape"] = [HUGE, 5]
     with pytest.raises(DataError, match=r"a\.h5ad says"):
@@ -157,11 +146,7 @@ def test_declared_rows_of_a_sparse_matrix(tmp_path):
 
 @pytest.mark.parametrize(("part", "value"), [("indices", 99), ("indptr", 10**9)])
 def test_sparse_matrix_that_points_outside(tmp_path, part, value):
-    import scipy.sparse as sp
-
-    adata = cells()
-    adata.X = sp.csr_matrix(adata.X)
-    adata.write_h5ad(tmp_path / "a.h5ad")
+    cells().write_h5ad(tmp_path / "a.h5ad")
     with h5py.File(tmp_path / "a.h5ad", "r+") as file:
         file[f"X/{part}"][3] = value
     with pytest.raises(DataError, match=r"a\.h5ad could not be read"):
@@ -192,13 +177,7 @@ def test_h5ad_that_leads_out(tmp_path):
 @pytest.fixture(params=[2, 3])
 def zarr_cells(tmp_path, request):
     """A .zarr folder in both versions of the format."""
-    path = tmp_path / "a.zarr"
-    with (
-        warnings.catch_warnings(),
-        anndata.settings.override(zarr_write_format=request.param),
-    ):
-        warnings.simplefilter("ignore")
-        cells().write_zarr(path)
+    path = worlds.write_adata(cells(), tmp_path / "a.zarr", request.param)
     # The copy of all metadata at the root is left out, so that one change counts.
     (path / ".zmetadata").unlink(missing_ok=True)
     if request.param == 3:
@@ -266,17 +245,6 @@ def test_pipe_in_place_of_a_file(tmp_path):
         read(tmp_path / "a.csv")
 
 
-def tenx_folder(path, n_cells=3, n_genes=4, heading=None):
-    path.mkdir()
-    (path / "barcodes.tsv").write_text("".join(f"c{i}\n" for i in range(n_cells)))
-    genes = "".join(f"id{i}\tgene{i}\tGene Expression\n" for i in range(n_genes))
-    (path / "features.tsv").write_text(genes)
-    heading = heading or f"{n_genes} {n_cells} 2"
-    kind = "%%MatrixMarket matrix coordinate integer general"
-    (path / "matrix.mtx").write_text(f"{kind}\n%\n{heading}\n1 1 5\n4 3 7\n")
-    return path
-
-
 @pytest.mark.parametrize(
     ("heading", "sentence"),
     [
@@ -289,13 +257,16 @@ def tenx_folder(path, n_cells=3, n_genes=4, heading=None):
     ],
 )
 def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
-    folder = tenx_folder(tmp_path / "m", heading=heading)
+    folder = worlds.tenx(tmp_path / "m", COUNTS)
+    text = (folder / "matrix.mtx").read_text()
+    assert "\n4 3 2\n" in text
+    (folder / "matrix.mtx").write_text(text.replace("\n4 3 2\n", f"\n{heading}\n"))
     with pytest.raises(DataError, match=sentence):
         read(folder)
 
 
 def test_a_zero_in_a_10x_matrix(tmp_path):
-    matrix = tenx_folder(tmp_path / "m") / "matrix.mtx"
+    matrix = worlds.tenx(tmp_path / "m", COUNTS) / "matrix.mtx"
     matrix.write_bytes(matrix.read_bytes().replace(b" 5\n", b" 5\0"))
     with pytest.raises(DataError, match="could not be read"):
         read(tmp_path / "m")
@@ -350,10 +321,7 @@ def gzip_block(path):
 
 
 def zstd_block(path):
-    adata = cells()
-    with anndata.settings.override(zarr_write_format=2), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        adata.write_zarr(path)
+    worlds.write_adata(cells(), path)
     (path / ".zmetadata").unlink()
     pca = zarr.open_group(str(path), mode="r+")["obsm"].create_array(
         "X_pca",

@@ -9,11 +9,7 @@ from anndata import AnnData
 
 from napari_embedding_game.data import joined
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.join import (
-    JoinRequest,
-    id_columns,
-    join,
-)
+from napari_embedding_game.data.images.join import JoinRequest, id_columns, join
 from napari_embedding_game.data.joined import load_joined
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage, finish

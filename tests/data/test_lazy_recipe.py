@@ -1,7 +1,5 @@
 """The recipe on chunks of a file: what it makes in memory, without the memory."""
 
-import warnings
-
 import anndata
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from napari_embedding_game.data.lazy_recipe import counts_shape, write_component
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
+from worlds import write_adata
 
 RECIPE = Recipe(min_genes=20, max_counts=90, n_top_genes=120, n_comps=10)
 
@@ -34,12 +33,7 @@ def adata():
 
 @pytest.fixture(params=["counts.h5ad", "counts.zarr"])
 def path(adata, tmp_path, request):
-    path = tmp_path / request.param
-    with warnings.catch_warnings():
-        # anndata tells which version of zarr it will write one day.
-        warnings.simplefilter("ignore", UserWarning)
-        (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
-    return path
+    return write_adata(adata, tmp_path / request.param)
 
 
 def test_components_are_those_of_the_recipe_in_memory(path, tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Quality of cells before the recipe: scanpy's figures, limits, doublets."""
 
-from dataclasses import replace
-
 import anndata
 import numpy as np
 import pandas as pd
@@ -18,10 +16,7 @@ from napari_embedding_game.data.quality_control import (
     left_out,
 )
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.recipe import apply_recipe
-from napari_embedding_game.data.stages import finish
-
-SMALL = {"min_genes": 20, "min_cells": 2, "n_top_genes": 100, "n_comps": 10}
+from worlds import prepared
 
 
 @pytest.fixture
@@ -47,15 +42,13 @@ def test_the_figures_are_those_of_scanpy(mixed, kind):
 
 
 def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
-    recipe = Recipe(**SMALL, max_mito=30.0)
-    dataset = finish(apply_recipe(from_anndata(mixed, "cells"), recipe))
+    dataset = prepared(mixed, max_mito=30.0)
     assert np.flatnonzero(~dataset.kept).tolist() == [3, 7]
     assert dataset.notes[:2] == (
         "1 of 60 cells left out because they have fewer than 20 genes.",
         "1 of 60 cells left out because they have more than 30 % mitochondrial counts.",
     )
-    every = replace(recipe, min_cells=0)
-    notes = finish(apply_recipe(from_anndata(mixed, "cells"), every)).notes
+    notes = prepared(mixed, max_mito=30.0, min_cells=0).notes
     assert any("genes left out as found in no cell." in note for note in notes)
     assert dataset.expand(np.ones(58), np.nan).shape == (60,)
     assert dataset.obs["pct_counts_mt"].max() <= 30
@@ -63,9 +56,7 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
     assert (noted["max_mito"], noted["cells_left_out"]) == (30.0, 2)
     assert sum(noted["left_out"].values()) == 2
     with pytest.raises(DataError, match=r"Only 0 of 60 cells .* change that number"):
-        finish(
-            apply_recipe(from_anndata(mixed, "cells"), Recipe(min_genes=0, max_genes=1))
-        )
+        prepared(mixed, min_genes=0, max_genes=1)
     reasons = left_out(Recipe(min_genes=0), cell_quality(mixed.X[:9], []))
     assert reasons["min_genes"][1] == "no genes"
 
@@ -88,7 +79,7 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
     obs = pd.DataFrame({"day": ["mon", "tue"] * 210})
     obs.index = [f"c{i}" for i in range(420)]
     cells = from_anndata(anndata.AnnData(crowd.copy(), obs), "cells")
-    dataset = finish(apply_recipe(cells, Recipe(**SMALL, doublets=True)))
+    dataset = prepared(cells, doublets=True)
     n_out = int(np.count_nonzero(~dataset.kept))
     assert n_out >= 20
     assert (
@@ -101,10 +92,8 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
 
 
 def test_what_doublets_need_is_told(crowd):
-    cells = from_anndata(anndata.AnnData(crowd.copy()), "cells")
-    recipe = Recipe(**SMALL, doublets=True, batch_key="day")
     with pytest.raises(DataError, match='no column "day" that could name batches'):
-        finish(apply_recipe(cells, recipe))
+        prepared(anndata.AnnData(crowd.copy()), doublets=True, batch_key="day")
     with pytest.raises(DataError, match="cannot be told among 20 cells"):
         find_doublets(crowd[:20])
     poor = crowd[:120].tolil()

@@ -7,15 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.recipe import apply_recipe, looks_like_counts
-from napari_embedding_game.data.stages import finish
-from worlds import layout, read
+from napari_embedding_game.data.raw_counts import looks_like_counts
+from worlds import layout, prepared, read
 
 sc = pytest.importorskip("scanpy")
-
-SMALL = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 
 
 def test_what_are_no_counts(counts):
@@ -46,7 +41,7 @@ def by_scanpy(counts):
 
 
 def test_same_numbers_as_scanpy(counts):
-    dataset = finish(apply_recipe(from_anndata(counts, "cells"), SMALL))
+    dataset = prepared(counts)
     lognorm, adata = by_scanpy(counts)
     np.testing.assert_allclose(dataset.X, adata.obsm["X_pca"], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(
@@ -57,7 +52,7 @@ def test_same_numbers_as_scanpy(counts):
 
 
 def test_everything_is_recorded_and_exported(counts_file, tmp_path):
-    dataset = finish(apply_recipe(read(counts_file), SMALL))
+    dataset = prepared(read(counts_file))
     result = layout(59, 4)
     write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")

@@ -12,12 +12,10 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.sources import AnnDataSource
-from worlds import clustering, layout
 
 N = 12
 INSTANCES = np.arange(N) * 3 + 2
 """Labels of the cells, with gaps."""
-COLUMN = "embedding_game_cluster"
 
 
 def labels():
@@ -53,12 +51,6 @@ def adata():
 
 def sdata(**tables):
     return SimpleNamespace(tables=tables)
-
-
-def result(n):
-    clusters = (np.arange(n) % 2 + 1).astype("i4")
-    names, colors = {1: "big", 2: "small"}, {1: "#ff0000", 2: "#00ff00"}
-    return layout(n, clustering=clustering(clusters, names, colors))
 
 
 def read(table, image=None, **options):

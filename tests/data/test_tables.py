@@ -169,13 +169,14 @@ def test_raw_counts_stay_as_they_are(tmp_path, counts, ending):
     assert any("normalise" in note for note in dataset.notes)
 
 
-def test_space_chooses_columns(tmp_path, cells):
-    path = written(cells, tmp_path / "cells.csv")
+def test_space_chooses_columns(tmp_path, cells, spaces):
+    path = str(written(cells, tmp_path / "Cells.CSV"))
     dataset = read(path, space="count")
     assert dataset.var_names == ("count",)
     assert dataset.obs.columns.tolist() == ["area", "type"]
     assert read(path, space="area, count").var_names == ("area", "count")
-    assert read(path, space="columns of cells.csv").X.shape == (20, 2)
+    assert read(path, space="columns of Cells.CSV").X.shape == (20, 2)
+    assert spaces(path) == ["columns of Cells.CSV"]
 
 
 def test_text_among_numbers_is_named(tmp_path, cells):
@@ -241,10 +242,7 @@ def test_places_are_not_embedded_beside_measurements():
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])
-    ).dataset.var_names == (
-        "x",
-        "area",
-    )
+    ).dataset.var_names == ("x", "area")
     alone = from_features(frame[["x", "centroid-0", "area"]], "cells").dataset
     assert alone.var_names == ("x", "centroid-0", "area")
 

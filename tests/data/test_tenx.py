@@ -1,12 +1,12 @@
 import gzip
 import warnings
 
+import anndata
 import h5py
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.io import mmwrite
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from worlds import layout, read
@@ -14,48 +14,20 @@ from worlds import layout, read
 N_CELLS, N_GENES = 12, 130
 
 
-@pytest.fixture
-def matrix():
-    """Genes x cells, as 10x stores it."""
-    rng = np.random.default_rng(0)
-    return sp.csc_matrix(rng.poisson(1.0, (N_GENES, N_CELLS)).astype(np.int32))
-
-
 NAMES = [f"gene{i}" for i in range(N_GENES - 1)] + ["gene0"]
 KINDS = ["Gene Expression"] * (N_GENES - 2) + ["Antibody Capture", "Gene Expression"]
 
 
-@pytest.fixture
-def folder(tmp_path, matrix):
-    path = tmp_path / "filtered_feature_bc_matrix"
-    path.mkdir()
-    rows = zip(range(N_GENES), NAMES, KINDS, strict=True)
-    files = {
-        "barcodes.tsv": "".join(f"AC{i}-1\n" for i in range(N_CELLS)),
-        "features.tsv": "".join(f"ENSG{i}\t{n}\t{k}\n" for i, n, k in rows),
-    }
-    for name, text in files.items():
-        with gzip.open(path / f"{name}.gz", "wt") as file:
-            file.write(text)
-    with gzip.open(path / "matrix.mtx.gz", "wb") as file:
-        mmwrite(file, matrix)
-    return path
+@pytest.fixture(params=["filtered.h5", "filtered_feature_bc_matrix"])
+def path(tmp_path, request):
+    counts = np.random.default_rng(0).poisson(1.0, (N_CELLS, N_GENES))
+    return worlds.tenx(tmp_path / request.param, counts, NAMES, KINDS, packed=True)
 
 
 @pytest.fixture
-def h5(tmp_path, matrix):
-    path = tmp_path / "filtered.h5"
-    with h5py.File(path, "w") as file:
-        group = file.create_group("matrix")
-        group["data"], group["indices"] = matrix.data, matrix.indices
-        group["indptr"], group["shape"] = matrix.indptr, matrix.shape
-        group["barcodes"] = [f"AC{i}-1".encode() for i in range(N_CELLS)]
-        features = group.create_group("features")
-        features["id"] = [f"ENSG{i}".encode() for i in range(N_GENES)]
-        features["name"] = [name.encode() for name in NAMES]
-        features["feature_type"] = [kind.encode() for kind in KINDS]
-        features["genome"] = [b"GRCh38"] * N_GENES
-    return path
+def folder(tmp_path):
+    counts = np.random.default_rng(0).poisson(1.0, (N_CELLS, N_GENES))
+    return worlds.tenx(tmp_path / "matrix", counts, NAMES, KINDS, packed=True)
 
 
 def by_scanpy(function, path):
@@ -67,10 +39,8 @@ def by_scanpy(function, path):
     return adata
 
 
-@pytest.mark.parametrize("kind", ["h5", "folder"])
-def test_same_as_scanpy(request, kind, spaces, columns):
-    path = request.getfixturevalue(kind)
-    adata = by_scanpy("read_10x_h5" if kind == "h5" else "read_10x_mtx", path)
+def test_same_as_scanpy(path, spaces, columns):
+    adata = by_scanpy("read_10x_mtx" if path.is_dir() else "read_10x_h5", path)
     dataset = read(path)
     assert dataset.X.shape == (N_CELLS, N_GENES - 1)
     np.testing.assert_array_equal(dataset.X.toarray(), adata.X.toarray())
@@ -106,17 +76,13 @@ def test_what_is_missing_is_named(folder, tmp_path):
         read(tmp_path / "a.h5")
 
 
-@pytest.mark.parametrize("kind", ["h5", "folder"])
-def test_result_beside_the_counts(request, kind, tmp_path):
-    import anndata
-
-    path = request.getfixturevalue(kind)
+def test_result_beside_the_counts(path, tmp_path):
     dataset = read(path)
     result = layout(N_CELLS)
     write(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(adata.X.toarray(), dataset.X.toarray())
     assert adata.obs["embedding_game_cluster"].tolist() == ["0", "1"] * 6
-    if kind == "folder":
+    if path.is_dir():
         with pytest.raises(DataError, match="inside the input"):
             write(dataset, result, path / "out.h5ad")

@@ -7,8 +7,6 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-from anndata import AnnData
 
 import worlds
 from napari_embedding_game.data.errors import DataError
@@ -51,16 +49,8 @@ def layout(n):
 @pytest.fixture
 def cells(tmp_path):
     """An .h5ad file with one cell that has no place in X_pca."""
-    rng = np.random.default_rng(0)
-    adata = AnnData(
-        X=sp.random(6, 4, 0.5, format="csr", dtype=np.float32, random_state=0),
-        obs=pd.DataFrame(
-            {"type": pd.Categorical(list("BTBTBT"))}, index=[f"c{i}" for i in range(6)]
-        ),
-        obsm={"X_pca": rng.normal(size=(6, 3))},
-        uns={"title": "mine"},
-    )
-    adata.obsm["X_pca"][2] = np.nan
+    adata = worlds.annotated(6, 4, X_pca=3)
+    adata.obsm["X_pca"][2], adata.uns["title"] = np.nan, "mine"
     adata.write_h5ad(tmp_path / "cells.h5ad")
     return tmp_path / "cells.h5ad"
 

@@ -12,27 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import Desk, rows
 
 FOLDER = Path(__file__).parents[1] / "archives"
 
 
 def facts(path):
     """Return what a person would miss, in a form that does not change."""
-    opened, troubles = archive.open_session(path)
-    assert troubles == []
-    tree = MapTree(Session(pace=UNPACED))
-    tree.restore(opened)
-    return [_facts_of(tree, place.key) for place in tree.maps]
+    desk = Desk.opened(path)
+    return [_facts_of(desk, place.key) for place in desk.maps.maps]
 
 
-def _facts_of(tree, key):
-    tree.open(key)
-    session = tree._session
+def _facts_of(desk, key):
+    desk.maps.open(key)
+    session = desk.session
     embedding = np.ascontiguousarray(session.snapshot.embedding, "<f4")
     obs = session.dataset.obs
     return {
@@ -60,15 +53,9 @@ def write(path):
         },
         index=[f"cell{i}" for i in range(90)],
     )
-    session = Session(pace=UNPACED)
-    tree = MapTree(session)
-    session.load(
-        Dataset.from_rows(
-            name="cells", X=X.astype(np.float32), obs=obs, var_names="abcd", space="X"
-        )
-    )
-    session.settings.update(n_landmarks=9, max_iter=30, n_neighbors=6)
-    _play(session)
+    short = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
+    desk = Desk(rows(X, name="cells", obs=obs, var_names="abcd"), **short).play()
+    session = desk.session
     session.clusters.set_n_clusters(3)
     first, second, *_ = session.clusters.clusters
     session.clusters.rename(first.id, "T cells")
@@ -77,18 +64,9 @@ def write(path):
     session.mark("the one to show")
     session.settings.repulsion = 250.0
     session.look.color_by = "kind"
-    tree.embed(np.arange(90) < 60, "part")
+    desk.maps.embed(np.arange(90) < 60, "part")
     session.settings.n_neighbors = 5
-    _play(session)
-    archive.save(tree.capture(), path)
-
-
-def _play(session):
-    run = session.begin()
-    for progress in run.frames():
-        session.receive(run, progress)
-        if session.state == "finished":
-            return
+    desk.play().save(path)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.zip")), ids=str)

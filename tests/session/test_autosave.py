@@ -4,6 +4,7 @@ import time
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
     FOLDER_VARIABLE,
     KEPT,
@@ -53,25 +54,19 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp
 
 @pytest.mark.parametrize("error", [DataError, OSError])
 def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
-    start, tmp_path, error
+    start, tmp_path, error, monkeypatch
 ):
+    def fail(*_, **__):
+        raise error("There is no room on the disk.")
+
     autosave = start()
     autosave.job()()
-    autosave._capture = lambda: SavedSession(maps=(Broken(error),))
+    monkeypatch.setattr(archive, "save", fail)
     with pytest.raises(error, match="no room"):
         autosave.closing()()
     assert find_recent_sessions(tmp_path) == [autosave.path]
     assert not was_closed(autosave.path)
-    autosave._capture = lambda: None
-
-
-class Broken:
-    def __init__(self, error):
-        self.error = error
-
-    @property
-    def dataset(self):
-        raise self.error("There is no room on the disk.")
+    monkeypatch.undo()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")

@@ -7,13 +7,12 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_expression import (
-    iter_cluster_expression,
-)
+from napari_embedding_game.session.cluster_expression import iter_cluster_expression
+from worlds import rows
 
 N, G = 300, 30
 NAMES = [f"g{i}" for i in range(G)]
+GENES = {"var_names": NAMES, "has_expression": True}
 
 
 def counts_of(seed=0):
@@ -24,13 +23,6 @@ def counts_of(seed=0):
     for place, label in enumerate((7, 2, 5)):
         rates[labels == label, 3 * place : 3 * place + 3] = 6
     return rng.poisson(rates).astype(np.float32), labels
-
-
-def dataset_of(X):
-    obs = pd.DataFrame(index=[f"c{i}" for i in range(N)])
-    return Dataset.from_rows(
-        name="cells", X=X, obs=obs, var_names=NAMES, space="X", has_expression=True
-    )
 
 
 def result_of(steps):
@@ -48,7 +40,7 @@ def test_the_figures_are_those_of_scanpy(kind, is_scaled):
     counts, labels = counts_of()
     found, _ = result_of(
         iter_cluster_expression(
-            dataset_of(kind(counts)), pd.Categorical(labels), ["g4", "g0", "g20"]
+            rows(kind(counts), **GENES), pd.Categorical(labels), ["g4", "g0", "g20"]
         )
     )
     obs = pd.DataFrame({"cluster": pd.Categorical(labels)})
@@ -74,7 +66,7 @@ def test_the_figures_are_those_of_scanpy(kind, is_scaled):
 
 def test_leading_markers_stand_under_their_cluster():
     counts, labels = counts_of()
-    data = dataset_of(sp.csr_matrix(counts))
+    data = rows(sp.csr_matrix(counts), **GENES)
     found, shares = result_of(
         iter_cluster_expression(data, pd.Categorical(labels, [7, 2, 5]), n_leading=3)
     )

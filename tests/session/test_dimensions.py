@@ -4,21 +4,13 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.session.steering import (
-    DEEPEST,
-    DEPTH,
-    redimensioned,
-)
+from napari_embedding_game.session.steering import DEEPEST, DEPTH, redimensioned
 from worlds import play, session_of
 
 
 @pytest.fixture
-def session(engine, dataset):
-    return session_of(dataset, engine)
-
-
-@pytest.fixture
-def played(session):
+def played(engine, dataset):
+    session = session_of(dataset, engine)
     play(session)
     return session
 

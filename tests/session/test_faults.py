@@ -21,10 +21,7 @@ from napari_embedding_game.data.export.hdf5 import changed_hdf5
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import Autosave
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.web_page import write_web_page
 
 CALLS = ("open", "fsync", "replace", "chmod", "close")
@@ -57,21 +54,12 @@ ENDINGS = (
 @pytest.fixture
 def writer(dataset, engine, tmp_path):
     """Return a function that writes a played map in the form that an ending names."""
-    return writer_of(*played(dataset, engine), tmp_path)
+    return writer_of(worlds.Desk(dataset, engine).play(), tmp_path)
 
 
-def played(dataset, engine=None):
-    """Return a session whose game is at its end, and its maps."""
-    session = Session(engine, UNPACED)
-    tree = MapTree(session)
-    session.load(dataset)
-    worlds.play(session)
-    return session, tree
-
-
-def writer_of(session, tree, folder):
+def writer_of(desk, folder):
     """Return that function; what it writes beside another file is beside `folder`'s."""
-    saved, result = tree.capture(), session.result()
+    session, saved, result = desk.session, desk.maps.capture(), desk.session.result()
     source = folder / "cells.h5ad"
     new_anndata(session.dataset, result).write_h5ad(source)
     beside = replace(session.dataset, source=source)

@@ -38,13 +38,10 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.session.looked_at import ShownComparison
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.run.replay import same
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import AnnDataSource, FileSource
-from worlds import replay
+from worlds import Desk, play, replay
 
 N = 80
 SHORT = {"n_landmarks": 9, "max_iter": 30, "n_neighbors": 6}
@@ -183,18 +180,7 @@ def measured(folder):
     )
 
 
-def play(session, *, steers=False, branch=False):
-    run = session.play_on() if branch else session.begin()
-    for frame in run.frames():
-        session.receive(run, frame)
-        if frame.snapshot is not None and frame.snapshot.finished:
-            break
-        if frame.snapshot is not None and steers:
-            session.settings.repulsion, steers = 400.0, False
-            session.hand.hold(np.arange(20))
-
-
-def names_and_looks(tree, session):
+def names_and_looks(desk, session):
     session.clusters.set_n_clusters(5)
     one, two, *_ = session.clusters.clusters
     session.clusters.rename(one.id, "T cells")
@@ -206,30 +192,35 @@ def names_and_looks(tree, session):
     session.look.show_names = False
     session.look.color_by, session.look.limits = "a", (-2.5, 4.0)
     session.settings.n_neighbors = 9
-    here, camera = tree.current, {"zoom": 2.5, "center": [0, 1.5]}
-    tree.view = lambda: {"camera": camera} if tree.current == here else {}
+    maps, here = desk.maps, desk.maps.current
+    camera = {"zoom": 2.5, "center": [0, 1.5]}
+    maps.view = lambda: {"camera": camera} if maps.current == here else {}
 
 
-def pinned_and_branched(tree, session):
-    play(session, steers=True)
+def pinned_and_branched(desk, session):
+    def steer():
+        session.settings.repulsion = 400.0
+        session.hand.hold(np.arange(20))
+
+    play(session, at=0, then=steer)
     session.settings.repulsion = 200.0
-    play(session, branch=True)
+    play(session, session.play_on())
     session.settings.random_state = 5
     play(session)
     session.timeline.rename(session.timeline.marks[1].number, "the one to show")
     session.look_back(session.timeline.marks[2].number)
 
 
-def in_space(tree, session):
+def in_space(desk, session):
     session.settings.n_components = 3
     play(session)
 
 
-def split(tree, session):
+def split(desk, session):
     session.look.split_by = "well"
 
 
-def taught(tree, session):
+def taught(desk, session):
     for name, at in (("one", 0), ("two", 40)):
         session.clusters.make_cluster(np.arange(at, at + 6), name)
     dataset, said = session.dataset, session.clusters.state.annotation
@@ -238,22 +229,19 @@ def taught(tree, session):
     session.add(teaching.add_classes, "taught", learned, examples)
 
 
-def predicted_and_placed(tree, session):
+def predicted_and_placed(desk, session):
     n = len(session.dataset.obs)
     figures = [np.linspace(0, 1, n, dtype=np.float32) for _ in range(3)]
     codes = np.arange(n, dtype=np.int32) % 3 - 1
     how = Added(kind="predicted", reference="ref.h5ad", label="kind")
     labels = pd.Categorical.from_codes(codes, ["A", "B"])
-    session.add(
-        add_predicted,
-        PredictedLabels(how, labels, *figures, codes == 0),
-    )
+    session.add(add_predicted, PredictedLabels(how, labels, *figures, codes == 0))
     places = session.snapshot.embedding
     on = PlacedOn("ref.h5ad", places, places)
     session.placed_on = on
 
 
-def looked_at(tree, session):
+def looked_at(desk, session):
     n = len(session.dataset.obs)
     inside = np.arange(n) < 20
     session.comparisons = (
@@ -262,14 +250,14 @@ def looked_at(tree, session):
     session.add(Dataset.add_column, "Stability", np.linspace(0, 1, n))
 
 
-def child(tree, session):
-    tree.embed(np.arange(len(session.dataset.obs)) < 40, "part")
+def child(desk, session):
+    desk.maps.embed(np.arange(len(session.dataset.obs)) < 40, "part")
     session.settings.n_neighbors = 5
     play(session)
-    names_and_looks(tree, session)
+    names_and_looks(desk, session)
 
 
-def scored(tree, session):
+def scored(desk, session):
     genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
     session.add(add_score, genes, score_genes(session.dataset, genes)[0])
 
@@ -342,14 +330,14 @@ def assert_same(one, other, place="map", omit=frozenset()):
         assert one == other or one is other or one != one, place
 
 
-def assert_same_maps(tree, path):
-    again = reopened(path)
-    assert_same(tree.capture().maps, again.capture().maps)
-    assert again.current == tree.current
-    for place in again.maps:
-        for one in (tree, again):
-            one.open(place.key)
-        shown, found = (one._session.clusters for one in (tree, again))
+def assert_same_maps(desk, path):
+    again = Desk.opened(path)
+    assert_same(desk.maps.capture().maps, again.maps.capture().maps)
+    assert again.maps.current == desk.maps.current
+    for place in again.maps.maps:
+        for one in (desk, again):
+            one.maps.open(place.key)
+        shown, found = desk.book, again.book
         assert [c.name for c in shown.clusters] == [c.name for c in found.clusters]
         for one, other in zip(shown.clusters, found.clusters, strict=True):
             assert replace(one, id=0) == replace(other, id=0)
@@ -360,21 +348,9 @@ def assert_same_maps(tree, path):
 
 def world(folder, name):
     make, act = SCENARIOS[name]
-    session = Session(pace=UNPACED)
-    tree = MapTree(session)
-    session.load(make(folder))
-    session.settings.update(**SHORT)
-    play(session)
-    act(tree, session)
-    return tree
-
-
-def reopened(path):
-    opened, troubles = archive.open_session(path)
-    assert troubles == []
-    tree = MapTree(Session(pace=UNPACED))
-    tree.restore(opened)
-    return tree
+    desk = Desk(make(folder), **SHORT).play()
+    act(desk, desk.session)
+    return desk
 
 
 NOT_IN_H5AD = {"name", "source", "read_options", "level_colors", "key", "parent"}
@@ -382,14 +358,19 @@ NOT_IN_H5AD |= {"quality", "var_names"}  # components are called after their key
 """The file itself has the data, and no other map."""
 
 
-def assert_same_in_h5ad(tree, path):
-    session, saved = tree._session, tree.capture()
-    dataset = session.dataset
+def in_h5ad(desk, path):
+    """Save the map on show for scanpy, and return what that reads."""
+    content = archive.packed(desk.maps.capture())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
-        result = replace(session.result(), session=archive.packed(saved))
-        write(dataset, result, path)
-        adata = anndata.read_h5ad(path)
+        result = replace(desk.session.result(), session=content)
+        write(desk.session.dataset, result, path)
+        return anndata.read_h5ad(path)
+
+
+def assert_same_in_h5ad(desk, path):
+    session, saved = desk.session, desk.maps.capture()
+    dataset, adata = session.dataset, in_h5ad(desk, path)
     places = adata.obsm["X_embedding_game"][dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
     obs = adata.obs[dataset.kept]
@@ -397,9 +378,8 @@ def assert_same_in_h5ad(tree, path):
     assert obs["embedding_game_cluster"].tolist() == names
     for name in dataset.added_columns:
         assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
-    opened = reopened(path).capture()
-    archive.save(opened, path.with_suffix(".zip"))
-    (found,) = reopened(path.with_suffix(".zip")).capture().maps
+    path = Desk.opened(path).save(path.with_suffix(".zip"))
+    (found,) = Desk.opened(path).maps.capture().maps
     one = saved[saved.current]
     known = found.dataset.obs[list(one.dataset.obs)]
     found = replace(found, dataset=replace(found.dataset, obs=known))
@@ -408,22 +388,19 @@ def assert_same_in_h5ad(tree, path):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_everything_survives(tmp_path, name, read_here):
-    tree = world(tmp_path, name)
-    archive.save(tree.capture(), tmp_path / "work.zip")
-    again = assert_same_maps(tree, tmp_path / "work.zip")
+    desk = world(tmp_path, name)
+    again = assert_same_maps(desk, desk.save(tmp_path / "work.zip"))
     assert_same_in_h5ad(again, tmp_path / "map.h5ad")
-    autosave = Autosave(again.capture, tmp_path)
-    autosave.closing()()
+    Autosave(again.maps.capture, tmp_path).closing()()
     (path,) = find_recent_sessions(tmp_path)
-    assert_same_maps(tree, path)
+    assert_same_maps(desk, path)
     # Without its data the map is there, and stays what it is when it is saved again.
     for source in tmp_path.glob("cells.*"):
         source.unlink()
-        lost = MapTree(Session(pace=UNPACED))
         opened, troubles = archive.open_session(tmp_path / "work.zip")
         assert "is missing: put it back" in troubles[0]
-        lost.restore(opened)
-        archive.save(lost.capture(), tmp_path / "again.zip")
+        lost = Desk.restored(opened)
+        lost.save(tmp_path / "again.zip")
         stored, kept = (
             archive.load(tmp_path / f"{name}.zip") for name in ("work", "again")
         )
@@ -431,20 +408,18 @@ def test_everything_survives(tmp_path, name, read_here):
             assert_same(one.dataset.known[rows.ROWS], other.dataset.known[rows.ROWS])
             assert_same(one.snapshot, other.snapshot)
         with pytest.raises(DataError, match="are not loaded"):
-            lost._session.begin()
+            lost.session.begin()
 
 
 @pytest.fixture(scope="module")
 def steered(tmp_path_factory):
     """A map with a run that was steered, a branch and a new run."""
     folder = tmp_path_factory.mktemp("steered")
-    tree = world(folder, "pinned")
-    archive.save(tree.capture(), folder / "work.zip")
-    return tree, folder / "work.zip"
+    return world(folder, "pinned").save(folder / "work.zip")
 
 
 def test_every_mark_is_replayed_and_played_on(steered):
-    session = reopened(steered[1])._session
+    session = Desk.opened(steered).session
     marks = session.timeline.marks
     for mark in (
         marks[-1],
@@ -452,7 +427,7 @@ def test_every_mark_is_replayed_and_played_on(steered):
     ):
         assert same(replay(session.dataset.X, mark.record), mark.snapshot)
     shown = session.timeline.shown.number
-    play(session, branch=True)
+    play(session, session.play_on())
     assert session.timeline.newest.parent == shown
     assert len({id(mark.snapshot.neighbors) for mark in marks}) == 1  # shared
 
@@ -461,13 +436,9 @@ def test_every_mark_is_replayed_and_played_on(steered):
 
 
 def saved_as_h5ad(folder, name):
-    """Save the map of a scenario for scanpy, and return what it shows and the file."""
-    tree = world(folder, name)
-    session = tree._session
-    result = replace(session.result(), session=archive.packed(tree.capture()))
-    path = folder / "map.h5ad"
-    write(session.dataset, result, path)
-    return tree, path
+    """Save the map of a scenario for scanpy: return it, what scanpy reads, the file."""
+    desk, path = world(folder, name), folder / "map.h5ad"
+    return desk, in_h5ad(desk, path), path
 
 
 def by_name(session):
@@ -481,16 +452,15 @@ def by_name(session):
     "name", ["raw counts, part", "table", "table, gaps left out", "PCA given"]
 )
 def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_here):
-    tree, path = saved_as_h5ad(tmp_path, name)
-    adata = anndata.read_h5ad(path)
+    desk, adata, path = saved_as_h5ad(tmp_path, name)
     order = np.random.default_rng(0).permutation(adata.n_obs)
     adata.obs["leiden"] = pd.Categorical(adata.obs_names.str[-1])
     adata[order].write_h5ad(path)
-    session = reopened(path)._session
-    pd.testing.assert_frame_equal(by_name(session), by_name(tree._session))
+    session = Desk.opened(path).session
+    pd.testing.assert_frame_equal(by_name(session), by_name(desk.session))
     obs = session.dataset.obs
     assert (obs["leiden"] == obs.index.str[-1]).all()
-    play(session, branch=True)
+    play(session, session.play_on())
     assert session.snapshot.finished
     write(session.dataset, session.result(), tmp_path / "again.h5ad")
     obs = anndata.read_h5ad(tmp_path / "again.h5ad").obs
@@ -500,11 +470,10 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
 def test_a_map_of_another_maps_file_and_its_part_are_read_once(
     tmp_path, read_here, monkeypatch
 ):
-    _, path = saved_as_h5ad(tmp_path, "PCA given")
-    tree = reopened(path)
-    child(tree, tree._session)
-    archive.save(tree.capture(), tmp_path / "work.zip")
-    adata, paths = anndata.read_h5ad(path), []
+    _, adata, path = saved_as_h5ad(tmp_path, "PCA given")
+    desk, paths = Desk.opened(path), []
+    child(desk, desk.session)
+    desk.save(tmp_path / "work.zip")
     order = np.random.default_rng(0).permutation(adata.n_obs)
     adata[order].write_h5ad(path)
 
@@ -513,45 +482,37 @@ def test_a_map_of_another_maps_file_and_its_part_are_read_once(
         return (yield from here(path, read, *values))
 
     monkeypatch.setattr(rows, "read_apart", read_once)
-    assert_same_maps(tree, tmp_path / "work.zip")
+    assert_same_maps(desk, tmp_path / "work.zip")
     assert paths == [path]
 
 
 def test_a_file_keeps_the_components_it_came_with(tmp_path, read_here):
-    _, path = saved_as_h5ad(tmp_path, "raw counts")
+    _, adata, path = saved_as_h5ad(tmp_path, "raw counts")
     keys = {"X_pca", "X_pca_embedding_game", "X_embedding_game"}
     for name in ("again", "and_again"):
-        adata = anndata.read_h5ad(path)
         assert set(adata.obsm) == keys
         np.testing.assert_array_equal(adata.obsm["X_pca"], numbers())
         assert "X_pca_embedding_game" in adata.uns[KEY]["projection"]["space"]
-        tree = reopened(path)
-        session, path = tree._session, tmp_path / f"{name}.h5ad"
-        content = archive.packed(tree.capture())
-        write(session.dataset, replace(session.result(), session=content), path)
+        desk, path = Desk.opened(path), tmp_path / f"{name}.h5ad"
+        adata = in_h5ad(desk, path)
 
 
 def test_rows_whose_names_were_made_unique_are_the_same(tmp_path, read_here):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that come twice
-        tree, path = saved_as_h5ad(tmp_path, "every kind of column")
-        adata = anndata.read_h5ad(path)
+    desk, adata, path = saved_as_h5ad(tmp_path, "every kind of column")
     adata.obs_names_make_unique()
     adata.obs["leiden"] = "1"
     adata.write_h5ad(path)
-    session, shown = reopened(path)._session, tree._session.snapshot
+    session, shown = Desk.opened(path).session, desk.session.snapshot
     np.testing.assert_array_equal(session.snapshot.embedding, shown.embedding)
     assert (session.dataset.obs["leiden"] == "1").all()
 
 
 def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
-    _, path = saved_as_h5ad(tmp_path, "PCA given")
-    adata = anndata.read_h5ad(path)
+    _, adata, _ = saved_as_h5ad(tmp_path, "PCA given")
     changed = adata.copy()
     changed.obsm["X_pca"][0] = 7
-    _, path = saved_as_h5ad(tmp_path, "table, gaps left out")
-    table = anndata.read_h5ad(path)[4:50]
-    for one in (adata[:50], changed, table):
+    _, table, _ = saved_as_h5ad(tmp_path, "table, gaps left out")
+    for one in (adata[:50], changed, table[4:50]):
         one.write_h5ad(tmp_path / "other.h5ad")
         opened, (trouble,) = archive.open_session(tmp_path / "other.h5ad")
         assert "it was opened as data" in trouble
@@ -560,14 +521,12 @@ def test_other_rows_or_numbers_are_opened_as_data(tmp_path, read_here):
 
 
 def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_here):
-    tree, path = saved_as_h5ad(tmp_path, "joined with labels")
-    adata = anndata.read_h5ad(path)
+    desk, adata, _ = saved_as_h5ad(tmp_path, "joined with labels")
     said = adata.obs["embedding_game_annotation"]
     assert {"T cells", "doublets"} < {*said.cat.categories}
     colors = adata.uns["embedding_game_annotation_colors"]
     assert len(colors) == len(said.cat.categories)
-    names = tree._session.clusters.clustering.names
-    known = said[tree._session.dataset.kept]
+    known, names = said[desk.session.dataset.kept], desk.book.clustering.names
     assert (known.dropna() == np.asarray(names)[known.notna()]).all()
 
 
@@ -575,11 +534,10 @@ def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_he
 
 
 def test_a_layer_keeps_all_its_rows_and_colors(tmp_path, read_here):
-    archive.save(world(tmp_path, "layer of genes").capture(), tmp_path / "work.zip")
-    session = reopened(tmp_path / "work.zip")._session
-    assert (session.dataset.word, session.dataset.noun) == ("gene", "cell")
-    write(session.dataset, session.result(), tmp_path / "map.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "map.h5ad")
+    path = world(tmp_path, "layer of genes").save(tmp_path / "work.zip")
+    desk = Desk.opened(path)
+    assert (desk.session.dataset.word, desk.session.dataset.noun) == ("gene", "cell")
+    adata = in_h5ad(desk, tmp_path / "map.h5ad")
     assert adata.obs_names[7] == "c7"
     assert adata.obs["kind"].tolist() == ["T", "B"] * (N // 2)
     assert adata.uns["kind_colors"].tolist() == ["#ff0000", "#00ff00"]
@@ -591,12 +549,10 @@ def test_ranges_and_whole_numbers_with_gaps_come_back(tmp_path, read_here):
         "range": pd.cut(np.arange(N), 4),
         "whole": np.array([1, None, 3, 2**60 + 1] * (N // 4), dtype=object),
     }
-    tree = MapTree(Session(pace=UNPACED))
-    tree._session.load(of_layer())
-    table = tree._session.dataset.obs.assign(**made)
-    tree._session.load(replace(tree._session.dataset, obs=table))
-    archive.save(tree.capture(), tmp_path / "work.zip")
-    found = reopened(tmp_path / "work.zip")._session.dataset.obs
+    dataset = of_layer()
+    table = dataset.obs.assign(**made)
+    path = Desk(replace(dataset, obs=table)).save(tmp_path / "work.zip")
+    found = Desk.opened(path).session.dataset.obs
     assert found["range"].astype(str).tolist() == table["range"].astype(str).tolist()
     assert found["range"].cat.ordered
     assert found["whole"].dropna().tolist() == table["whole"].dropna().tolist()
@@ -609,43 +565,34 @@ def test_genes_too_large_for_a_session_are_left_out_and_told(
     monkeypatch.setattr(rows, "LARGEST_X", 4 * 4 * N)
     adata = anndata.AnnData(stores(np.ones((N, 9), np.float32)))
     adata.obsm["X_pca"] = numbers()
-    tree = MapTree(Session(pace=UNPACED))
-    tree._session.load(of_anndata(adata))
-    archive.save(tree.capture(), tmp_path / "work.zip")
+    path = Desk(of_anndata(adata)).save(tmp_path / "work.zip")
     for _ in range(2):
-        tree = reopened(tmp_path / "work.zip")
-        dataset = tree._session.dataset
+        desk = Desk.opened(path)
+        dataset = desk.session.dataset
         assert "too large for a session file" in dataset.notes[0]
         assert dataset.profile_names == ()
         assert dataset.word == "column"
         np.testing.assert_array_equal(dataset.X, numbers())
-        archive.save(tree.capture(), tmp_path / "work.zip")
+        desk.save(path)
 
 
 def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     (tmp_path / "away").mkdir()
-    tree = world(tmp_path / "away", "table, gaps left out")
-    archive.save(tree.capture(), tmp_path / "away" / "work.zip")
+    world(tmp_path / "away", "table, gaps left out").save(tmp_path / "away/work.zip")
     (tmp_path / "away").rename(tmp_path / "here")
     path = tmp_path / "here" / "work.zip"
-    assert reopened(path)._session.dataset.source.parent == path.parent
+    assert Desk.opened(path).session.dataset.source.parent == path.parent
     with (path.parent / "cells.csv").open("a") as file:
         file.write("1,2,3,4,5\n")
     _, (trouble,) = archive.open_session(path)
     assert "gives other numbers" in trouble
-    session = reopened_without(path)
-    assert session.snapshot.finished
-    session.clusters.rename(session.clusters.clusters[0].id, "still editable")
-
-
-def reopened_without(path):
-    tree = MapTree(Session(pace=UNPACED))
-    tree.restore(archive.load(path))
-    return tree._session
+    desk = Desk.restored(archive.load(path))
+    assert desk.session.snapshot.finished
+    desk.book.rename(desk.book.clusters[0].id, "still editable")
 
 
 def test_counts_that_changed_are_refused_though_components_are_kept(tmp_path):
-    archive.save(world(tmp_path, "raw counts").capture(), tmp_path / "work.zip")
+    world(tmp_path, "raw counts").save(tmp_path / "work.zip")
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
     changed = adata.X.toarray()
     changed[9] = changed[8]
@@ -661,12 +608,11 @@ def test_counts_that_changed_are_refused_though_components_are_kept(tmp_path):
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    tree = world(folder, "raw counts")
-    names_and_looks(tree, tree._session)
-    pinned_and_branched(tree, tree._session)
-    predicted_and_placed(tree, tree._session)
-    archive.save(tree.capture(), folder / "work.zip")
-    return folder / "work.zip", archive.load(folder / "work.zip")
+    desk = world(folder, "raw counts")
+    for act in (names_and_looks, pinned_and_branched, predicted_and_placed):
+        act(desk, desk.session)
+    path = desk.save(folder / "work.zip")
+    return path, archive.load(path)
 
 
 def rewritten(source, target, change):

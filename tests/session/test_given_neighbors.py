@@ -11,11 +11,6 @@ from worlds import play, read, session_of
 SHORT = {"max_iter": 40, "n_landmarks": 20}
 
 
-@pytest.fixture
-def run(command_line):
-    return command_line
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     X = load_digits().data[:300].astype(np.float32)
@@ -35,11 +30,11 @@ def session(path):
 
 
 @pytest.mark.usefixtures("torch")  # the command tells of any error in a sentence
-def test_the_command_line_takes_them_too(run, path, tmp_path, session):
+def test_the_command_line_takes_them_too(command_line, path, tmp_path, session):
     out = tmp_path / "out.h5ad"
     arguments = ["fit", str(path), "--out", str(out), "--space", "distances"]
     arguments += ["--max-iter", "40", "--n-landmarks", "20", "--n-jobs", "1", "-q"]
-    told = run(*arguments)
+    told = command_line(*arguments)
     assert told.exit_code == 0, told.output
     result = read_h5ad(out)
     np.testing.assert_array_equal(

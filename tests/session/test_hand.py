@@ -11,7 +11,7 @@ from worlds import replay, rows, session_of
 
 RNG = np.random.default_rng(3)
 X = (RNG.normal(size=(4, 30, 6)) + 6 * RNG.normal(size=(4, 1, 6))).reshape(120, 6)
-ONE, OTHER = np.arange(30), np.arange(30, 60)
+ONE = np.arange(30)
 
 
 @pytest.fixture

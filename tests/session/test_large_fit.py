@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -18,13 +17,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 from napari_embedding_game.session import large_fit
+from worlds import write_adata as written
 
 N, RARE = 3_000, 12
-
-
-@pytest.fixture
-def run(command_line):
-    return command_line
 
 
 @pytest.fixture(scope="module")
@@ -52,18 +47,8 @@ def file(request, cells, tmp_path_factory):
     return path
 
 
-def written(adata, path):
-    with warnings.catch_warnings():
-        # anndata tells which version of zarr it will write one day.
-        warnings.simplefilter("ignore", UserWarning)
-        (adata.write_zarr if path.suffix == ".zarr" else adata.write_h5ad)(path)
-    return path
-
-
 def test_rows_that_cannot_be_read_in_parts_are_told(tmp_path, cells):
-    from scipy import sparse
-
-    written(AnnData(sparse.csr_matrix(cells)), tmp_path / "sparse.zarr")
+    written(AnnData(csr_matrix(cells)), tmp_path / "sparse.zarr")
     with pytest.raises(DataError, match="X is no dense table of numbers"):
         LazyRows(tmp_path / "sparse.zarr")
     wrong = cells.copy()
@@ -90,11 +75,11 @@ def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
 
 
 def test_all_rows_are_placed_as_transform_places_them(
-    run, cells, file, small_chunks, tmp_path
+    command_line, cells, file, small_chunks, tmp_path
 ):
     out = tmp_path / "map.zarr"
     arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1"
-    done = run(*arguments.split())
+    done = command_line(*arguments.split())
     assert done.exit_code == 0, done.output
     found = zarr.open_group(str(out), mode="r")
     facts = dict(found.attrs["embedding_game"])
@@ -111,9 +96,9 @@ def test_all_rows_are_placed_as_transform_places_them(
     assert len(np.unique(clusters)) < len(np.unique(landmarks))
     for landmark in np.unique(landmarks):
         assert len(np.unique(clusters[landmarks == landmark])) == 1
-    again = run(*arguments.split())
+    again = command_line(*arguments.split())
     assert (again.exit_code, "--force" in again.output) == (2, True)
-    forced = run(*arguments.split(), "--force")
+    forced = command_line(*arguments.split(), "--force")
     assert forced.exit_code == 0, forced.output
 
 
@@ -129,19 +114,19 @@ def test_all_rows_are_placed_as_transform_places_them(
     ],
 )
 def test_what_cannot_be_done_in_parts_is_told(
-    run, cells, tmp_path, monkeypatch, more, says
+    command_line, cells, tmp_path, monkeypatch, more, says
 ):
     monkeypatch.chdir(tmp_path)
     written(AnnData(cells[:50]), tmp_path / "cells.zarr")
-    done = run("fit", "cells.zarr", "--reference", "40", *more)
+    done = command_line("fit", "cells.zarr", "--reference", "40", *more)
     assert done.exit_code == 2
     assert says in done.output
     assert not (tmp_path / "map.zarr").exists()
 
 
-def test_a_scheduler_without_a_reference_is_told(run, tmp_path):
+def test_a_scheduler_without_a_reference_is_told(command_line, tmp_path):
     out = str(tmp_path / "map.h5ad")
-    done = run("fit", "x.zarr", "-o", out, "--scheduler", "a:1")
+    done = command_line("fit", "x.zarr", "-o", out, "--scheduler", "a:1")
     assert (done.exit_code, "give both" in done.output) == (2, True)
 
 
@@ -200,7 +185,7 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
         pass
 
 
-def test_counts_go_through_the_recipe_in_parts(run, tmp_path, monkeypatch):
+def test_counts_go_through_the_recipe_in_parts(command_line, tmp_path, monkeypatch):
     monkeypatch.setattr(lazy_recipe, "CHUNK", 100)
     rng = np.random.default_rng(0)
     rates = rng.gamma(2.0, 2.0, (3, 400))
@@ -211,7 +196,7 @@ def test_counts_go_through_the_recipe_in_parts(run, tmp_path, monkeypatch):
     path = written(adata, tmp_path / "counts.h5ad")
     out = tmp_path / "map.zarr"
     command = ["fit", str(path), "-o", str(out), "--recipe", "--reference", "200"]
-    done = run(*command, "--max-iter", "60", "--quiet")
+    done = command_line(*command, "--max-iter", "60", "--quiet")
     assert done.exit_code == 0, done.output
     group = zarr.open_group(str(out), mode="r")
     rows = group["row"][:]

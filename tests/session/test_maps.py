@@ -10,9 +10,7 @@ import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file import rows as file_rows
-from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
+from worlds import Desk
 
 N_SOURCE = 41
 
@@ -43,18 +41,21 @@ def rows_named(session, name):
 
 
 @pytest.fixture
-def session(engine):
-    session = Session(engine, UNPACED)
-    session.load(read())
-    play(session)
-    return session
+def desk(engine):
+    desk = Desk(read(), engine)
+    play(desk.session)
+    desk.book.rename(1, "lymphocytes")
+    return desk
 
 
 @pytest.fixture
-def tree(session):
-    tree = MapTree(session)
-    session.clusters.rename(1, "lymphocytes")
-    return tree
+def session(desk):
+    return desk.session
+
+
+@pytest.fixture
+def tree(desk):
+    return desk.maps
 
 
 @pytest.fixture
@@ -87,11 +88,9 @@ def test_there_and_back(tree, session, child):
 @pytest.fixture
 def elsewhere(engine):
     """All maps of another session, with settings of its own."""
-    other = Session(engine, UNPACED)
-    other.load(read(n=60))
-    other.settings.n_neighbors = 77
-    other.look.color_by = "Pressure"
-    return MapTree(other).capture()
+    other = Desk(read(n=60), engine, n_neighbors=77)
+    other.session.look.color_by = "Pressure"
+    return other.maps.capture()
 
 
 def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhere):
@@ -170,7 +169,7 @@ def test_what_is_renamed_and_undone_in_a_child_follows(tree, session, child):
 
 @pytest.mark.parametrize("from_file", [False, True])
 def test_what_is_done_above_holds_unless_it_changes_below(
-    tree, session, child, engine, from_file
+    tree, session, child, from_file
 ):
     session.clusters.rename(0, "CD4")
     session.clusters.rename(3, "CD8")
@@ -182,9 +181,8 @@ def test_what_is_done_above_holds_unless_it_changes_below(
     session.clusters.rename(cd4, "CD4 memory")
     session.clusters.rename(cd8, "killers")
     if from_file:
-        saved, session = tree.capture(), Session(engine, UNPACED)
-        tree = MapTree(session)
-        tree.restore(saved)
+        other = Desk.restored(tree.capture())
+        tree, session = other.maps, other.session
     tree.open(child)
     session.clusters.annotate(3, "a second look")
     back(tree)
@@ -221,8 +219,8 @@ def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
     assert rows_named(session, "limits 2") == first
 
 
-def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(session):
-    tree, dataset = MapTree(session), read()
+def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session):
+    dataset = read()
     obs = dataset.obs.assign(annotation="of the file")
     session.load(replace(dataset, obs=obs))
     session.clusters.make_cluster(np.arange(30), "T cells")
@@ -262,14 +260,13 @@ def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):
     assert len(session.dataset.obs) == 40
 
 
-def test_data_that_are_gone_are_told_once(tree, session, child, tmp_path, monkeypatch):
+def test_data_that_are_gone_are_told_once(desk, child, tmp_path, monkeypatch):
     monkeypatch.setattr(file_rows, "LARGEST_X", 10)
-    archive.save(tree.capture(), tmp_path / "tree.zip")
-    found, troubles = archive.open_session(tmp_path / "tree.zip")
+    found, troubles = archive.open_session(desk.save(tmp_path / "tree.zip"))
     assert troubles == [
         "cells was no file, so it cannot be read again: the map is shown as it was "
         "saved; load the data to play on."
     ]
-    tree.restore(found)
+    desk.maps.restore(found)
     with pytest.raises(DataError, match="are not loaded"):
-        tree.embed(np.arange(20), "x")
+        desk.maps.embed(np.arange(20), "x")

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
-from worlds import rows
+from worlds import Desk, rows
 
 N = 2000
 
@@ -25,41 +23,33 @@ def data():
     return rows(X + rng.normal(size=X.shape) * 0.15)
 
 
-class Player:
+class Player(Desk):
     """A session of 20 clusters, of which each run is played to its end."""
 
     def __init__(self, data):
-        self.session = session = Session(pace=UNPACED)
-        session.settings.update(n_landmarks=60, max_iter=200)
-        session.load(data)
-        self.play(session.begin)
-        session.clusters.set_n_clusters(20)
+        super().__init__(data, n_landmarks=60, max_iter=200)
+        self.begin(self.session.begin)
+        self.book.set_n_clusters(20)
 
-    def play(self, begin):
-        self.run = begin()
-        self.frames = self.run.frames()
-        self.watch()
+    def begin(self, begin):
+        self.frames = begin().frames()
+        self.steer()
 
-    def watch(self):
-        """Take up what is played, to the end."""
+    def steer(self, **settings):
+        """Play on to the end."""
+        self.session.settings.update(**settings)
         for progress in self.frames:
-            self.session.receive(self.run, progress)
+            self.session.receive(self.session.run, progress)
             if self.session.state == "finished":
                 return
 
-    def steer(self, **settings):
-        for name, value in settings.items():
-            setattr(self.session.settings, name, value)
-        self.watch()
-
     def change(self, **settings):
         """Choose what makes the map stale, and press Continue."""
-        for name, value in settings.items():
-            setattr(self.session.settings, name, value)
-        self.play(self.session.play_on)
+        self.session.settings.update(**settings)
+        self.begin(self.session.play_on)
 
     def dimensions(self, n_components):
-        self.play(lambda: self.session.change_dimensions(n_components))
+        self.begin(lambda: self.session.change_dimensions(n_components))
 
     def names(self):
         """Return what a file would hold of each cell."""
@@ -74,7 +64,7 @@ def player(data):
 
 
 def test_names_stay_on_their_cells(player):
-    session, book = player.session, player.session.clusters
+    session, book = player.session, player.book
     for cluster in book.clusters:
         book.rename(cluster.id, f"type {cluster.name}")
     before = player.names()
@@ -95,7 +85,7 @@ def test_names_stay_on_their_cells(player):
         lambda: player.change(method="ee"),
         lambda: session.look_back(first),
         lambda: setattr(session.settings, "random_state", 7),
-        lambda: player.play(session.begin),
+        lambda: player.begin(session.begin),
     ):
         act()
         assert (player.names() == before).all()

@@ -13,16 +13,12 @@ from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
-from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.looked_at import ShownComparison, newest
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.teaching import add_classes, learn_examples
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
@@ -30,6 +26,7 @@ nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
 RECIPE = Recipe(min_genes=20, min_cells=2, n_top_genes=100, n_comps=10)
 LIMITS = {"max_genes": 142, "min_counts": 240, "max_counts": 430, "max_mito": 3.0}
 GENES = ("gene3", "gene9", "gene40")
+SHORT = {"max_iter": 40, "n_landmarks": 45}
 
 
 @pytest.fixture
@@ -45,32 +42,8 @@ def cells(tmp_path):
     return adata
 
 
-class Desk:
-    """A session with its maps, as a person uses them."""
-
-    def __init__(self, dataset):
-        self.session = Session(pace=UNPACED)
-        self.maps = MapTree(self.session)
-        self.session.load(dataset)
-        self.session.settings.max_iter = 40
-        self.session.settings.n_landmarks = 45
-        self.book = self.session.clusters
-
-    def play(self, run=None, at=None, then=None, until=None):
-        """Play to the end, or to an iteration; at another one do something."""
-        session = self.session
-        run = run or session.begin()
-        for progress in run.frames():
-            session.receive(run, progress)
-            shown = session.snapshot
-            if at is not None and shown is not None and shown.iteration >= at:
-                at = None
-                then()
-            elif until is not None and shown is not None and shown.iteration >= until:
-                session.stop()
-            elif session.state == "finished":
-                break
-        return self
+class Desk(worlds.Desk):
+    """A session with its maps, of which a person makes code."""
 
     def edit(self):
         """Choose, merge and name."""
@@ -97,7 +70,7 @@ class Desk:
 
 
 def of_file(path, **options):
-    return Desk(finish(load(path, **options)))
+    return Desk(worlds.read(path, **options), **SHORT)
 
 
 def recipe(folder, cells):
@@ -169,7 +142,8 @@ def no_file(folder, cells):
     X = np.random.default_rng(1).normal(size=(80, 4)) + 5 * np.eye(4)[np.arange(80) % 4]
     obs = pd.DataFrame({"area": X[:, 0]}, index=[str(i) for i in range(80)])
     obs["day"], obs["a"] = pd.Timestamp("2024-05-01"), X[:, 1]
-    desk = Desk(worlds.rows(X, name="nuclei", obs=obs, var_names=[*"abcd"]))
+    data = worlds.rows(X, name="nuclei", obs=obs, var_names=[*"abcd"])
+    desk = Desk(data, **SHORT)
     desk.session.look.color_by = "a"  # a column, or a measure?
     desk.session.settings.n_components = 3
     return desk.play()
@@ -336,11 +310,9 @@ def are_the_columns(there, obs):
 
 def test_a_session_file_gives_the_same_code(cells, tmp_path):
     desk = looked_at(tmp_path, cells)
-    archive.save(desk.maps.capture(), tmp_path / "s.zip")
-    opened, troubles = archive.open_session(tmp_path / "s.zip")
-    assert not troubles
+    opened = Desk.opened(desk.save(tmp_path / "s.zip"))
     write_code(desk.maps.capture(), tmp_path / "one.ipynb")
-    write_code(opened, tmp_path / "two.ipynb")
+    write_code(opened.maps.capture(), tmp_path / "two.ipynb")
     one, two = ((tmp_path / f"{n}.ipynb").read_text() for n in ("one", "two"))
     assert one.replace("one_", "two_") == two
 

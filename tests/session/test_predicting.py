@@ -5,18 +5,13 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.predicted import UNLIKE
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.reference.labels import (
-    load_reference,
-    place_cells,
-)
+from napari_embedding_game.session.reference.labels import load_reference, place_cells
 from napari_embedding_game.session.reference.mapping import map_cells
-from worlds import cells, play, session_of
+from worlds import Desk, cells, read
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
@@ -33,10 +28,9 @@ def written(path, n, kinds, seed, genes=slice(None)):
     return path
 
 
-def played(dataset):
-    session = session_of(dataset, max_iter=30, n_landmarks=12)
-    play(session)
-    return session
+def played(path):
+    dataset = read(path, space="X", recipe=RECIPE)
+    return Desk(dataset, max_iter=30, n_landmarks=12).play()
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +38,7 @@ def files(tmp_path_factory):
     """A saved map, and the counts of new cells with one more kind."""
     folder = tmp_path_factory.mktemp("reference")
     data = written(folder / "known.h5ad", 260, "ABC", 0)
-    session = played(finish(load(data, space="X", recipe=RECIPE)))
+    session = played(data).session
     write(session.dataset, session.result(), folder / "reference.h5ad")
     order = np.random.default_rng(1).permutation(150)
     written(folder / "new.h5ad", 160, "ABCD", 1, order)
@@ -57,22 +51,17 @@ def reference(files):
 
 
 @pytest.fixture
-def session(files):
-    return played(finish(load(files / "new.h5ad", space="X", recipe=RECIPE)))
+def desk(files):
+    return played(files / "new.h5ad")
 
 
 @pytest.fixture
-def tree(session):
-    return MapTree(session)
+def placed(desk, reference):
+    return finish(place_cells(desk.session.dataset, reference, "cell_type"))
 
 
-@pytest.fixture
-def placed(session, reference):
-    return finish(place_cells(session.dataset, reference, "cell_type"))
-
-
-def test_cells_lie_where_transform_places_them(tree, placed, reference):
-    session, known = tree._session, reference
+def test_cells_lie_where_transform_places_them(desk, placed, reference):
+    session, tree, known = desk.session, desk.maps, reference
     own = session.snapshot
     tree.place(placed)
     new = anndata.read_h5ad(session.dataset.source)[session.dataset.kept].copy()
@@ -97,8 +86,8 @@ def test_cells_lie_where_transform_places_them(tree, placed, reference):
     assert "cell_type_predicted" in session.dataset.obs
 
 
-def test_files_have_the_places_and_say_of_what(tree, placed, tmp_path):
-    session = tree._session
+def test_files_have_the_places_and_say_of_what(desk, placed, tmp_path):
+    session, tree = desk.session, desk.maps
     tree.place(placed)
     write(session.dataset, session.result(), tmp_path / "placed.h5ad")
     adata = anndata.read_h5ad(tmp_path / "placed.h5ad")

@@ -3,26 +3,14 @@
 from dataclasses import asdict, replace
 
 import numpy as np
-import pytest
 
-from napari_embedding_game.core.inspect.quality import (
-    graph_parts,
-    map_quality,
-)
-from napari_embedding_game.session.quality import (
-    group_columns,
-    quality_job,
-)
+from napari_embedding_game.core.inspect.quality import graph_parts, map_quality
+from napari_embedding_game.session.quality import group_columns, quality_job
 from worlds import play, session_of
 
 
-@pytest.fixture
-def session(engine, dataset):
-    return session_of(dataset, engine)
-
-
-def test_the_map_is_compared_by_the_distance_it_was_made_with(session, dataset):
-    session.settings.metric = "cosine"
+def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
+    session = session_of(dataset, engine, metric="cosine")
     play(session)
     session.settings.metric = "euclidean"  # for the next run
     shot = session.snapshot

@@ -14,13 +14,11 @@ from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.loading import with_batches_mixed
 from napari_embedding_game.data.projection import normalised
-from napari_embedding_game.data.read_options import ReadOptions, Recipe
-from napari_embedding_game.data.recipe import apply_recipe
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.reference.reference_map import reference_of
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
-SMALL = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
 QUICK = {"max_iter": 30, "n_landmarks": 12, "random_state": 0}
 
 
@@ -35,7 +33,7 @@ def cells(n, kinds="ABC", seed=0):
 def reference():
     from napari_embedding_game import EmbeddingGame
 
-    dataset = finish(apply_recipe(from_anndata(cells(240), "ref"), SMALL))
+    dataset = worlds.prepared(cells(240), "ref", min_genes=5, n_comps=8)
     model = EmbeddingGame(**QUICK).fit(dataset.X)
     result = EmbeddingResult(
         model.embedding_, model.landmarks_, model.labels_, model.pressure_,

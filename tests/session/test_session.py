@@ -2,32 +2,19 @@ import json
 
 import pytest
 
-from napari_embedding_game.session.run.run import UNPACED
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import sentence
+from worlds import frames_to, play, session_of
 
 
 @pytest.fixture
 def session(engine, dataset):
-    session = Session(engine, UNPACED)
-    session.load(dataset)
-    return session
-
-
-def play(session, until=50):
-    """Play in this very thread, up to an iteration."""
-    run = session.begin()
-    frames = run.frames()
-    for frame in frames:
-        session.receive(run, frame)
-        if session.snapshot and session.snapshot.iteration >= until:
-            return run, frames
-    return run, frames
+    return session_of(dataset, engine)
 
 
 def test_states_of_a_run_from_beginning_to_end(session):
     states = []
     session.state_changed.connect(states.append)
-    play(session)
+    frames_to(session)
     assert states == ["preparing", "running", "finished"]
     session.stop()
     assert session.state == "stopped"
@@ -35,8 +22,8 @@ def test_states_of_a_run_from_beginning_to_end(session):
 
 
 def test_a_pause_that_comes_with_the_last_frame_holds_nothing_after(session):
-    run, frames = play(session, until=40)
-    last = next(frames)
+    frames = frames_to(session, until=40)
+    run, last = session.run, next(frames)
     session.pause()
     session.receive(run, last)
     assert session.state == "finished"
@@ -46,7 +33,7 @@ def test_a_pause_that_comes_with_the_last_frame_holds_nothing_after(session):
 
 
 def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engine):
-    _, frames = play(session, until=10)
+    frames = frames_to(session, until=10)
     stale = []
     session.staleness_changed.connect(stale.append)
     session.settings.repulsion = 999.0
@@ -59,7 +46,7 @@ def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engi
 
 @pytest.mark.parametrize("method", ["tsne", "pca"])
 def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, method):
-    _, frames = play(session, until=10)
+    frames = frames_to(session, until=10)
     session.settings.choose_method(method)
     assert session.stale
     next(frames)
@@ -73,7 +60,7 @@ def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, metho
 
 def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.approximation = "sampled_edges"
-    play(session)
+    frames_to(session)
     session.settings.choose_method("ee_spectral_direction")
     assert session.stale
     run = session.begin()
@@ -92,29 +79,20 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
 
 def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
     engine.fail_at = 30
-    run = session.begin()
-    try:
-        for frame in run.frames():
-            session.receive(run, frame)
-    except RuntimeError as error:
-        session.failed(run, error)
+    with pytest.raises(RuntimeError) as error:
+        frames_to(session)
+    session.failed(session.run, error.value)
     assert session.state == "failed"
     assert "out of numbers" in session.message
     assert session.snapshot.iteration == 20
     engine.fail_at = None
-    play(session)
+    frames_to(session)
     assert (session.state, session.message) == ("finished", "")
 
 
 def test_the_result_tells_how_it_was_made(session):
     assert session.result() is None
-    _, frames = play(session, until=20)
-    session.settings.repulsion = 800.0
-    run = session.run
-    for frame in frames:
-        session.receive(run, frame)
-        if frame.snapshot.finished:
-            break
+    play(session, at=20, then=lambda: session.settings.update(repulsion=800.0))
     parameters = session.result().parameters
     assert parameters["repulsion"] == 800.0
     assert not parameters["interrupted"]

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import teaching
-from worlds import session_of
+from worlds import rows, session_of
 
 N = 60
 
@@ -20,10 +19,7 @@ def session(engine):
     X = (np.eye(3)[kinds] * 8 + rng.normal(size=(N + 1, 3))).astype("f4")
     kept = np.arange(N + 1) != 10
     obs = pd.DataFrame({"kind": kinds}, index=[f"c{i}" for i in range(N + 1)])
-    dataset = Dataset.from_rows(
-        name="cells", X=X, obs=obs, var_names=list("abc"), space="X", kept=kept
-    )
-    return session_of(dataset, engine)
+    return session_of(rows(X, obs=obs, var_names="abc", kept=kept), engine)
 
 
 def said(session):

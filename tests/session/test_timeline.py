@@ -11,13 +11,8 @@ from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.record import record
 from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED, Run
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.timeline import (
-    Timeline,
-    n_bytes,
-    warm_start,
-)
-from worlds import replay
+from napari_embedding_game.session.timeline import Timeline, n_bytes, warm_start
+from worlds import frames_to, replay, session_of
 
 CHOSEN = Settings()
 SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
@@ -33,19 +28,7 @@ class Clock:
 
 @pytest.fixture
 def session(engine, dataset):
-    session = Session(engine, UNPACED)
-    session.load(dataset)
-    return session
-
-
-def frames_to(session, run, until=50, frames=None):
-    """Play in this thread up to an iteration, and return the frames that are left."""
-    frames = frames or run.frames()
-    for frame in frames:
-        session.receive(run, frame)
-        if frame.snapshot is not None and frame.snapshot.iteration >= until:
-            break
-    return frames
+    return session_of(dataset, engine)
 
 
 def labels(timeline):
@@ -108,16 +91,15 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
 
 def test_changes_pauses_and_ends_are_marks(session):
     session.timeline = Timeline(clock=(clock := Clock()))
-    run = session.begin()
-    frames = frames_to(session, run, 10)
+    frames = frames_to(session, 10)
     session.settings.repulsion = 500.0
     session.settings.repulsion = 900.0  # on the way of a slider
     clock.now = 5.0
-    frames_to(session, run, 20, frames)
+    frames_to(session, 20, frames)
     session.settings.n_landmarks = 100
     session.pause()
     session.resume()
-    frames_to(session, run, 50, frames)
+    frames_to(session, 50, frames)
     assert labels(session.timeline) == [
         "Repulsion 300 to 900",
         "Landmarks 200 to 100",
@@ -131,11 +113,10 @@ def test_changes_pauses_and_ends_are_marks(session):
 
 
 def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
-    run = session.begin()
-    frames = frames_to(session, run, 10)
+    frames = frames_to(session, 10)
     session.clusters.rename(1, "T cells")
     session.settings.repulsion = 900.0
-    frames_to(session, run, 50, frames)
+    frames_to(session, 50, frames)
     end = session.snapshot
     looked = []
     session.looked_back.connect(looked.append)
@@ -155,19 +136,17 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
 
 
 def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
-    run = session.begin()
-    frames = frames_to(session, run, 10)
+    frames = frames_to(session, 10)
     session.pause()
     session.resume()
-    frames_to(session, run, 50, frames)
+    frames_to(session, 50, frames)
     paused, finished = session.timeline.marks
     session.look_back(paused.number)
     session.settings.repulsion = 700.0
-    branch = session.play_on()
-    frames = frames_to(session, branch, 0)
+    frames = frames_to(session, 0, session.play_on().frames())
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
     assert engine.games[-1].repulsion == 700.0
-    frames_to(session, branch, 50, frames)
+    frames_to(session, 50, frames)
     newest = session.timeline.newest
     assert newest.parent == paused.number
     assert session.timeline.find(finished.number) is finished
@@ -177,7 +156,7 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
 def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
     with pytest.raises(DataError, match="no map"):
         session.play_on()
-    frames_to(session, session.begin())
+    frames_to(session)
     session.settings.n_components = 3
     with pytest.raises(DataError, match="2 dimensions"):
         session.play_on()
@@ -203,12 +182,7 @@ def to_end(run):
 
 @pytest.mark.parametrize(
     ("changes", "n_components"),
-    [
-        ({}, 2),
-        ({"n_landmarks": 9}, 3),
-        ({}, 1),
-        ({"method": "tsne"}, 2),
-    ],
+    [({}, 2), ({"n_landmarks": 9}, 3), ({}, 1), ({"method": "tsne"}, 2)],
 )
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     chosen = {**SHORT, "n_components": n_components, **changes}

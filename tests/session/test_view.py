@@ -8,11 +8,7 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import comparing_job
-from napari_embedding_game.session.panels import (
-    MOST_PANELS,
-    STRAIGHT,
-    split,
-)
+from napari_embedding_game.session.panels import MOST_PANELS, STRAIGHT, split
 from napari_embedding_game.session.session import Session
 from worlds import play, session_of
 
@@ -27,9 +23,10 @@ def session(engine, dataset):
     for seed in range(2):
         session.settings.random_state = seed
         play(session)
-    first, shot = session.timeline.marks[0].number, session.snapshot
+    (first, *others), shot = session.timeline.marks, session.snapshot
     mixed = np.random.default_rng(0).permutation(shot.embedding)
-    session.timeline._replace(first, snapshot=replace(shot, embedding=mixed))
+    first = replace(first, snapshot=replace(shot, embedding=mixed))
+    session.timeline.take_up(replace(session.timeline.state, marks=(first, *others)))
     return session
 
 

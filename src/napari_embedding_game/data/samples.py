@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ import pandas as pd
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import SAMPLE, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.formats.anndata import from_anndata, read_whole
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
@@ -55,9 +54,6 @@ def pbmc_file() -> Path:
 
 
 def read_pbmc(path: Path) -> Dataset:
-    """Read that file, without what anndata warns of: how it updates an old one."""
-    from anndata import read_h5ad
-
-    with warnings.catch_warnings(action="ignore"):
-        dataset = from_anndata(read_h5ad(path), "pbmc")
+    """Read that file."""
+    dataset = from_anndata(read_whole(path), "pbmc")
     return replace(dataset, provenance={SAMPLE: "pbmc"})

@@ -17,7 +17,7 @@ from napari_embedding_game.data.export.anndata_result import (
     write_anndata,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.palette import level_colors
+from napari_embedding_game.data.palette import point_colors
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -79,7 +79,9 @@ def write_figure(
     """
     path = Path(path)
     check_output(dataset.source, path)
-    colors = _by_cluster(result) if colors is None else colors
+    if colors is None:
+        shown = result.shown
+        colors = plots.PointColors(point_colors(shown), "Cluster", shown.names)
     seen = plots.FACING if facing is None else facing
     flat, rows = plots.flat_map(result.embedding, seen)
     plot = plots.MapPlot(
@@ -89,14 +91,6 @@ def write_figure(
         names=tuple((text, plots.flat_map(at[None], seen)[0][0]) for text, at in names),
     )
     plots.write_plot(plot, path)
-
-
-def _by_cluster(result: EmbeddingResult) -> plots.PointColors:
-    """Return colours that are known of the clusters, else those of a palette."""
-    clusters, names = result.shown.clusters, result.shown.names
-    known = {one.name: one.color for one in clusters if one.color}
-    table = level_colors(list(names.categories), known)
-    return plots.PointColors(rgba=table[names.codes], title="Cluster", levels=names)
 
 
 WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
