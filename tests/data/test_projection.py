@@ -1,6 +1,7 @@
 """The way from genes to components: kept, stored, found again, taken by new cells."""
 
 import warnings
+from importlib.metadata import version
 
 import anndata
 import numpy as np
@@ -37,6 +38,11 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
     write(mapped, layout(59, 4), tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert np.isnan(written.obsm["X_pca"][7]).all()
+    assert written.X.max() > 1  # the input's own counts
+    recipe = written.uns["embedding_game"]["provenance"]["recipe"]
+    assert (recipe["n_top_genes"], recipe["max_value"]) == (100, 10.0)
+    assert (recipe["cells_left_out"], recipe["space"]) == (1, "X")
+    assert recipe["scanpy"] == version("scanpy")
     for again in (read(tmp_path / "map.h5ad"), from_anndata(written, "map")):
         np.testing.assert_array_equal(again.X, mapped.X)
         assert not again.kept[7]

@@ -1,14 +1,12 @@
 import warnings
-from importlib.metadata import version
 
 import anndata
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from worlds import layout, prepared, read
+from worlds import prepared
 
 sc = pytest.importorskip("scanpy")
 
@@ -49,20 +47,3 @@ def test_same_numbers_as_scanpy(counts):
     )
     assert dataset.profile_names == tuple(lognorm.var_names)
     assert dataset.obs.index.tolist() == adata.obs_names.tolist()
-
-
-def test_everything_is_recorded_and_exported(counts_file, tmp_path):
-    dataset = prepared(read(counts_file))
-    result = layout(59, 4)
-    write(dataset, result, tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    recipe = adata.uns["embedding_game"]["provenance"]["recipe"]
-    assert recipe["n_top_genes"] == 100
-    assert recipe["max_value"] == 10.0
-    assert recipe["scanpy"] == version("scanpy")
-    assert recipe["cells_left_out"] == 1
-    assert recipe["space"] == "X"
-    clusters = adata.obs["embedding_game_cluster"]
-    assert clusters["cell7"] == "unassigned"
-    assert clusters["cell8"] == str(result.labels[7])
-    assert adata.X.max() > 1  # the input's own counts

@@ -13,27 +13,16 @@ from napari_embedding_game.session.file.autosave import (
     folder,
     was_closed,
 )
-from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.session import Session
+from worlds import Desk
 
 
 @pytest.fixture
-def session(dataset):
-    session = Session()
-    session.load(dataset)
-    return session
-
-
-@pytest.fixture
-def start(session, tmp_path):
+def start(dataset, tmp_path):
     """A function that starts the autosave of one more program."""
     started = []
 
     def start():
-        def capture():
-            return SavedSession(maps=(session.capture(),))
-
-        started.append(Autosave(capture, tmp_path))
+        started.append(Autosave(Desk(dataset).maps.capture, tmp_path))
         return started[-1]
 
     yield start
@@ -83,6 +72,6 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
 
 
 def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
-    (tmp_path / ".999999999-ab-999999999-1-x.open.zip").write_text("half")
+    (tmp_path / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
     assert find_recent_sessions(tmp_path) == []
     assert list(tmp_path.iterdir()) == []

@@ -8,8 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.session import Session
-from worlds import play, read
+from worlds import play, read, session_of
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +42,8 @@ def played(session, run):
     return session.snapshot
 
 
-def opened(path):
-    session = Session()
-    session.load(read(path))
-    return session
+def opened(path, **options):
+    return session_of(read(path, **options))
 
 
 def test_maps_of_a_file_are_found_and_places_are_none(path):
@@ -108,9 +105,7 @@ def test_true_neighbours_are_searched_in_the_space_that_is_chosen(
     cells = cells.copy()
     cells.obsp["distances"] = near.kneighbors_graph(mode="distance")
     cells.write_h5ad(tmp_path / "graph.h5ad")
-    session = Session()
-    session.load(read(tmp_path / "graph.h5ad", space=space))
-    stretch = shown(session).stretch
+    stretch = shown(opened(tmp_path / "graph.h5ad", space=space)).stretch
     # The cell that is misplaced is so by its neighbours in the components alone.
     assert (np.argmax(stretch) == 7) == (space != "X_tsne")
 

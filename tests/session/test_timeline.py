@@ -19,13 +19,6 @@ SHORT = {"n_neighbors": 8, "init": "pca", "n_landmarks": 20, "max_iter": 60}
 X = make_blobs(300, 6, centers=5, random_state=0)[0].astype(np.float32)
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def session(engine, dataset):
     return session_of(dataset, engine)
@@ -90,11 +83,12 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
 
 
 def test_changes_pauses_and_ends_are_marks(session):
-    session.timeline = Timeline(clock=(clock := Clock()))
+    now = [0.0]
+    session.timeline = Timeline(clock=lambda: now[0])
     frames = frames_to(session, 10)
     session.settings.repulsion = 500.0
     session.settings.repulsion = 900.0  # on the way of a slider
-    clock.now = 5.0
+    now[0] = 5.0
     frames_to(session, 20, frames)
     session.settings.n_landmarks = 100
     session.pause()
