@@ -19,13 +19,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, check_installed
+from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import parts_of
 from napari_embedding_game.data.formats.spaces import choose, item_of
-from napari_embedding_game.data.formats.store import (
-    is_stored,
-    open_store,
-    read_element,
-)
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
@@ -68,20 +64,20 @@ def write_components(
     def of_chunks(X: Any, function: Callable[..., Any]) -> Any:
         return compute(*map(delayed(function), X.to_delayed().ravel()))
 
-    with open_store(source) as file:
+    with store.open_store(source) as file:
         root = parts_of(file, source)
         where = choose(root, space or "X", name)
         item = item_of(root, where)
         n_cells, n_genes = _shape(item)
-        chunks, is_lazy = (min(CHUNK, n_cells), n_genes), is_stored(item)
-        X = read_elem_lazy(item, chunks) if is_lazy else from_array(item, chunks)
+        opened = read_elem_lazy if store.is_stored(item) else from_array
+        X = opened(item, chunks=(min(CHUNK, n_cells), n_genes))
         if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
             raise DataError(
                 f"{name} ({where}) holds no raw counts (whole numbers of at least 100 "
                 "genes): leave out --recipe, or choose the space that does."
             )
         yield Stage("Counting the genes of each cell")
-        names = read_element(root["var"], name, "its table var").index
+        names = store.read_element(root["var"], name, "its table var").index
         quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
         cells = passing(left_out_by(recipe, pd.concat(quality), name))
         X = X[np.flatnonzero(cells)]
@@ -98,7 +94,7 @@ def write_components(
 
 def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
     """Return how many cells and genes a file has, reading none of them."""
-    with open_store(source) as file:
+    with store.open_store(source) as file:
         root = parts_of(file, source)
         return _shape(item_of(root, choose(root, space or "X", source.name)))
 
