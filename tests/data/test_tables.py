@@ -148,12 +148,14 @@ def test_columns_of_parquet_that_are_nested_huge_or_called_alike(tmp_path):
     columns = [[[1], [2], [3]], nested, [1.0, 2, 4], [3.0, 1, 0], ids, ids, nested]
     names = ["a", "s", "a.b", "s.z", "id", "id", "a.b"]
     pq.write_table(pa.table(columns, names), tmp_path / "cells.parquet")
-    dataset = read(tmp_path / "cells.parquet", columns=("a.b", "s.z"))
+    dataset = read(tmp_path / "cells.parquet")
     assert dataset.obs.columns.tolist() == ["id", "id-1"]
     for name in dataset.obs:
         assert numbers_of(dataset.obs[name]).tolist() == [ids[0], -1, ids[2]]
     told = "Not read, because they hold lists or nested values: a, s, a.b-1."
     assert told in dataset.notes
+    twice = text(tmp_path, "id,area,id\n7,1.5,8\n8,2,9\n9,4,7\n")
+    assert read(twice).var_names == ("area",)  # and no second column of ids
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "csv.gz"])

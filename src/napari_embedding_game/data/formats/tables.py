@@ -211,7 +211,10 @@ def _measured(
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
     found = {c: v for c, v in found.items() if not columns.is_of_a_map(c)}
-    groups = [c for c, v in found.items() if c == ids or columns.is_name_or_group(c, v)]
+    alone = {c: re.sub(r"[.-]\d+$", "", c) for c in found}  # of a second column "id"
+    names = {c: one if one in found else c for c, one in alone.items()}
+    is_group = columns.is_name_or_group
+    groups = [c for c, v in found.items() if c == ids or is_group(names[c], v)]
     measures = [c for c in found if c not in groups]
     if not measures:
         raise DataError(
