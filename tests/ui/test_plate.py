@@ -12,7 +12,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import with_labels
 from napari_embedding_game.ui.images.linked_layers import FIELDS
-from napari_embedding_game.ui.widgets.plate import PlateWidget
+from napari_embedding_game.ui.widgets.plate import NO_PLATE, PlateWidget
 
 LEFT = Qt.MouseButton.LeftButton
 WELLS = [f"{row}{column:02d}" for row in "ABC" for column in range(1, 5)]
@@ -101,3 +101,6 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     widget.plate.setCurrentText("p2")
     session.add(Dataset.add_column, "score", np.arange(40.0))
     assert widget.plate.currentText() == "p2"
+    session.selection.select_points(np.arange(4))
+    session.load(worlds.rows(np.eye(9)))  # of no wells, while some are selected
+    assert widget.state.text() == NO_PLATE

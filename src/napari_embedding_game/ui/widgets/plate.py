@@ -6,6 +6,7 @@ import napari
 import numpy as np
 from qtpy.QtWidgets import QComboBox
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
 from napari_embedding_game.session.plates import (
@@ -40,6 +41,8 @@ class PlateWidget(MapTool):
         super().__init__(napari_viewer)
         session = self._session
         self._plates: tuple[Plate, ...] = ()
+        self._of: Dataset | None = None
+        """Whose plates these are: others may be on their way."""
         self._clusters: tuple[int, ...] = ()
         """Those that were selected last; a click on a well does not change them."""
         self._columns: list[str] = []
@@ -75,7 +78,7 @@ class PlateWidget(MapTool):
 
     def _find(self, event: object = None) -> None:
         """Find the plates of the present data."""
-        dataset = self._session.dataset
+        self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
         self._columns = plate_columns(dataset, plates) if dataset and plates else []
         present = self.plate.currentText()
@@ -95,11 +98,11 @@ class PlateWidget(MapTool):
 
     def _draw(self, event: object = None) -> None:
         """Show the wells of the chosen plate."""
-        dataset, plates = self._session.dataset, self._plates
+        dataset, plates = self._of, self._plates
         if not plates:
             self.say(NO_PLATE)
             self.canvas.show_plot(None)
-        if not plates or dataset is None or not self.isVisible():
+        if not plates or dataset is not self._session.dataset or not self.isVisible():
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, known = plates[number], clusters.clustering.by_id
