@@ -234,13 +234,14 @@ def test_tiny_and_huge_units_are_standardised():
 def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
-    frame = pd.DataFrame(rng.integers(0, 90, (10, 7)), columns=names)
+    names += ["Batch", "my_donor", "day"]
+    frame = pd.DataFrame(rng.integers(0, 90, (10, 10)), columns=names)
     dataset = from_features(frame, "cells").dataset
     assert dataset.var_names == ("area", "tone")
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
     assert dataset.notes[0] == (
         "Not embedded unless chosen, as the name says that it is no measure: "
-        "image, x, centroid-0, bbox_y1, nucleus_bbox_x0."
+        "image, Batch, my_donor, day, x, centroid-0 and 2 more."
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])

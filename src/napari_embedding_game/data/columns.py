@@ -21,7 +21,9 @@ NO_LEVEL = "(missing)"
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"
-    r"|image|slide|well|plate|instance"
+    r"|image|slide|well|plate|instance|code|barcode|batch|sample|donor|patient|subject"
+    r"|animal|mouse|replicate|library|lane|cohort|condition|treatment|experiment"
+    r"|day|timepoint"
     r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
     re.IGNORECASE,
 )
