@@ -49,7 +49,7 @@ class Desk(worlds.Desk):
         """Choose, merge and name."""
         self.book.set_n_clusters(5)
         first, second, third = self.book.clusters[:3]
-        self.book.rename(first.id, 'T "helper" cells')
+        self.book.rename(first.id, 'T <b>"helper"</b> cells')
         self.book.merge([second.id, third.id])
         return self
 
@@ -219,7 +219,7 @@ SCENARIOS = {
         "steering=",
         'color=["cluster", "gene3", "day"]',
     ),
-    components: ('read("cells.h5ad")',),
+    components: ('read("cells.h5ad")', 'T &lt;b>"helper"&lt;/b> cells ('),
     by_hand: ("tl.replay(",),
     of_a_given_map: ("tl.replay(",),
     drawn_around: (),
@@ -277,6 +277,7 @@ def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch)
     column = "map_cluster" if has_one else "cluster"
     assert adata.obs[column].tolist() == desk.book.clustering.names.tolist()
     assert adata.obs[column].nunique() > 1
+    assert len({*adata.uns[f"{column}_colors"]}) == adata.obs[column].nunique()
     np.testing.assert_array_equal(adata.obsm["X_embedding_game"], shown.embedding)
     assert made["is_same"]
     assert 0.5 < made["agreement"] <= 1

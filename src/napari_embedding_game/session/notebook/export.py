@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from datetime import date
 from functools import partial
@@ -25,6 +25,7 @@ from napari_embedding_game.data.export.anndata_result import storable_obs
 from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.file import archive
@@ -97,17 +98,14 @@ volcano = VolcanoPlot(
 display(draw(volcano), found.head(20))"""
 
 
-def write_code(
-    session: SavedSession, path: Path, *, colors: Mapping[str, str] | None = None
-) -> list[Path]:
+def write_code(session: SavedSession, path: Path) -> list[Path]:
     """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
 
     Run, the code reads the input, makes the same map, gives its points the clusters of
     the window, by their names, and says how far they agree.
 
     ``session``: with its data. ``path``: the ending says what is written; tables
-    beside it begin with its name. ``colors``: name of a cluster to its colour on the
-    screen, as "#rrggbb".
+    beside it begin with its name.
 
     Returns the files that were written, `path` the first.
 
@@ -123,7 +121,7 @@ def write_code(
         text = methods_text(saved) + "\n"
         files = {path: lambda target: target.write_text(text, encoding="utf-8")}
     elif path.suffix.lower() == NOTEBOOK:
-        files = _Notebook(saved, path, colors or {}).files
+        files = _Notebook(saved, path).files
     else:
         raise DataError(
             f"{path.name} cannot be written as code: choose a name that ends in "
@@ -145,11 +143,11 @@ def write_code(
 class _Notebook:
     """The cells of a map's notebook, and the files that it reads."""
 
-    def __init__(self, saved: SavedMap, path: Path, colors: Mapping[str, str]) -> None:
+    def __init__(self, saved: SavedMap, path: Path) -> None:
         if saved.snapshot is None or saved.record is None:
             raise DataError(NOTHING_PLAYED)
         self.saved, self.dataset, self.path = saved, saved.dataset, path
-        self.snapshot, self.colors = saved.snapshot, colors
+        self.snapshot = saved.snapshot
         self.cells: list[dict[str, Any]] = []
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = saved.clusters.clustering
@@ -183,7 +181,9 @@ class _Notebook:
         self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 
     def _text(self, template: str, **values: Any) -> None:
-        source = template.format(**values).splitlines(keepends=True)
+        # A "<b>" in a name is no markup.
+        shown = {k: str(v).replace("<", "&lt;") for k, v in values.items()}
+        source = template.format(**shown).splitlines(keepends=True)
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
     def _code(self, source: str) -> None:
@@ -293,8 +293,8 @@ class _Notebook:
             every = np.ones(len(snapshot.landmarks), bool)
             labels = nearest_landmark(snapshot.embedding, snapshot.landmarks, every)
         table = pd.crosstab(labels, self.clustering.names)
-        order = {one.name: self.colors.get(one.name, "#888888") for one in shown}
-        pairs = [f"    {_code_of(name)}: {_code_of(c)}," for name, c in order.items()]
+        colored = zip(shown, hexes(cluster_colors(shown)), strict=True)
+        pairs = [f"    {_code_of(one.name)}: {_code_of(c)}," for one, c in colored]
         self._code(
             NAMED.format(
                 clusters="\n".join(["{", *pairs, "}"]),

@@ -173,9 +173,10 @@ def _code(workspace: Workspace, path: Path) -> Write:
     """Write what led to the map as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
-    (_, result), saved = _result(workspace), workspace.maps.capture()
-    colors = {cluster.name: cluster.color for cluster in result.shown.clusters}
-    return lambda: write_code(saved, path, colors=colors)
+    saved = workspace.maps.capture()
+    if saved is None:
+        raise DataError(NO_MAP)
+    return lambda: write_code(saved, path)
 
 
 def _session(workspace: Workspace, path: Path) -> Write:
