@@ -79,6 +79,11 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     qtbot, inspector, session, dataset, play, dock
 ):
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
+    no_kinds = dataset.obs.drop(columns="kind").assign(label=np.arange(40), day=parts)
+    session.load(replace(dataset, obs=no_kinds))
+    play()
+    session.selection.select(1)
+    assert report_of(qtbot, inspector, (1,)).column == "day"  # labels are numbers
     session.load(replace(dataset, obs=dataset.obs.assign(cell_type=parts)))
     session.load(replace(dataset, obs=session.dataset.obs.drop(columns="kind")))
     play()
@@ -422,10 +427,12 @@ def test_samples_are_compared_where_a_column_names_them(
     donors = np.repeat(["d1", "d2", "d3", "d4"], 10)
     values = np.random.default_rng(0).random((40, 5)).astype(np.float32)
     values[:20, 2] += 3
-    obs = dataset.obs.assign(donor=donors)
+    obs = dataset.obs.assign(cell_type=[*"abcd"] * 10, donor=donors)
     pane = show_markers(replace(dataset, obs=obs, profile=values))
     session.selection.select_points(np.arange(20))
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 20)
+    tests = [pane.test.itemText(place) for place in range(pane.test.count())]
+    assert tests[2:] == ["Samples: donor", "Samples: cell_type"]
     choose(pane.test, "Samples: donor")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_inside == 2)
     assert pane.state.text().startswith("2 samples against 2. Each sample counts once")

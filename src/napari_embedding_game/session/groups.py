@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.session import Session
 
@@ -42,9 +43,10 @@ REST = Against()
 
 
 def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return those of the columns that can name the samples of the points."""
+    """Return those that can name samples of the points; what cells are comes last."""
     most = min(MOST_SAMPLES, len(obs) // 10)
-    return [c for c in columns if is_of_levels(obs[c], FEWEST_SAMPLES, most)]
+    found = [c for c in columns if is_of_levels(obs[c], FEWEST_SAMPLES, most)]
+    return sorted(found, key=names_kinds)
 
 
 def is_of_levels(values: pd.Series, least: int = 0, most: int = MOST_LEVELS) -> bool:

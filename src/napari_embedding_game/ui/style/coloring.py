@@ -293,12 +293,16 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that a cluster's composition can be told by.
 
-    Those first that tell by their names what a cell is.  Where an object lies in its
+    Groups first that tell by their names what a cell is.  Where an object lies in its
     image tells nothing of that.
     """
     places = PLACES if dataset.objects is not None else frozenset()
     columns = [name for name in metadata_columns(dataset) if name not in places]
-    return sorted(columns, key=lambda name: not names_kinds(name))
+
+    def tells_no_kind(name: str) -> bool:
+        return not names_kinds(name) or is_continuous(dataset.obs[name].head(1000))
+
+    return sorted(columns, key=tells_no_kind)
 
 
 def name_of(choice: str, dataset: Dataset) -> str | None:
