@@ -262,7 +262,7 @@ def test_a_running_game_leaves_the_table_where_it_was_scrolled(qtbot, played, se
     session.clusters.receive(many, 40)
     played.show(MAP)
     qtbot.waitUntil(lambda: played.clusters.table.model().rowCount() == 40)
-    lowest = played.clusters.table.key(39)
+    lowest = played.clusters.table.keys[39]
     bar = played.clusters.table.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)  # it is laid out
     session.selection.select(lowest)

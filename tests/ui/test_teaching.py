@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QLineEdit
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session import teaching
+from napari_embedding_game.ui.style.table import COLOR
 from napari_embedding_game.ui.widgets import teach as module
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 
@@ -110,7 +111,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
     for place, name in enumerate(column(teach.classes, 0)):  # as on the map
         (cluster,) = (c.id for c in session.clusters.clusters if c.name == name)
         on_map = colors[session.clusters.labels == cluster][0]
-        swatch = QColor(teach.classes.item(place, 0).color).getRgbF()
+        swatch = QColor(teach.classes.item(place, 0).data(COLOR)).getRgbF()
         assert swatch[:3] == pytest.approx(on_map[:3], abs=0.01)
     session.selection.select_points(np.array([3, 5]))
     at = teach.classes.visualRect(teach.classes.model().index(1, 1)).center()

@@ -11,6 +11,7 @@ from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
+from napari_embedding_game.ui.style.form_widgets import steady_icon
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 60, 4
@@ -23,8 +24,6 @@ FAILED = (
 )
 Made = list[tuple[int, QImage]]
 """Rows and their pictures."""
-
-
 Pictures: TypeAlias = Any
 """``pictures[row]`` is that of a row: (h, w) or (h, w, 3), uint8 or 0 to 1."""
 
@@ -113,7 +112,8 @@ class PictureGrid(QListWidget):
     def _show(self, made: Made) -> None:
         """Show what has been made by now."""
         new = {row: image for row, image in made[:] if row not in self._icons}
-        self._icons |= {row: _icon(image) for row, image in new.items()}
+        for row, image in new.items():
+            self._icons[row] = steady_icon(QPixmap.fromImage(image))
         for place in self.places(np.array([*new], np.intp)):
             self.item(place).setIcon(self._icons[int(self.rows[place])])
 
@@ -138,14 +138,6 @@ def fitted(image: QImage, side: int) -> QImage:
     is_fast = size < LEAST_SMOOTHED
     mode = modes.FastTransformation if is_fast else modes.SmoothTransformation
     return image.scaled(side, side, Qt.AspectRatioMode.KeepAspectRatio, mode)
-
-
-def _icon(image: QImage) -> QIcon:
-    """Return a picture that keeps its colours when it is selected."""
-    picture = QPixmap.fromImage(image)
-    icon = QIcon(picture)
-    icon.addPixmap(picture, QIcon.Mode.Selected)
-    return icon
 
 
 def to_qimage(image: NDArray[Any]) -> QImage:

@@ -61,7 +61,6 @@ class ClusterPane(Listener):
             is_many=True,
             most_rows=MOST_ROWS,
             least_rows=LEAST_ROWS,
-            find_data=lambda: session.dataset,
         )
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
@@ -74,6 +73,8 @@ class ClusterPane(Listener):
         )
         self._asked: Merging | None = None
         """What was asked last how firm its cuts are."""
+        # A name that is typed is for the clusters of these data.
+        self._heard.connect(session.dataset_changed, self.table.leave)
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
         moves = session.clusters.changed, session.state_changed

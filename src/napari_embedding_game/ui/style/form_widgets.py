@@ -6,7 +6,7 @@ from typing import Any
 
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtGui import QMouseEvent
+from qtpy.QtGui import QIcon, QMouseEvent, QPixmap
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -60,6 +60,13 @@ def show_text(label: QLabel, text: str, role: str | None = None) -> None:
     if label.text() != text:
         label.setText(text)
     label.setVisible(bool(text))
+
+
+def steady_icon(picture: QPixmap) -> QIcon:
+    """Return a picture that keeps its colours when it is selected."""
+    icon = QIcon(picture)
+    icon.addPixmap(picture, QIcon.Mode.Selected)
+    return icon
 
 
 def scrolled(widget: QWidget) -> QScrollArea:

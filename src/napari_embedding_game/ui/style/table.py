@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from weakref import ref
 
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import (
+    QAbstractItemModel,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
@@ -39,7 +39,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.style.form_widgets import adds
+from napari_embedding_game.ui.style.form_widgets import adds, steady_icon
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
@@ -48,8 +48,10 @@ WIDEST, BESIDE = "00,000", 86
 """A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-Bar = tuple[float, float, float]
+_TEXT, BAR = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.UserRole
 """Where a bar begins and ends, 0 to 1, and where a mark stands, NaN for none."""
+COLOR = BAR + 1
+"""Of its row, as "#rrggbb"; None without a swatch."""
 
 
 @dataclass(frozen=True)
@@ -67,47 +69,29 @@ class Column:
     """Value from which on it is written in the colour of a warning."""
 
 
-class Cell(QTableWidgetItem):
-    """A value: how it compares with others, and what is said when it is typed into."""
-
-    def __init__(
-        self, text: str, key: Any, value: Any, say: Callable[[Any, str], object]
-    ) -> None:
-        super().__init__(text)
-        self.key, self._say = key, say
-        """Of its row."""
-        self.bar: Bar | None = None
-        self.color: QColor | None = None
-        self._rank = _rank(value)
-
-    def __lt__(self, other: QTableWidgetItem) -> bool:
-        """Return whether it stands before another."""
-        is_less: bool = self._rank < other._rank
-        return is_less
-
-    def setData(self, role: int, value: Any) -> None:
-        """Say what was typed, and leave it to others to be shown."""
-        if role == Qt.ItemDataRole.EditRole:
-            self._say(self.key, str(value))
-        else:
-            super().setData(role, value)
-
-
-class Bars(QStyledItemDelegate):
+class _Cells(QStyledItemDelegate):
     """Paints bars; those that end left of the middle, where others begin, as lower."""
 
     colors: ThemeColors | None = None
 
+    def setModelData(
+        self, editor: QWidget, model: QAbstractItemModel, index: QModelIndex
+    ) -> None:
+        """Say what was typed, and leave it to others to be shown."""
+        table = self.parent()
+        table.edited.emit(table.keys[index.row()], editor.text())
+
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex
     ) -> None:
-        """Paint the ground of a bar, the bar and its mark; or a bar and a number."""
-        cell = self.parent().item(index.row(), index.column())
-        if self.colors is None or cell.bar is None:
+        """Paint a value: its text, a bar with ground and mark, or a text and a bar."""
+        text, bar, color = (index.data(role) for role in (_TEXT, BAR, COLOR))
+        if bar is None or self.colors is None:
+            super().paint(painter, option, index)
             return
-        begin, end, mark = cell.bar
-        color = cell.color or (LOWER if begin > end else self.colors.line)
-        number = option.fontMetrics.horizontalAdvance(WIDEST if cell.text() else "")
+        begin, end, mark = bar
+        color = QColor(color) if color else LOWER if begin > end else self.colors.line
+        number = option.fontMetrics.horizontalAdvance(WIDEST if text else "")
         room = QRectF(option.rect).adjusted(4, 4, -4 - number, -4)
         bar = QRectF(room)
         bar.setLeft(room.left() + min(begin, end) * room.width())
@@ -115,7 +99,7 @@ class Bars(QStyledItemDelegate):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        if cell.text():
+        if text:
             super().paint(painter, option, index)
         else:
             painter.setBrush(self.colors.foreground)
@@ -146,8 +130,6 @@ class Table(QTableWidget):
         it takes the room that there is.
     least_rows : int
         So many are seen however little room there is; 0: as many as above.
-    find_data : callable
-        Returns the data that rows are of now: a name is for those it was typed in.
     """
 
     picked = Signal(object, bool)
@@ -163,11 +145,9 @@ class Table(QTableWidget):
         wraps: bool = False,
         most_rows: int = 0,
         least_rows: int = 0,
-        find_data: Callable[[], Any] = lambda: None,
     ) -> None:
         super().__init__(0, len(columns))
         self._is_following = self._adds = False
-        self._find_data, self._of = find_data, _known(find_data())
         self._later: tuple[Any, ...] | None = None
         """What is to be shown when nobody types."""
         self._most_rows, self._least_rows = most_rows, least_rows or most_rows
@@ -175,13 +155,14 @@ class Table(QTableWidget):
         self._columns = columns
         self.frame = pd.DataFrame()
         """A column for each of the columns; its index has the keys."""
+        self.keys: list[Any] = []
+        """Of the rows, in the order in which they stand."""
         self.tips: Mapping[Any, str] = {}
         self._colors: Mapping[Any, str] = {}
         """Of the swatches of rows, by their keys, as "#rrggbb"."""
-        self._discs: dict[str, QIcon] = {}
-        """By their colours."""
         self._warning = QColor("orange")
-        self._bars = Bars(self)
+        self._cells = _Cells(self)
+        self.setItemDelegate(self._cells)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
         self.setSelectionMode(
             modes.ExtendedSelection if is_many else modes.SingleSelection
@@ -208,8 +189,6 @@ class Table(QTableWidget):
             heading.setToolTip(column.tip)
             heading.setTextAlignment(_RIGHT if place else _LEFT)
             self.setHorizontalHeaderItem(place, heading)
-            if column.is_bar:
-                self.setItemDelegateForColumn(place, self._bars)
             if (column.is_bar and not column.title) or not place:
                 head.setSectionResizeMode(place, sizes.Stretch)
             elif column.is_bar:
@@ -224,7 +203,7 @@ class Table(QTableWidget):
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._bars.colors, self._warning = colors, colors.warning
+        self._cells.colors, self._warning = colors, colors.warning
         self._fill()
 
     @property
@@ -236,14 +215,10 @@ class Table(QTableWidget):
         """Give the first column another heading."""
         self.horizontalHeaderItem(0).setText(title)
 
-    def key(self, row: int) -> Any:
-        """Return the key of the row that stands there."""
-        return self.item(row, 0).key
-
     def rows_of(self, keys: Iterable[Any]) -> list[int]:
         """Return where some keys stand."""
-        rows = {self.key(row): row for row in range(self.rowCount())}
-        return sorted(rows[key] for key in keys if key in rows)
+        wanted = set(keys)
+        return [row for row, key in enumerate(self.keys) if key in wanted]
 
     def show_frame(
         self,
@@ -258,7 +233,7 @@ class Table(QTableWidget):
         if self.is_typed_into:
             self._later = frame, colors, tips
             return
-        self._of, looks = _known(self._find_data()), (colors or {}, tips or {})
+        looks = colors or {}, tips or {}
         if looks == (self._colors, self.tips) and frame.equals(self.frame):
             return
         is_other = set(frame.index) != set(self.frame.index)
@@ -273,42 +248,51 @@ class Table(QTableWidget):
 
         At once: each cell alone would have the widths of the columns found anew.
         """
-        present, head = self.currentRow(), self.horizontalHeader()
-        chosen, present_key = self.chosen(), self.key(present) if present >= 0 else None
-        self._is_following = True
-        self.setRowCount(len(self.frame))
-        numbers = self.frame.select_dtypes("number").max()
-        highest = [max(numbers.get(name, 1), 1) for name in self.frame.columns]
+        chosen, present = self.chosen(), self.keys[max(self.currentRow(), 0) :][:1]
+        self._is_following, frame = True, self._sorted()
+        self.keys = [*frame.index]
+        self.setRowCount(len(frame))
+        numbers = frame.select_dtypes("number").max()
+        highest = [max(numbers.get(name, 1), 1) for name in frame.columns]
         with QSignalBlocker(self.model()):
-            for row, (key, *values) in enumerate(self.frame.itertuples(name=None)):
+            for row, values in enumerate(frame.itertuples(index=False, name=None)):
                 for place, value in enumerate(values):
-                    cell = self._cell(place, key, value, highest[place])
+                    cell = self._cell(place, self.keys[row], value, highest[place])
                     self.setItem(row, place, cell)
-            place = head.sortIndicatorSection()
-            if len(self.frame) and 0 <= place < self.frame.shape[1]:
-                self.sortItems(place, head.sortIndicatorOrder())
         self.model().layoutChanged.emit()
-        for row in self.rows_of([present_key]):
+        for row in self.rows_of(present):
             flags = QItemSelectionModel.SelectionFlag.NoUpdate
             self.selectionModel().setCurrentIndex(self.model().index(row, 0), flags)
         self.choose(chosen, scrolls=False)
 
-    def _cell(self, place: int, key: Any, value: Any, highest: float) -> Cell:
+    def _sorted(self) -> pd.DataFrame:
+        """Return the rows in their own order, or by the heading that was pressed."""
+        head, frame = self.horizontalHeader(), self.frame
+        place = head.sortIndicatorSection()
+        if not 0 <= place < frame.shape[1]:
+            return frame
+        ranks = [_rank(value) for value in frame.iloc[:, place]]
+        falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+        order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
+        return frame.iloc[order]
+
+    def _cell(
+        self, place: int, key: Any, value: Any, highest: float
+    ) -> QTableWidgetItem:
         column, is_text = self._columns[place], not isinstance(value, tuple)
         text = column.text(value) if is_text and value == value else ""
-        cell = Cell(text, key, value, self._on_typed)
+        cell = QTableWidgetItem(text)
         cell.setTextAlignment(_RIGHT if place else _LEFT)
         cell.setToolTip(self.tips.get(key) or ("" if place else text))
         color = self._colors.get(key)
-        cell.color = None if color is None else QColor(color)
+        cell.setData(COLOR, color)
         if not column.is_edited:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
         if not place and color is not None:
-            if color not in self._discs:
-                self._discs[color] = _disc(QColor(color))
-            cell.setIcon(self._discs[color])
+            cell.setIcon(_disc(QColor(color)))
         if column.is_bar:
-            cell.bar = (0.0, float(value / highest), np.nan) if is_text else value
+            bar = (0.0, float(value / highest), np.nan) if is_text else value
+            cell.setData(BAR, bar)
         if is_text and column.warns_from < np.inf and value >= column.warns_from:
             cell.setForeground(self._warning)
         return cell
@@ -343,18 +327,23 @@ class Table(QTableWidget):
     def chosen(self) -> list[Any]:
         """Return the keys of the marked rows, in the order in which they stand."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
-        return [self.key(row) for row in rows]
+        return [self.keys[row] for row in rows]
 
     def type_into(self, key: Any) -> None:
         """Open the editor of a row's first cell; what is typed elsewhere counts."""
-        editor = self.indexWidget(self.currentIndex())
-        if editor is not None:
-            self.commitData(editor)
-            self.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
+        self.leave(commits=True)
         for row in self.rows_of([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
             self.edit(index)
+
+    def leave(self, event: object = None, *, commits: bool = False) -> None:
+        """Close the editor, if there is one; what was typed counts or is given up."""
+        editor = self.indexWidget(self.currentIndex())
+        if editor is not None:
+            if commits:
+                self.commitData(editor)
+            self.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
 
     def closeEditor(
         self, editor: QWidget, hint: QStyledItemDelegate.EndEditHint
@@ -387,18 +376,9 @@ class Table(QTableWidget):
         super().mousePressEvent(event)
         self._adds = False
 
-    def _on_typed(self, key: Any, text: str) -> None:
-        if self._of is _known(self._find_data()):
-            self.edited.emit(key, text)
-
     def _on_selected(self) -> None:
         if not self._is_following:
             self.picked.emit(self.chosen(), self._adds)
-
-
-def _known(data: Any) -> Any:
-    """Return what tells data from others and does not keep them alive."""
-    return None if data is None else ref(data)
 
 
 def _rank(value: Any) -> Any:
@@ -418,6 +398,4 @@ def _disc(color: QColor) -> QIcon:
     painter.setBrush(color)
     painter.drawEllipse(0, 0, SWATCH, SWATCH)
     painter.end()
-    icon = QIcon(disc)
-    icon.addPixmap(disc, QIcon.Mode.Selected)
-    return icon
+    return steady_icon(disc)

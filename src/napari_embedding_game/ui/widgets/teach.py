@@ -70,7 +70,6 @@ class TeachWidget(MapTool, Listener):
             Column("Examples", "How many points say what this class is.", str),
             Column("Correct", HOW_TESTED, _share),
             most_rows=MOST_CLASSES,
-            find_data=lambda: session.dataset,
         )
         self.doubtful = Table(
             Column("Least sure", "Points whose class is least sure: these teach most."),
@@ -166,6 +165,7 @@ class TeachWidget(MapTool, Listener):
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
         self._found = None
+        self.classes.leave()
         self.catch_up()
         self._tell(text)
 
