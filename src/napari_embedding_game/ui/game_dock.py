@@ -185,7 +185,7 @@ class GameDock(MapWidget):
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(session, linked, acts)
-        ObjectColors(viewer, workspace, self)
+        ObjectColors(viewer, workspace, scene, self)
         ShownField(viewer, session, linked, self)
         self.hover = Hover(viewer, workspace, scene, self)
         self.larger = LargerMap(self)

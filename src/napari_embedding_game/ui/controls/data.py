@@ -162,7 +162,7 @@ class DataControls(QWidget):
 
     def note_asked(self, source: Source | None, is_other: bool) -> None:
         """Follow what is going to be read; None: a session file was taken up."""
-        self.relink.note_asked(source)
+        self.relink.note_asked()
         if is_other:
             self._offer(self.space, [])
             self._form.setRowVisible(self.batches.native, False)

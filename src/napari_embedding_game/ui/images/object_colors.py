@@ -11,14 +11,13 @@ from napari.utils import CyclicLabelColormap
 from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 
-from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     axes_and_place,
     finest,
     is_in_slice,
 )
-from napari_embedding_game.ui.style.coloring import colored
 from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -31,7 +30,7 @@ MOST_COLORS = (1 << 16) - 1
 """So many labels napari's colormap by number tells apart, in 16 bits; one by a
 dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
 TOO_MANY = (
-    f"Objects are not lit, as labels go beyond {MOST_COLORS - 2:,}: number them anew "
+    f"Objects are not lit, as labels go beyond {MOST_COLORS - 1:,}: number them anew "
     "from 1 (skimage: segmentation.relabel_sequential)."
 )
 
@@ -45,10 +44,10 @@ class ObjectColors(QObject):
     """
 
     def __init__(
-        self, viewer: napari.Viewer, workspace: Workspace, dock: QObject
+        self, viewer: napari.Viewer, workspace: Workspace, scene: Scene, dock: QObject
     ) -> None:
         super().__init__(dock)
-        self._viewer = viewer
+        self._viewer, self._scene = viewer, scene
         self._session, self._linked = workspace.session, workspace.linked
         self._layer: Labels | None = None
         """The layer whose colours are ours."""
@@ -56,69 +55,51 @@ class ObjectColors(QObject):
         self._own: Any = None
         """Its own colormap, and the one that it has meanwhile."""
         self._soon = throttled(FOLLOW_MS, self.update, self)
-        self._heard = Connections(self)
-        connections = Connections(self)
-        connections.connect(self._linked.changed, self._on_linked)
+        dims, connections = viewer.dims.events, Connections(self)
+        changes = scene.drawn, self._linked.changed, self._session.objects_changed
+        slices = dims.current_step, dims.order, dims.ndisplay
+        connections.connect_all((*changes, *slices), self._on_change)
         connections.call(self._end)
-        self._on_linked()
-
-    def _on_linked(self, event: object = None) -> None:
-        """Hear of the map while there are objects of it."""
-        session, heard, linked = self._session, self._heard, self._linked.current
-        heard.close()
-        if linked is not None:
-            dims, look = self._viewer.dims.events, session.look.events
-            now = (session.selection.changed, session.state_changed, session.restored)
-            now += (dims.current_step, dims.order, dims.ndisplay)
-            now += (session.objects_changed,)
-            now += (look.color_objects, look.color_by, look.limits)
-            heard.connect_all(now, self.update)
-            later = (session.clusters.changed, session.columns_changed)
-            later += (session.looked_back, linked.labels.events.paint)
-            heard.connect_all(later, self._on_moved)
         self.update()
 
-    def update(self, event: object = None) -> None:
+    def update(self) -> None:
         """Give the objects the colours that they have now."""
         linked, session = self._linked.current, self._session
         labels = None if linked is None else linked.labels
-        dataset, snapshot = session.dataset, session.snapshot
-        points, look = session.selection.points, session.look
+        points, dataset = session.selection.points, session.dataset
         objects = None if dataset is None else dataset.objects
-        is_mapped = look.color_objects and snapshot is not None
+        is_mapped = session.look.color_objects and session.snapshot is not None
         is_there = labels is not None and labels in self._viewer.layers
         is_wanted = is_there and objects is not None and (is_mapped or points.any())
         if not is_wanted or labels is not self._layer:
             self._end()
-        if labels is None or objects is None or not is_wanted:
+        if not is_wanted:
             return
-        ids, pixels = objects.label_ids, finest(labels)
-        n = MOST_COLORS
-        largest = int(dataset.source_objects.label_ids.max(initial=0))
+        ids, pixels, mapped = (
+            objects.label_ids,
+            finest(labels),
+            self._scene.colored.rgba,
+        )
+        mapped, known = self._scene.colored.rgba, [dataset.source_objects.label_ids]
         if isinstance(pixels, np.ndarray):  # others are read from files, part by part
-            largest = max(int(pixels.max(initial=0)), largest)
-            n = largest + 2  # one may be painted
-        if n > MOST_COLORS or largest >= n:
+            known.append(pixels)
+        if max(int(some.max(initial=0)) for some in known) >= MOST_COLORS:
             session.say(TOO_MANY)
             return
-        if len(points) != len(ids):
+        if len(points) != len(ids) or (is_mapped and len(mapped) != len(ids)):
             return
         if labels.colormap is not self._own:  # somebody has chosen another one
             self._layer, self._before = labels, labels.colormap
         # Labels may occur again in other slices.
         here = is_in_slice(objects, *axes_and_place(self._viewer.dims, labels))
-        colors = np.zeros((n, 4), np.float32)  # of no point: nothing
+        chosen, lit = ids[here & points], transform_color(COLOR)
         if is_mapped:
-            try:
-                mapped = colored(look.color_by, session, snapshot, look.limits)
-            except DataError:  # the map says it
-                return
-            colors[ids[here]] = mapped.rgba[here]
+            colors = np.zeros((MOST_COLORS, 4), np.float32)  # of no point: nothing
+            colors[ids[here]] = mapped[here]
+            lit = colors[chosen]
         else:
-            colors[:] = self._before.map(np.arange(n))
+            colors = np.array(self._before.map(np.arange(MOST_COLORS)), np.float32)
         if points.any():
-            chosen = ids[here & points]
-            lit = colors[chosen] if is_mapped else transform_color(COLOR)
             colors[:, 3] *= FADING
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)
@@ -131,7 +112,9 @@ class ObjectColors(QObject):
             layer.colormap = self._before
         self._own = None
 
-    def _on_moved(self, event: object = None) -> None:
-        """Follow a running game, now and then."""
-        if self._layer is not None:
+    def _on_change(self, event: object = None) -> None:
+        """Follow at once, and a running game now and then."""
+        if self._session.is_moving:
             self._soon.throttle()
+        else:
+            self.update()

@@ -20,7 +20,7 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.sources import ExperimentSource, Source
+from napari_embedding_game.session.sources import ExperimentSource
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
@@ -82,7 +82,7 @@ class Relink(LayerPanel):
         """Whether the linked labels are read as they are now."""
         self._watched: Labels | None = None
         self._of_labels = Connections(self)
-        self._act: Callable[[], None] = self._locate
+        self._act: Callable[[], object] = self._locate
         self.button = push_button("", TIP, lambda: self._act())
         self.rows.addWidget(self.text)
         self.rows.addWidget(self.button)
@@ -122,15 +122,14 @@ class Relink(LayerPanel):
                 self._link(found)
         self._tell()
 
-    def note_asked(self, source: Source | None) -> None:
+    def note_asked(self) -> None:
         """Note that the objects of labels are going to be read as they are now."""
-        if self._watched is not None:
-            self._is_read = pixels_of(source) is finest(self._watched)
+        self._is_read = True
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
-        if self._is_read:
-            self._differs = ""
+        if self._is_read and self._differs:
+            self._compare()
         self._tell()
 
     # What happens
@@ -167,15 +166,21 @@ class Relink(LayerPanel):
 
     def _link(self, found: Linked) -> None:
         """Link layers; what is still missing is looked for on."""
-        record, dataset = self._record, self._session.dataset
-        former, lost = record.current, record.missed
-        is_whole = lost is None or _lost_image(lost, found) is None
-        record.set(found, None if is_whole else lost)
-        is_new = former is None or former.labels is not found.labels
-        if is_new and dataset is not None and dataset.source_objects is not None:
-            share = share_shown(finest(found.labels), dataset.source_objects, COMPARED)
+        record, former = self._record, self._record.current
+        record.set(found, record.missed)
+        if self._lost is None:
+            record.missed = None
+        if former is None or former.labels is not found.labels:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Find out whether the labels are those that were read."""
+        linked, dataset, self._differs = self._record.current, self._session.dataset, ""
+        objects = None if dataset is None else dataset.source_objects
+        if linked is not None and objects is not None:
+            share = share_shown(finest(linked.labels), objects, COMPARED)
             if share < 1:
-                self._differs = OTHERS.format(1 - share, found.labels.name)
+                self._differs = OTHERS.format(1 - share, linked.labels.name)
 
     # What is told
 
@@ -190,41 +195,49 @@ class Relink(LayerPanel):
         if is_new and self._record.missed is not None:
             self.missed.emit()
 
-    def _trouble(self) -> tuple[str, str, Callable[[], None]]:
+    def _trouble(self) -> tuple[str, str, Callable[[], object]]:
         """Return a sentence, the words of a button ("" for none), what it does."""
-        lost, linked = self._record.missed, self._record.current
+        linked, layer = self._record.current, self._lost
         folder = self._folder() if linked is None else None
         if folder is not None:
             text = self._of_folder or NO_FOLDER.format(folder)
             return text, LOCATE, self._locate
-        if lost is not None and (text := missing(lost, linked)):
+        if layer is not None:
+            path = f"(from {layer.path}) " if layer.path else ""
+            which = f"'{layer.name}' {path}" if layer.name else ""
+            text = (NO_LABELS if linked is None else NO_IMAGE).format(which)
             image = self._candidate()
             words = "" if image is None else f"This is the image: {image.name}"
-            return text, words, self._take_image
+            return text, words, lambda: self._take(image)
         is_measured = bool(_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._loading.taken is not None
         return self._differs, words if can_read else "", self.wanted.emit
 
+    @property
+    def _lost(self) -> LayerRecord | None:
+        """What is recorded of the first layer that is missing."""
+        lost, linked = self._record.missed, self._record.current
+        if lost is None or linked is None:
+            return None if lost is None else lost.labels
+        gone = (x for x in lost.images if _layer_of(x, linked.images) is None)
+        return next(gone, None)
+
     def _candidate(self) -> Image | None:
         """Return a layer that may be the missing image: the active, else the last."""
-        linked = self._record.current
+        linked, active = self._record.current, self._viewer.layers.selection.active
         if linked is None:
             return None
         images = [x for x in images_of(self._viewer) if x not in linked.images]
         fitting = [x for x in images if not misfit(x, linked.labels)]
-        fitting.sort(key=lambda x: x is self._viewer.layers.selection.active)
-        return fitting[-1] if fitting else None
+        return active if active in fitting else next(iter(fitting[::-1]), None)
 
-    def _take_image(self) -> None:
-        """Take the offered layer for the image that is missing."""
-        lost, linked = self._record.missed, self._record.current
-        image = self._candidate()
-        if lost is not None and linked is not None and image is not None:
-            unknown, found = _lost_image(lost, linked), record_of(image)
-            images = tuple(found if x is unknown else x for x in lost.images)
-            self._record.missed = LayersRecord(lost.labels, images)
-            self.refresh()
+    def _take(self, image: Image) -> None:
+        """Take a layer for the image that is missing."""
+        lost, unknown, found = self._record.missed, self._lost, record_of(image)
+        images = tuple(found if x is unknown else x for x in lost.images)
+        self._record.missed = LayersRecord(lost.labels, images)
+        self.refresh()
 
     # Files
 
@@ -312,46 +325,18 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
 
 
-def missing(lost: LayersRecord, linked: Linked | None) -> str:
-    """Return the sentence that says which layer is missing; "" where none is."""
-    layer = lost.labels if linked is None else _lost_image(lost, linked)
-    if layer is None:
-        return ""
-    path = f"(from {layer.path}) " if layer.path else ""
-    which = f"'{layer.name}' {path}" if layer.name else ""
-    return (NO_LABELS if linked is None else NO_IMAGE).format(which)
-
-
-def pixels_of(source: Source | None) -> Any:
-    """Return the labels that a source reads its objects from; None without any."""
-    if isinstance(source, ExperimentSource):
-        images = source.experiment.images
-        return None if images is None else images.labels
-    request = getattr(source, "request", None)
-    return getattr(source, "labels", None) if request is None else request.pixels
-
-
-def _lost_image(lost: LayersRecord, linked: Linked) -> LayerRecord | None:
-    """Return what is recorded of the first image that is not linked."""
-    images = lost.images
-    return next((x for x in images if _layer_of(x, linked.images) is None), None)
-
-
 def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     """Return the layer of this name, else of this file.
 
     None of another file that has the same name, where the recorded one still exists.
     """
-    path = recorded.path
-    paths = ("", path) if Path(path).is_file() else None
-
-    def rank(image: Image) -> int:
-        known = record_of(image)
-        may_be = paths is None or known.path in paths
-        return 2 * (known.name == recorded.name and may_be) + (known.path == path != "")
-
-    best = max(images, key=rank, default=None)
-    return best if best is not None and rank(best) else None
+    path, known = recorded.path, {image: record_of(image) for image in images}
+    named = [x for x, one in known.items() if one.name == recorded.name]
+    if Path(path).is_file():
+        named = [image for image in named if known[image].path in ("", path)]
+    of_file = [image for image, one in known.items() if one.path == path != ""]
+    both = [image for image in named if image in of_file]
+    return next(iter((*both, *named, *of_file)), None)
 
 
 def _measured(dataset: Dataset | None) -> Mapping[str, Any]:

@@ -94,21 +94,20 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-class AppearanceWatch(QObject):
-    """Calls back when the display of an image layer has changed."""
+def watcher(
+    owner: QObject, on_change: Callable[[], None]
+) -> Callable[[Linked | None], None]:
+    """Return what has the display of the images of layers followed, and no others'."""
+    of_images, rest = Connections(owner), debounced(REST_MS, on_change, owner)
 
-    def __init__(self, owner: QObject, on_change: Callable[[], None]) -> None:
-        super().__init__(owner)
-        self._of_images = Connections(self)
-        self._rest = debounced(REST_MS, on_change, self)
+    def hear(event: object) -> None:
+        rest.throttle()
 
-    def watch(self, linked: Linked | None) -> None:
-        """Watch the images of these layers, and no others any more."""
-        self._rest.cancel()
-        self._of_images.close()
+    def watch(linked: Linked | None) -> None:
+        rest.cancel()
+        of_images.close()
         images = linked.images if linked is not None else ()
         events = [getattr(image.events, look) for image in images for look in LOOKS]
-        self._of_images.connect_all(events, self._on_looks)
+        of_images.connect_all(events, hear)
 
-    def _on_looks(self, event: object = None) -> None:
-        self._rest.throttle()
+    return watch

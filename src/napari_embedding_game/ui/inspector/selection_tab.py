@@ -23,9 +23,9 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
-    AppearanceWatch,
     channels_of,
     pictures_of,
+    watcher,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
@@ -103,7 +103,7 @@ class SelectionTab(Listener):
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
-        self._looks = AppearanceWatch(self, self._on_looks)
+        self._watch = watcher(self, self._on_looks)
         self._build()
         self._connect()
 
@@ -218,7 +218,7 @@ class SelectionTab(Listener):
     def let_go(self) -> None:
         """Keep nothing of data that are gone."""
         self._reporting.stop()
-        self._looks.watch(None)
+        self._watch(None)
         self.report, self._is_column_chosen = None, False
         self._tabs_of = None, None
         self.thumbnails.row_name = str
@@ -238,7 +238,7 @@ class SelectionTab(Listener):
         images = None if dataset is None else dataset.images
         pictured = linked, former, images, self.thumbnails.pictures
         if any(part is not None for part in pictured):
-            self._looks.watch(linked)
+            self._watch(linked)
             self._show_pictures()
         self.texts.show_frame(pd.DataFrame())
         self.differences.show_frame(pd.DataFrame())
