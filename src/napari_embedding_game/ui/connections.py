@@ -8,9 +8,9 @@ from typing import Any
 
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qthrottled
 
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.tasks.throttle import throttled
 
 SOON_MS, RUNNING_MS = 30, 1_000
 """Edits that follow each other faster than this are shown together; and between two
@@ -100,7 +100,8 @@ class Listener(QWidget):
 
         Returns what has it done after anything else.
         """
-        turn = throttled(SOON_MS, self._heeded(job), self)  # closed by then?
+        heeded = self._heeded(job)  # closed by then?
+        turn = qthrottled(heeded, SOON_MS, leading=False, parent=self)
 
         def soon() -> None:
             turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)

@@ -10,6 +10,7 @@ import numpy as np
 from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt, Signal
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QToolTip, QWidget
+from superqt.utils import qdebounced
 
 from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
@@ -30,7 +31,6 @@ from napari_embedding_game.ui.style.coloring import (
     name_of,
 )
 from napari_embedding_game.ui.style.theme import theme_colors
-from napari_embedding_game.ui.tasks.throttle import debounced
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -65,7 +65,7 @@ class Hover(QObject):
         self._has_failed = False
         """Whether pictures of these data cannot be made: it is told once."""
         self._making = Latest(self, self._on_made, self._on_failed)
-        self._rest = debounced(REST_MS, self._look, self)
+        self._rest = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed

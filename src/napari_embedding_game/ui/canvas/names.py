@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qthrottled
 
 from napari_embedding_game.data.clustering import Cluster, places
 from napari_embedding_game.data.export.plots import Name
@@ -31,7 +32,6 @@ from napari_embedding_game.ui.canvas.scene import RESTING, Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
-from napari_embedding_game.ui.tasks.throttle import throttled
 
 MOST_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
@@ -90,7 +90,7 @@ class MapNames(QObject):
         """What they were found of."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
-        self._soon = throttled(SOON_MS, self.update, self)
+        self._soon = qthrottled(self.update, SOON_MS, leading=False, parent=self)
         Connections(self).connect(scene.drawn, self._later)
         overlay.add(self._paint, lambda: bool(self.names.clusters))
         self._later()

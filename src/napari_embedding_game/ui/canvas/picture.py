@@ -21,6 +21,7 @@ import napari
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
+from superqt.utils import qthrottled
 from vispy.scene import Node
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
@@ -37,7 +38,6 @@ from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import paint_density, paint_discs
 from napari_embedding_game.ui.tasks.late_errors import log_error
-from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
 FOLLOW_MS = 10
@@ -133,7 +133,7 @@ class MapPicture:
         self._painted: Painted | None = None
         failed = partial(log_error, "The map could not be painted")
         self._painting = Latest(None, self._lay, failed, finishes=True)
-        self._repaint = throttled(FOLLOW_MS, self._follow)
+        self._repaint = qthrottled(self._follow, FOLLOW_MS, leading=False)
         self._connections = Connections()
         self._connections.call(self._painting.stop)
         self._connections.call(self._repaint.cancel)

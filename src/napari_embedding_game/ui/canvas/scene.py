@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
+from superqt.utils import qdebounced, qthrottled
 
 from napari_embedding_game.core.inspect.correction import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
@@ -37,7 +38,6 @@ from napari_embedding_game.ui.style.coloring import (
     name_of,
     of_column,
 )
-from napari_embedding_game.ui.tasks.throttle import debounced, throttled
 from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MOST_MAGNIFIED = 1.4, 3.0
@@ -90,7 +90,9 @@ class Scene(QObject):
         self._told_legend = NO_LEGEND
         self._drawn_as: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
         """How the points look, and what of."""
-        self._legend_turn = throttled(LEGEND_MS, self._tell_legend, self)
+        self._legend_turn = qthrottled(
+            self._tell_legend, LEGEND_MS, leading=False, parent=self
+        )
         self._connections.call(self._legend_turn.cancel)
         self._tidy_soon = self._later(TIDY_MS, self._tidy)
         self._write_soon = self._later(0, self._write_table)
@@ -248,7 +250,7 @@ class Scene(QObject):
 
     def _later(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
         """Return what has a job done so long after its last call, until closed."""
-        turn = debounced(milliseconds, job, self)
+        turn = qdebounced(job, milliseconds, parent=self)
         self._connections.call(turn.cancel)
         return lambda *event: turn.throttle()
 

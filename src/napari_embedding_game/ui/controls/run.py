@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qthrottled
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.stages import Stage
@@ -28,7 +29,6 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     slim_bar,
 )
-from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 WORDS_MS = 500
@@ -91,7 +91,7 @@ class RunControls(QWidget):
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
         self.stage.setToolTip(STAGE_TIP)
-        self._words = throttled(WORDS_MS, self._tell_progress, self, at_once=True)
+        self._words = qthrottled(self._tell_progress, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
         self.setLayout(column(self.go_on, buttons, *told, margins=(0, 0, 0, 6)))

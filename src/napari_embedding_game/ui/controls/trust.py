@@ -9,6 +9,7 @@ import pandas as pd
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHeaderView
 from superqt import QElidingLabel
+from superqt.utils import qthrottled
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
@@ -20,7 +21,6 @@ from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.tasks.worker import Latest
 
 WORDS_MS = 500
@@ -96,7 +96,7 @@ class TrustControls(Listener):
         self.warning, self.note = text_label("", "warning"), text_label()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._words = throttled(WORDS_MS, self._show_figures, self, at_once=True)
+        self._words = qthrottled(self._show_figures, WORDS_MS, parent=self)
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self._measure)
         # Other data end the state of a map, if there was one.

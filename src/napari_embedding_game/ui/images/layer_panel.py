@@ -7,11 +7,11 @@ from typing import Any
 import napari
 from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QWidget
+from superqt.utils import qdebounced
 
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.layouts import column
-from napari_embedding_game.ui.tasks.throttle import debounced
 
 
 class LayerPanel(QWidget):
@@ -24,7 +24,7 @@ class LayerPanel(QWidget):
         self.rows = column()
         self.setLayout(self.rows)
         self._connections = Connections(self)
-        self._soon = debounced(0, self.refresh, self)
+        self._soon = qdebounced(self.refresh, 0, parent=self)
 
     def refresh(self, event: object = None) -> None:
         """Show what there is now."""

@@ -10,6 +10,7 @@ from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
 from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
+from superqt.utils import qthrottled
 
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
@@ -18,7 +19,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     finest,
     is_in_slice,
 )
-from napari_embedding_game.ui.tasks.throttle import throttled
 from napari_embedding_game.ui.workspace import Workspace
 
 COLOR = "#ffe14d"
@@ -54,7 +54,7 @@ class ObjectColors(QObject):
         self._before: Any = None
         self._own: Any = None
         """Its own colormap, and the one that it has meanwhile."""
-        self._soon = throttled(FOLLOW_MS, self.update, self)
+        self._soon = qthrottled(self.update, FOLLOW_MS, leading=False, parent=self)
         dims, connections = viewer.dims.events, Connections(self)
         changes = scene.drawn, self._linked.changed, self._session.objects_changed
         slices = dims.current_step, dims.order, dims.ndisplay

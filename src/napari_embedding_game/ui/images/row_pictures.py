@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Image, Labels
 from qtpy.QtCore import QObject
+from superqt.utils import qdebounced
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.channels import planes
@@ -19,7 +20,6 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit
 from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
-from napari_embedding_game.ui.tasks.throttle import debounced
 
 LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *LAID)
 """What a picture is made of: an event of the layer tells of each."""
@@ -98,7 +98,7 @@ def watcher(
     owner: QObject, on_change: Callable[[], None]
 ) -> Callable[[Linked | None], None]:
     """Return what has the display of the images of layers followed, and no others'."""
-    of_images, rest = Connections(owner), debounced(REST_MS, on_change, owner)
+    of_images, rest = Connections(owner), qdebounced(on_change, REST_MS, parent=owner)
 
     def hear(event: object) -> None:
         rest.throttle()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import QSlider, QSpinBox
+from superqt.utils import qdebounced
 
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
 from napari_embedding_game.ui.style.form_widgets import NUMBER_WIDTH, add_row, form
 from napari_embedding_game.ui.style.layouts import column, panel, row
-from napari_embedding_game.ui.tasks.throttle import debounced
 
 FEWEST = 1
 REST_MS = 40
@@ -43,7 +43,7 @@ class ClusterSlider(Listener):
         rows = form()
         add_row(rows, "Clusters", panel(row(self.slider, self.number)), TIP)
         self.setLayout(column(rows, self.strip))
-        self._rest = debounced(REST_MS, self._apply, self)
+        self._rest = qdebounced(self._apply, REST_MS, parent=self)
         self._is_moving = False
         """Whether the slider has not rested yet."""
         self.slider.valueChanged.connect(self._on_slider)

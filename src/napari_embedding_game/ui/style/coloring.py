@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -153,12 +154,11 @@ def of_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    column = _looked_at(dataset)[1].get(choice)
-    if column is None:
-        gene = _value_of(choice, dataset)
-        assert gene is not None, choice
-        place = dataset.profile_names.index(gene)  # counts of it as logarithms
-        return of_values(dataset.expression.column(place), limits)
+    known = _looked_at(dataset)
+    if choice not in known.columns:
+        place = dataset.profile_names.index(known.values[choice])
+        return of_values(dataset.expression.column(place), limits)  # as logarithms
+    column = known.columns[choice]
     values = dataset.obs[column]
     if is_continuous(values):
         return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
@@ -223,45 +223,52 @@ def choices(dataset: Dataset | None) -> list[str]:
     """
     if dataset is None:
         return list(BUILT_IN)
-    by_choice = _looked_at(dataset)[1]
-    return [*BUILT_IN, *by_choice, *_listed_values(dataset, by_choice)]
-
-
-def _listed_values(dataset: Dataset, columns: Mapping[str, str]) -> list[str]:
-    """Return the measures that are listed as well: few, and in their own units.
-
-    Genes are too many, and components or pixels tell nothing by their names.
-    """
-    names = dataset.profile_names
+    columns, values = _looked_at(dataset)[2:]
+    # Few measures are listed as well, in their own units.  Genes are too many, and
+    # components or pixels tell nothing by their names.
     is_measured = dataset.profile is not dataset.X and dataset.images is None
-    if not is_measured or dataset.has_expression or len(names) > MAX_VALUES:
-        return []
-    known = set(columns.values())
-    return [choice_of_value(name, dataset) for name in names if name not in known]
+    if not is_measured or dataset.has_expression or len(values) > MAX_VALUES:
+        values = {}
+    others = [one for one, name in values.items() if name not in columns.values()]
+    return [*BUILT_IN, *columns, *others]
 
 
-_known: WeakKeyDictionary[Dataset, tuple[pd.DataFrame, list[str], dict[str, str]]] = (
-    WeakKeyDictionary()
-)
-"""What takes long to find out, with the metadata, of which each change is another."""
+class _Known(NamedTuple):
+    """What takes long to find out of a dataset."""
+
+    obs: pd.DataFrame
+    """The metadata, of which each change is another."""
+    usable: list[str]
+    """Columns that tell something of one row."""
+    columns: dict[str, str]
+    """All that tell something, by choice."""
+    values: dict[str, str]
+    """Genes, or other columns of the profile, by choice."""
 
 
-def _looked_at(dataset: Dataset) -> tuple[list[str], dict[str, str]]:
-    """Return the columns that tell something of one row, and columns by choice."""
+_known: WeakKeyDictionary[Dataset, _Known] = WeakKeyDictionary()
+
+
+def _looked_at(dataset: Dataset) -> _Known:
+    """Return what the points of a dataset can be coloured by."""
     obs, known = dataset.obs, _known.get(dataset)
-    if known is None or known[0] is not obs:
+    if known is None or known.obs is not obs:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         label = label_column(obs) if dataset.objects is not None else None
         usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) != label]
-        by_choice: dict[str, str] = {}
+        columns: dict[str, str] = {}
         for column in map(str, ranked):
             choice = column
-            while choice in BUILT_IN or choice in by_choice:
+            while choice in BUILT_IN or choice in columns:
                 choice += OF_FILE
-            by_choice[choice] = column
-        known = _known[dataset] = obs, list(map(str, usable)), by_choice
-    return known[1:]
+            columns[choice] = column
+        values: dict[str, str] = {}
+        for name in dataset.profile_names:
+            choice = name + OF_FILE if name in BUILT_IN else name
+            values[f"{name} ({dataset.word})" if choice in columns else choice] = name
+        known = _known[dataset] = _Known(obs, list(map(str, usable)), columns, values)
+    return known
 
 
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
@@ -287,7 +294,7 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
-    return list(_looked_at(dataset)[0])
+    return list(_looked_at(dataset).usable)
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
@@ -307,37 +314,28 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 def name_of(choice: str, dataset: Dataset) -> str | None:
     """Return what a choice is called in the file; None if it is not of the file."""
-    by_choice = _looked_at(dataset)[1]
-    return by_choice.get(choice) or _value_of(choice, dataset)
+    known = _looked_at(dataset)
+    return known.columns.get(choice) or known.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
     """Return the choice that means a metadata column that tells something."""
-    by_choice = _looked_at(dataset)[1]
-    return next(choice for choice, column in by_choice.items() if column == name)
+    return _choice_of(name, _looked_at(dataset).columns)
 
 
 def choice_of_value(name: str, dataset: Dataset) -> str:
     """Return the choice that means a gene, or another column of the profile."""
-    choice = name + OF_FILE if name in BUILT_IN else name
-    if choice in _looked_at(dataset)[1]:
-        return f"{name} ({dataset.word})"
-    return choice
+    return _choice_of(name, _looked_at(dataset).values)
+
+
+def _choice_of(name: str, names: Mapping[str, str]) -> str:
+    return next(choice for choice, one in names.items() if one == name)
 
 
 def worded(text: str, dataset: Dataset | None) -> str:
     """Return a text about genes as one about what the columns of these data are."""
     word = "gene" if dataset is None else dataset.word
     return text.replace("gene", word).replace("Gene", word.capitalize())
-
-
-def _value_of(choice: str, dataset: Dataset) -> str | None:
-    for ending in ("", OF_FILE, f" ({dataset.word})"):
-        name = choice.removesuffix(ending)
-        is_known = name in dataset.profile_names
-        if is_known and choice_of_value(name, dataset) == choice:
-            return name
-    return None
 
 
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
