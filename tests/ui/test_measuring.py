@@ -55,15 +55,13 @@ def measured(dataset, name="intensity_mean"):
 
 def tick(panel, text):
     """Click on the image of this name in the list."""
-    listed = (
-        panel.images.rows.itemAt(i).widget() for i in range(panel.images.rows.count())
-    )
+    listed = (panel.images.itemAt(i).widget() for i in range(panel.images.count()))
     (one,) = (one for one in listed if one.text().startswith(text))
     QTest.mouseClick(one, Qt.MouseButton.LeftButton, pos=QPoint(30, one.height() // 2))
 
 
 def ticked(panel):
-    return [image.name for image in panel.images.images()]
+    return [image.name for image in panel.linked_to(panel.labels.value).images]
 
 
 def test_a_mask_that_is_dropped_is_measured_as_labels(
@@ -154,7 +152,7 @@ def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading
     assert ticked(panel) == []
     assert panel.measure.text == "Measure shape only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
-    assert "small (has 10 × 72 pixels" in panel.images.rows.itemAt(2).widget().text()
+    assert "small (has 10 × 72 pixels" in panel.images.itemAt(2).widget().text()
     tick(panel, "small")
     assert ticked(panel) == []
     tick(panel, "plate A")
@@ -189,7 +187,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     ):
         setattr(viewer.layers["DNA"], name, value)
         panel.refresh()
-        assert reason in panel.images.rows.itemAt(0).widget().text()
+        assert reason in panel.images.itemAt(0).widget().text()
         assert ticked(panel) == []
     one = viewer.layers["DNA"]
     one.units, viewer.layers["cells"].units = ("nm", "nm"), ("um", "um")

@@ -232,7 +232,7 @@ class DataControls(QWidget):
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self._load)
         self.measure.offered.connect(self._mark_next)
-        self.measure.images.ticked.connect(self._on_image_ticked)
+        self.measure.ticked.connect(self._on_image_ticked)
         self.relink.wanted.connect(self._read_labels_again)
         reading, connections = self._reading, Connections(self)
         for signal, slot in (

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import napari
 from magicgui.widgets import CheckBox, ComboBox, PushButton
-from napari.layers import Image, Labels
+from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QCheckBox
 
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
@@ -17,8 +19,7 @@ from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import misfit, pixel_size
-from napari_embedding_game.ui.images.image_list import ImageList
+from napari_embedding_game.ui.images.alignment import misfit, pixel_size, proposed
 from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
 from napari_embedding_game.ui.images.linked_layers import (
     LAID,
@@ -28,8 +29,13 @@ from napari_embedding_game.ui.images.linked_layers import (
     labels_of,
     use_as_labels,
 )
-from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
-from napari_embedding_game.ui.style.layouts import column, evenly, panel
+from napari_embedding_game.ui.style.form_widgets import (
+    add_row,
+    form,
+    show_text,
+    text_label,
+)
+from napari_embedding_game.ui.style.layouts import column, empty, evenly, panel
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
@@ -38,6 +44,7 @@ NO_IMAGE = "Only the shape was measured: no image was ticked."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
+    "images": "Images of these objects: brightness and texture are measured in each.",
     "axis": "What the first axis of the labels is.",
     "whole": "The border cuts them off: their shape and size are wrong.",
     "measure": "Measure what is ticked of every object.",
@@ -64,6 +71,8 @@ class MeasurePanel(LayerPanel):
     wanted = Signal(object, object)
     offered = Signal()
     """There are labels to measure, or none any more."""
+    ticked = Signal()
+    """A person set or took away the tick of an image."""
 
     def __init__(self, viewer: napari.Viewer, session: Session) -> None:
         super().__init__(viewer)
@@ -71,7 +80,11 @@ class MeasurePanel(LayerPanel):
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
         self.labels = ComboBox(choices=[], tooltip=TIPS["labels"])
-        self.images = ImageList()
+        self.images = column(spacing=2)
+        """A tick for each image that fits, and why the others do not."""
+        self._ticks: dict[Image, QCheckBox] = {}
+        self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
+        """What a person ticked, by the labels it was for."""
         self.axis = ComboBox(choices=AXES, tooltip=TIPS["axis"])
         self.groups = {
             group: CheckBox(text=group.capitalize(), value=group in USUAL, tooltip=tip)
@@ -81,9 +94,20 @@ class MeasurePanel(LayerPanel):
             text="Leave out objects at the border", tooltip=TIPS["whole"]
         )
         self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
-        self._build()
-        self.labels.changed.connect(self._on_labels)
-        self.images.ticked.connect(self._tell)
+        self._form = form()
+        boxes = [box.native for box in self.groups.values()]
+        for words, widget, tip in (
+            ("Objects", self.labels, ""),
+            ("Measure in", panel(self.images), TIPS["images"]),
+            ("First axis", self.axis, ""),
+            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:]))), ""),
+        ):
+            add_row(self._form, words, widget, tip)
+        self._form.addRow(self.whole.native)
+        self._body = panel(self._form)
+        for part in (self._body, self.text, self.measure.native):
+            self.rows.addWidget(part)
+        self.labels.changed.connect(self._show)
         self.measure.changed.connect(self._on_measure)
         layers = viewer.layers
         changes = (layers.events.inserted, layers.events.removed)
@@ -110,15 +134,13 @@ class MeasurePanel(LayerPanel):
             for name in (*LAID, "data", "name", "blending"):
                 event = getattr(layer.events, name)
                 self._of_layers.connect(event, self.refresh_soon)
-        self._body.setVisible(bool(objects))
         self._show()
         self.offered.emit()
-        self._on_labels()
 
     def linked_to(self, labels: Labels) -> Linked:
         """Return a Labels layer with the images that are ticked for it."""
-        images = self.images.images() if labels is self.labels.value else ()
-        return Linked(labels, images)
+        chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
+        return Linked(labels, tuple(chosen if labels is self.labels.value else ()))
 
     def table_of(self, labels: Labels) -> tuple[FeaturesSource, Linked]:
         """Return the table of a Labels layer as a source, and its layers."""
@@ -133,47 +155,27 @@ class MeasurePanel(LayerPanel):
         images = [image for image in linked.images if not misfit(image, labels)]
         names = ", ".join(f"'{image.name}'" for image in images)
         note = f"Measured in {names}." if images else NO_IMAGE
-        return MeasuredSource(
-            _pixels(images, labels),
-            finest(labels),
-            labels.name,
-            {
-                "scale": pixel_size(labels),
-                "first_axis": self.axis.value,
-                "groups": [one for one in GROUPS if self.groups[one].value],
-                "with_border": not self.whole.value,
-            },
-            (note,),
-        )
+        how = {
+            "scale": pixel_size(labels),
+            "first_axis": self.axis.value,
+            "groups": [one for one in GROUPS if self.groups[one].value],
+            "with_border": not self.whole.value,
+        }
+        pixels = _pixels(images, labels)
+        return MeasuredSource(pixels, finest(labels), labels.name, how, (note,))
 
     # Inside
 
-    def _build(self) -> None:
-        self._form = form()
-        boxes = [box.native for box in self.groups.values()]
-        for words, widget in (
-            ("Objects", self.labels),
-            ("Measure in", self.images),
-            ("First axis", self.axis),
-            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:])))),
-        ):
-            add_row(self._form, words, widget)
-        self._form.addRow(self.whole.native)
-        self._body = panel(self._form)
-        for part in (self._body, self.text, self.measure.native):
-            self.rows.addWidget(part)
-
     def _show(self, event: object = None) -> None:
-        has_data = self._session.dataset is not None
-        is_asked = not has_data and bool(images_of(self._viewer))
-        self.setVisible(self.can_measure or is_asked)
+        """Offer what can be chosen for the labels."""
+        labels, has_data = self.labels.value, self._session.dataset is not None
+        all_images = images_of(self._viewer)
+        images = [x for x in all_images if x is not labels]
+        self.setVisible(self.can_measure or bool(all_images and not has_data))
+        self._body.setVisible(self.can_measure)
         # Else Run measures first.
         self.measure.native.setVisible(self.can_measure and has_data)
-
-    def _on_labels(self, event: object = None) -> None:
-        labels = self.labels.value
-        images = [x for x in images_of(self._viewer) if x is not labels]
-        self.images.offer(labels, images, list(self._viewer.layers.selection))
+        self._offer_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest(labels).ndim
         axes = AXES if n_axes < 4 else AXES[-1:]
@@ -182,18 +184,44 @@ class MeasurePanel(LayerPanel):
         self._form.setRowVisible(2, n_axes >= 3)
         self._tell()
 
+    def _offer_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
+        """List images with the ticks of a person for these labels, or the proposal."""
+        empty(self.images)
+        self._ticks, wanted = {}, self._chosen.get(labels) if images else None
+        if wanted is None and images:
+            wanted = proposed(labels, images, list(self._viewer.layers.selection))
+        for image in images:
+            if reason := misfit(image, labels):
+                self.images.addWidget(text_label(f"{image.name} ({reason})"))
+                continue
+            n = 1 if image.rgb else len(planes(finest(image), finest(labels).shape))
+            # Of as many slices as channels nothing else tells which axis is taken.
+            along = " along its first axis" * (finest(image).shape[:2] == (n, n))
+            many = f"{image.name} ({n} channels{along})"
+            self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
+            tick.setChecked(image in wanted)
+            tick.toggled.connect(self._on_tick)
+            self.images.addWidget(tick)
+
     def _tell(self) -> None:
         """Say what is going to be measured, and in what."""
-        labels, images = self.labels.value, self.images.images()
-        self.measure.text = "Measure objects" if images else "Measure shape only"
+        labels = self.labels.value
+        has_images = labels is not None and bool(self.linked_to(labels).images)
+        self.measure.text = "Measure objects" if has_images else "Measure shape only"
         if labels is None:
             show_text(self.text, HOW, "note")
-        elif images:
+        elif has_images:
             show_text(self.text, "", "note")
-        elif (n := len(self.images.boxes)) > 1:
+        elif (n := len(self._ticks)) > 1:
             show_text(self.text, CHOOSE.format(n, labels.name), "warning")
         else:
             show_text(self.text, SHAPE_ONLY, "note")
+
+    def _on_tick(self) -> None:
+        labels = self.labels.value
+        self._chosen[labels] = WeakSet(self.linked_to(labels).images)
+        self._tell()
+        self.ticked.emit()
 
     def _on_measure(self) -> None:
         labels = self.labels.value

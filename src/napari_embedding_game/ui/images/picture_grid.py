@@ -83,7 +83,6 @@ class PictureGrid(QListWidget):
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
         def make() -> Generator[Made, None, Made]:
-            assert pictures is not None
             made: Made = []
             for row in lacking:
                 picture = to_qimage(pictures[row])

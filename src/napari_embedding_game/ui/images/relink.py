@@ -146,7 +146,6 @@ class Relink(LayerPanel):
         self.refresh_soon()
 
     def _on_edit(self, event: object) -> None:
-        assert self._watched is not None
         self._is_read, self._differs = False, EDITED.format(self._watched.name)
         self._tell()
 
@@ -270,8 +269,6 @@ class Relink(LayerPanel):
 
     def _on_looked(self, experiment: Experiment) -> None:
         dataset, images = self._session.dataset, experiment.images
-        assert dataset is not None
-        assert images is not None
         names = _image_names(dataset)
         if images.names[: len(names)] == names:
             self._loading.ask_again_as(ExperimentSource(experiment))

@@ -120,7 +120,6 @@ def colored(
         shown = session.clusters.clustering
         return Colored(point_colors(shown), CLUSTERS, lambda: shown.names)
     if choice not in BUILT_IN:
-        assert session.dataset is not None
         return of_column(choice, session.dataset, limits)
     values, usual = _measured(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):

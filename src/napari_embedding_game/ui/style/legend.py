@@ -99,12 +99,10 @@ class _Scale(QWidget):
 
     def show_limits(self, legend: Legend) -> None:
         """Show the limits of a legend within its extent."""
-        assert legend.limits is not None
-        assert legend.bar is not None
         self._paint(*legend.bar)
         self.low.setText(number_text(legend.limits[0]))
         self.high.setText(number_text(legend.limits[1]))
-        self._extent = low, high = legend.extent or legend.limits
+        self._extent = low, high = legend.extent
         places = (np.array(legend.limits) - low) * STEPS / (high - low)
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):

@@ -202,7 +202,6 @@ class PlotCanvas(QScrollArea):
         self._begun = None
 
     def _is_drag(self, event: Any) -> bool:
-        assert self._begun is not None
         way = _pixel(event) - self._begun[0]
         return self._is_dragged and way.manhattanLength() >= SHORTEST_DRAG
 

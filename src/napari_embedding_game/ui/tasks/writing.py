@@ -200,7 +200,6 @@ WRITERS = {
 def colors_of(workspace: Workspace) -> PointColors:
     """Return the colours of the map on show."""
     session, look = workspace.session, workspace.session.look
-    assert session.snapshot is not None
     by = look.color_by
     found = colored(by, session, session.snapshot, look.limits)
     return found.for_figure(LONG_NAMES.get(by, by))

@@ -141,14 +141,12 @@ class ReferenceWidget(MapTool):
     def _on_predicted(self, mapped: MappedCells) -> None:
         (found,) = mapped.labels.values()
         name = self._session.add(add_predicted, found)
-        assert self._session.dataset is not None
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
         self._tell(found, mapped.notes)
 
     def _tell(
         self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
-        assert self._reference is not None
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [told_of(found, self._reference), more, *notes]
         self.say(" ".join(filter(None, parts)), role)

@@ -63,8 +63,9 @@ class TeachWidget(MapTool, Listener):
         """What was learned last of the data on show, and from what."""
         self._shown: Annotation | None = None
         """What the classes on show are of."""
-        say = self.say_stage
-        self._learning = Latest(self, self._on_learned, self._on_failed, say)
+        self._learning = Latest(
+            self, self._on_learned, lambda e: self._tell(sentence(e)), self.say_stage
+        )
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
@@ -132,7 +133,6 @@ class TeachWidget(MapTool, Listener):
 
     def _learn(self) -> None:
         dataset = self._session.dataset
-        assert dataset is not None
         if self._learning.is_busy:
             self._learning.stop()
         elif not self._refusal:
@@ -148,8 +148,8 @@ class TeachWidget(MapTool, Listener):
 
     def _on_learned(self, found: tuple[Learned, Examples]) -> None:
         session, self._found = self._session, found
-        assert session.dataset is not None
-        column = session.add(teaching.add_classes, self._column, *found)
+        name = self._column or teaching.TAUGHT
+        column = session.add(teaching.add_classes, name, *found)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
         self.catch_up()
@@ -157,9 +157,6 @@ class TeachWidget(MapTool, Listener):
     def _on_clusters(self) -> None:
         if self._said is not self._shown:
             self.catch_up()
-
-    def _on_failed(self, error: BaseException) -> None:
-        self._tell(sentence(error))
 
     def _on_data(self, event: object = None) -> None:
         text = OTHER_DATA if self._learning.is_busy else ""
@@ -188,16 +185,10 @@ class TeachWidget(MapTool, Listener):
         return "" if dataset is None else teaching.refusal(dataset, self._said)
 
     @property
-    def _column(self) -> str:
-        """The column of the classes: the newest, or the one that is to come."""
+    def _column(self) -> str | None:
+        """The newest column of classes that were learned; None without any."""
         dataset = self._session.dataset
-        taught = {} if dataset is None else dataset.made("taught")
-        return next(reversed(taught), teaching.TAUGHT)
-
-    @property
-    def _has_classes(self) -> bool:
-        dataset = self._session.dataset
-        return dataset is not None and self._column in dataset.made("taught")
+        return next(reversed({} if dataset is None else dataset.made("taught")), None)
 
     def _show_classes(self) -> None:
         self._shown = self._said
@@ -229,10 +220,10 @@ class TeachWidget(MapTool, Listener):
         self.classes.choose([code for code in chosen if code in groups] or first)
 
     def _show_doubtful(self) -> None:
-        dataset = self._session.dataset
-        if dataset is None or not self._has_classes:
+        dataset, column = self._session.dataset, self._column
+        if column is None:
             return
-        column, obs = self._column, dataset.obs
+        obs = dataset.obs
         rows = teaching.doubtful(dataset, column, self._said)
         texts = obs.index if dataset.texts is None else dataset.texts
         frame = pd.DataFrame(
@@ -258,7 +249,7 @@ class TeachWidget(MapTool, Listener):
             (self.learn, can_learn),
             (self.classes, has_data and bool(self._said.groups)),
             (self.add, bool(self._said.groups)),
-            (self.doubtful, self._has_classes),
+            (self.doubtful, self._column is not None),
         ):
             part.setVisible(is_shown)
         if not is_busy:
@@ -267,11 +258,10 @@ class TeachWidget(MapTool, Listener):
     def _sentence(self) -> str:
         """Return what is to be done now."""
         dataset, said = self._session.dataset, self._said
-        assert dataset is not None
         if self._refusal:
             return self._refusal
         examples = teaching.examples_of(dataset, said)
-        if self._has_classes:
+        if self._column is not None:
             if examples != dataset.added[self._column].examples:
                 return OUTDATED
             found = self._found
