@@ -15,7 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.style.form_widgets import round_to, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -218,8 +218,8 @@ class CellQualityView(QWidget):
             low, high = sorted(ends)
             if high < values.min() or low > values.max():
                 return
-            limits[least] = round_to(low, 2) if low > values.min() else 0.0
-            limits[most] = round_to(high, 2) if high < values.max() else 0.0
+            limits[least] = float(f"{low:.2g}") if low > values.min() else 0.0
+            limits[most] = float(f"{high:.2g}") if high < values.max() else 0.0
         limits.pop("", None)
         self._limit(limits)
 

@@ -177,11 +177,6 @@ def calm(root: QWidget) -> None:
                 widget.installEventFilter(guard)
 
 
-def round_to(value: float, digits: int) -> float:
-    """Round to so many significant digits: 295.1 to 300 (2)."""
-    return float(f"{value:.{digits}g}")
-
-
 def finish_typing() -> None:
     """Take the number that is being typed: a button need not take the cursor."""
     field = QApplication.focusWidget()

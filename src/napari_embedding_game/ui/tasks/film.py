@@ -43,18 +43,21 @@ def write_film(
     DataError
         The record cannot be played, or ``path`` not be written.
     """
+    import imageio.v3 as imageio
+
     maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES))
     with whole_or_nothing(path) as temporary:
-        _save_gif(paint(maps, colors, facing=facing), temporary)
+        pictures = np.stack(list(_paint(maps, colors, facing)))
+        times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]
+        imageio.imwrite(temporary, pictures, extension=".gif", duration=times, loop=0)
 
 
-def paint(
+def _paint(
     maps: Iterable[NDArray[np.floating]],
     colors: NDArray[np.floating],
-    side: int = SIDE,
-    facing: NDArray[np.floating] = FACING,
+    facing: NDArray[np.floating],
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield a picture of each map (N, d), (side, side, 3), on white.
+    """Yield a picture of each map (N, d), (SIDE, SIDE, 3), on white.
 
     The view follows the extent of the map.
     """
@@ -66,23 +69,15 @@ def paint(
         ease = EASE if half else 1.0
         middle = middle + ease * ((low + high) / 2 - middle)
         half += ease * (wanted - half)
-        zoom = side * (0.5 - EDGE) / half
+        zoom, center = SIDE * (0.5 - EDGE) / half, SIDE / 2
         sizes = np.full(len(flat), max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / zoom)
         pixels = paint_discs(
             np.column_stack([-flat[:, 1], flat[:, 0]]),
             sizes,
             colors,
-            ((zoom, side / 2 + zoom * middle[1]), (zoom, side / 2 - zoom * middle[0])),
-            (side, side),
+            ((zoom, center + zoom * middle[1]), (zoom, center - zoom * middle[0])),
+            (SIDE, SIDE),
             order,
         )
         opaque = pixels[..., :3] + (255 - pixels[..., 3:])
         yield opaque.astype(np.uint8)
-
-
-def _save_gif(frames: Iterable[NDArray[np.uint8]], path: Path) -> None:
-    import imageio.v3 as imageio
-
-    pictures = np.stack(list(frames))
-    times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]
-    imageio.imwrite(path, pictures, extension=".gif", duration=times, loop=0)
