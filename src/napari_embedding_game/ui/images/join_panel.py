@@ -23,6 +23,7 @@ from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 
 NO_LAYER, CHOOSE = "no objects of a layer", "Choose …"
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
+NO_JOIN = Join(JoinRequest("", None), (), ())
 LARGEST_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
 FIELDS = (
@@ -44,7 +45,7 @@ class JoinPanel(LayerPanel):
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__(viewer)
         self._is_table = False
-        self._join: Join | None = None
+        self._join = NO_JOIN
         self._form = form()
         boxes = [ComboBox(choices=[CHOOSE], tooltip=tip) for _, tip in FIELDS]
         self.layer, self.column, self.picture = boxes
@@ -59,27 +60,25 @@ class JoinPanel(LayerPanel):
     @property
     def told(self) -> tuple[str, ...]:
         """What is told here, and need not be told among the notes."""
-        join = self._join
-        return () if join is None else (*join.sentences, join.refusal)
+        return (*self._join.sentences, self._join.refusal)
 
     def show_join(self, join: Join | None, *, is_table: bool) -> None:
         """Show how the rows of a table were joined; of another source, nothing.
 
         ``join`` is None where there was nothing to join with.
         """
-        self._join, self._is_table = join, is_table
+        self._join, self._is_table = join or NO_JOIN, is_table
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are."""
         layers = labels_of(self._viewer) if self._is_table else []
         self.setVisible(bool(layers))
-        if not layers:
-            if self.layer.choices[1:]:  # let them go
-                offer(self.layer, [(NO_LAYER, NO_LAYER)], NO_LAYER)
+        if not layers:  # let them go
+            offer(self.layer, [(NO_LAYER, NO_LAYER)], NO_LAYER)
             return
-        join = self._join or Join(JoinRequest("", None), (), ())
-        request, is_about = join.request, bool(join.sentences or join.refusal)
+        join, request = self._join, self._join.request
+        is_about = bool(join.sentences or join.refusal)
         linked = layer_of(self._viewer, join) if is_about else NO_LAYER
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
@@ -99,11 +98,10 @@ class JoinPanel(LayerPanel):
 
     def _ask(self, chosen: object) -> None:
         """Join by another column or picture."""
-        if self._join is not None:
-            chosen = (self.column.value, self.picture.value)
-            column, picture = (None if x == CHOOSE else x for x in chosen)
-            how = {"column": column, "picture": picture, "is_guess": False}
-            self.wanted.emit(replace(self._join.request, **how))
+        chosen = (self.column.value, self.picture.value)
+        column, picture = (None if x == CHOOSE else x for x in chosen)
+        how = {"column": column, "picture": picture, "is_guess": False}
+        self.wanted.emit(replace(self._join.request, **how))
 
 
 def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:

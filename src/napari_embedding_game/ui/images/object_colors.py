@@ -55,11 +55,19 @@ class ObjectColors(QObject):
         self._own: Any = None
         """Its own colormap, and the one that it has meanwhile."""
         self._soon = qthrottled(self.update, FOLLOW_MS, leading=False, parent=self)
-        dims, connections = viewer.dims.events, Connections(self)
-        changes = scene.drawn, self._linked.changed, self._session.objects_changed
-        slices = dims.current_step, dims.order, dims.ndisplay
-        connections.connect_all((*changes, *slices), self._on_change)
+        self._heard, connections = Connections(self), Connections(self)
+        connections.connect(self._linked.changed, self._on_linked)
         connections.call(self._end)
+        self._on_linked()
+
+    def _on_linked(self, event: object = None) -> None:
+        """Hear of the map while there are objects of it."""
+        self._heard.close()
+        if self._linked.current is not None:
+            dims = self._viewer.dims.events
+            changes = self._scene.drawn, self._session.objects_changed
+            slices = dims.current_step, dims.order, dims.ndisplay
+            self._heard.connect_all((*changes, *slices), self._on_change)
         self.update()
 
     def update(self) -> None:

@@ -198,18 +198,17 @@ def _of_scale(
 
 def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:
     """Return points coloured by names, some in colours that the file has for them."""
-    coded = values.astype("category")
-    counts = coded.value_counts()
-    names = [c for c in coded.cat.categories if counts[c] > 0]
-    codes = coded.cat.set_categories(names).cat.codes.to_numpy()
-    is_there = coded.cat.categories.isin(names)  # a part of a map keeps its colours
-    palette = level_colors(coded.cat.categories, known)[is_there]
+    whole = values.astype("category").cat
+    coded = whole.remove_unused_categories().cat
+    names, codes = coded.categories, coded.codes.to_numpy()
+    is_there = whole.categories.isin(names)  # a part of a map keeps its colours
+    palette = level_colors(whole.categories, known)[is_there]
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     legend = Legend(TOO_MANY.format(name, len(names)))
     if len(names) <= MAX_LEVELS:
-        told = [(str(c), int(counts[c])) for c in names]
-        if n_missing := int((codes < 0).sum()):
-            told.append((NO_LEVEL, n_missing))
+        n_missing, *counts = np.bincount(codes + 1, minlength=len(names) + 1).tolist()
+        told = [*zip(map(str, names), counts, strict=True)]
+        told += [(NO_LEVEL, n_missing)] if n_missing else []
         legend = Legend(name, tuple(told), table[: len(told)])
     levels = pd.Categorical.from_codes(codes, names)
     return Colored(table.take(codes, axis=0), legend, lambda: levels)

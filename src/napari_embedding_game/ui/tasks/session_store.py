@@ -39,7 +39,6 @@ class SessionStore(QObject):
         self._session, self._maps = workspace.session, workspace.maps
         self._autosave: Autosave | None = None
         self._saving = Latest(self, lambda _: None, self._on_failed, finishes=True)
-        self._is_closed = False
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._save)
         session = self._session
@@ -94,11 +93,9 @@ class SessionStore(QObject):
 
     def close(self) -> None:
         """Save once more and let go, the first time."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._connections.close()
-            self._saving.stop()
-            self.begin_anew()
+        self._connections.close()
+        self._saving.stop()
+        self.begin_anew()
 
     # Inside
 
