@@ -160,8 +160,8 @@ class DataControls(QWidget):
 
     # What is told
 
-    def note_asked(self, source: Source | None, is_other: bool) -> None:
-        """Follow what is going to be read; None: a session file was taken up."""
+    def note_asked(self, is_other: bool) -> None:
+        """Follow what is going to be read, or was taken up from a session file."""
         self.relink.note_asked()
         if is_other:
             self._offer(self.space, [])
@@ -172,7 +172,7 @@ class DataControls(QWidget):
             self.recipe.leave()
             self.offers_changed.emit()
 
-    def note_loaded(self, source: Source, loaded: ReadResult) -> None:
+    def note_loaded(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
         self._read_complete = None
         self.relink.note_loaded()

@@ -34,13 +34,11 @@ PUT_AWAY = "The map of {} is kept: Data > Open other data > Recent maps."
 class ReadingTask(QObject):
     """Reads one thing at a time: the newest wish takes the place of the former."""
 
-    asked = Signal(object, bool)
-    """A source is going to be read, and whether it is another one than before.
-
-    None: a session file was taken up.
-    """
-    loaded = Signal(object, object)
-    """The source that was taken up, and the :class:`ReadResult` that came of it."""
+    asked = Signal(bool)
+    """Something is going to be read, or a session file was taken up, and whether that
+    is another source than before."""
+    loaded = Signal(object)
+    """The :class:`ReadResult` that came of the source that was taken up."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
     given_up = Signal(object)
@@ -105,7 +103,7 @@ class ReadingTask(QObject):
             self.load(source, complete, linked=linked, is_again=is_again)
 
         self._read_complete = read_complete
-        self.asked.emit(source, self._loading.ask(source))
+        self.asked.emit(self._loading.ask(source))
         if options is not None:
             self._loading.options = options
 
@@ -113,7 +111,7 @@ class ReadingTask(QObject):
             is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
             self._take_up(loaded, linked, is_reading=is_reading)
             self._loading.take_up(source, loaded)
-            self.loaded.emit(source, loaded)
+            self.loaded.emit(loaded)
             if then is not None:
                 then()
 
@@ -154,12 +152,12 @@ class ReadingTask(QObject):
         def take_up(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self._store.begin_anew()
-            self.asked.emit(None, self._loading.ask(None))
+            self.asked.emit(self._loading.ask(None))
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
             read = self._loading.take_back()
             if read is not None:
-                self.loaded.emit(read.source, read)
+                self.loaded.emit(read)
             self.session_opened.emit()
             if troubles:
                 self.trouble.emit(" ".join(troubles))
