@@ -55,13 +55,21 @@ class WritingTask(QObject):
 
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
-        prepare = WRITERS.get(path.suffix.lower(), _table)
+        if self._worker is not None:
+            self.trouble.emit(BUSY)
+            return
+        prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
         try:  # what is saved is what is seen
             write = prepare(self._workspace, path)
         except DataError as error:  # such as a gene of a file that is gone
             self.trouble.emit(str(error))
-        else:
-            self._write(path.name, write)
+            return
+        self.trouble.emit("")
+        self.busy_changed.emit(f"Saving {name} …")
+        self._worker = worker = Worker(write, NOT_SAVED)
+        worker.returned.connect(lambda _: self._end(name))
+        worker.failed.connect(lambda error: self._end(name, error))
+        worker.begin()
 
     def close(self) -> None:
         """Deliver nothing any more; what is being written is written even so.
@@ -72,19 +80,6 @@ class WritingTask(QObject):
             self._worker.returned.disconnect()
             self._worker.failed.disconnect()
             self._worker.failed.connect(notify_error)
-
-    # Inside
-
-    def _write(self, name: str, write: Write) -> None:
-        if self._worker is not None:
-            self.trouble.emit(BUSY)
-            return
-        self.trouble.emit("")
-        self.busy_changed.emit(f"Saving {name} …")
-        self._worker = worker = Worker(write, NOT_SAVED)
-        worker.returned.connect(lambda _: self._end(name))
-        worker.failed.connect(lambda error: self._end(name, error))
-        worker.begin()
 
     def _end(self, name: str, error: BaseException | None = None) -> None:
         self._worker = None
