@@ -69,9 +69,9 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
         ("Cluster (file)", ["x", "y"]),
         ("Cluster (file) (file)", ["u", "v"]),
     ):
-        levels = of_column(choice, both).legend.levels
+        levels = of_column(choice, both).levels
         assert [name for name, _ in levels] == names
-    assert of_column("Pressure (file)", both).legend.extent == (0, 9)
+    assert of_column("Pressure (file)", both).extent == (0, 9)
 
 
 def test_genes_called_as_something_else_can_be_reached(dataset):
@@ -81,7 +81,7 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
         assert choice_of_value(genes[place], named) == choice
         assert name_of(choice, named) == genes[place]
         values = dataset.profile[:, place]
-        extent = of_column(choice, named).legend.extent
+        extent = of_column(choice, named).extent
         assert extent == pytest.approx((values.min(), values.max()))
     assert name_of("a (file)", named) is name_of("moon", named) is None
 
@@ -91,7 +91,7 @@ def test_numbers_that_differ_in_their_last_digits_are_a_scale(dataset):
     sums[::2] = np.nextafter(1.0, 2.0)
     obs = dataset.obs.assign(total=sums, ids=1e17 + 16.0 * np.arange(40))
     for name in ("total", "ids"):
-        legend = of_column(name, replace(dataset, obs=obs)).legend
+        legend = of_column(name, replace(dataset, obs=obs))
         assert legend.bar[1].sum() == 40
 
 
@@ -101,7 +101,7 @@ def test_a_figure_has_the_red_of_the_map(dataset):
     snapshot = replace(session.snapshot, stretch=np.linspace(0, 6, 40, dtype="f4"))
     shown = colored(STRETCH, session, snapshot)
     colors = shown.for_figure("Misplaced")
-    assert colors.limits == shown.legend.extent
+    assert colors.limits == shown.extent
     np.testing.assert_array_equal(colors.scale[-1], shown.rgba[-1])
     assert shown.rgba[-1, 0] > 2 * shown.rgba[-1, 1]  # red
 
@@ -113,8 +113,8 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
     by_kind = of_column("kind", dataset)
     assert len(np.unique(by_kind.rgba, axis=0)) == 3
-    assert by_kind.legend.levels == (("B", 10), ("T", 20), ("(missing)", 10))
-    np.testing.assert_array_equal(by_kind.legend.colors[1], by_kind.rgba[-1])
+    assert by_kind.levels == (("B", 10), ("T", 20), ("(missing)", 10))
+    np.testing.assert_array_equal(by_kind.colors[1], by_kind.rgba[-1])
     np.testing.assert_array_equal(by_kind.rgba[0], [1, 0, 0, 1])
     codes = by_kind.find_levels().codes
     assert codes.tolist() == [0] * 10 + [-1] * 10 + [1] * 20
@@ -146,7 +146,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     session.load(worlds.read(tmp_path / "cells.h5ad"))
     play()
     session.look.color_by = "kind"
-    legend = dock.controller.scene.colored.legend
+    legend = dock.controller.scene.colored
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
     assert seen == ["#ff0000", "#00ff00", "#0000ff"]
@@ -156,7 +156,7 @@ def test_colours_and_order_of_the_file_are_everywhere(
     assert figure.levels.categories.tolist() == [*"CAB"]
     assert (figure.rgba[figure.levels.codes == 1] == [0, 1, 0, 1]).all()
 
-    other = of_column("other", session.dataset).legend.colors
+    other = of_column("other", session.dataset).colors
     page, frames = payload(save(tmp_path / "map.html"))
     assert len(frames) > 1
     assert page["kind"]["levels"] == [*"CAB"]
@@ -184,12 +184,12 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
 ):
     play()
     session.look.color_by = "kind"
-    before = dock.controller.scene.colored.legend.colors
+    before = dock.controller.scene.colored.colors
     preferences.group_colors = palette.COLOR_BLIND
-    after = dock.controller.scene.colored.legend.colors
+    after = dock.controller.scene.colored.colors
     assert to_hex(after[0]) == "#e69f00"
     drawn = dock.controller.scene.layers.points.face_color
     of_kind = of_column("kind", session.dataset).rgba
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL
-    np.testing.assert_array_equal(dock.controller.scene.colored.legend.colors, before)
+    np.testing.assert_array_equal(dock.controller.scene.colored.colors, before)

@@ -166,7 +166,7 @@ class GameDock(MapWidget):
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
         self.look = DisplayControls(session, linked)
-        self.look.legend.set_legend(controller.scene.colored.legend)
+        self.look.legend.set_legend(controller.scene.colored)
         self.clusters = ClusterPane(workspace)
         self.inspector = SelectionTab(workspace)
         self.plots = PlotsTab(workspace, self.inspector.markers)

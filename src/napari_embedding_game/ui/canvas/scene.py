@@ -32,8 +32,7 @@ from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
     MOVEMENT,
-    NO_LEGEND,
-    Colored,
+    UNCOLORED,
     colored,
     name_of,
     of_column,
@@ -53,7 +52,6 @@ TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
-UNCOLORED = Colored(np.empty((0, 4), np.float32), NO_LEGEND)
 NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
 LOST = (
     "The points layer was removed or changed, so the game was stopped: "
@@ -87,7 +85,7 @@ class Scene(QObject):
         self.colored = UNCOLORED
         """The points as they are coloured now."""
         self._colored_of: tuple[object, ...] = ()
-        self._told_legend = NO_LEGEND
+        self._told_legend = UNCOLORED
         self._drawn_as: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
         """How the points look, and what of."""
         self._legend_turn = qthrottled(
@@ -242,9 +240,12 @@ class Scene(QObject):
             self.layers.show_other(BEHIND, cells if len(cells) else None, greys)
 
     def _tell_legend(self) -> None:
-        if self.colored.legend is not self._told_legend:
-            self._told_legend = self.colored.legend
-            self.legend_changed.emit(self._told_legend)
+        # Of clusters their list says the rest.
+        is_cluster = self._session.look.color_by == CLUSTER
+        legend = UNCOLORED if is_cluster else self.colored
+        if legend is not self._told_legend:
+            self._told_legend = legend
+            self.legend_changed.emit(legend)
 
     # What happens
 
@@ -386,7 +387,7 @@ class Scene(QObject):
             colors = self.colored.rgba
             sizes = np.ones(len(colors), np.float32)
             if above is not None:
-                is_scale = self.colored.legend.limits is not None
+                is_scale = self.colored.limits is not None
                 share = MUTED_VALUE if is_scale else MUTED
                 colors = colors * np.float32(1 - share)
                 colors += np.float32(share * GREYS[is_light])

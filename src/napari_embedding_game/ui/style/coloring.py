@@ -58,44 +58,38 @@ DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Legend:
-    """How to read the colours: named levels, or a scale from low to high."""
+@dataclass(frozen=True, eq=False)
+class Colored:
+    """The colour of each point, and how to read it: by levels, or on a scale."""
 
-    title: str
+    rgba: Colors
+    """(N, 4), not to be changed."""
+    title: str = ""
     levels: tuple[tuple[str, int], ...] = ()
-    """Name, and the points that have it."""
+    """Name, and the points that have it; none of clusters, whose list says it."""
     colors: Colors | None = None
+    """Of the levels."""
     limits: tuple[float, float] | None = None
+    """Values of the first and the last colour."""
     extent: tuple[float, float] | None = None
     """Lowest and highest value: how far the limits can be moved."""
     bar: tuple[Colors, NDArray[np.integer]] | None = None
     """Colours (SHADES, 4), and of how many points (BINS,), from end to end of these."""
-
-
-NO_LEGEND, CLUSTERS = Legend(""), Legend(CLUSTER)
-"""Without colours; and of clusters, whose list says the rest."""
-
-
-@dataclass(frozen=True, eq=False)
-class Colored:
-    """The colour of each point, and how to read it."""
-
-    rgba: Colors
-    """(N, 4), not to be changed."""
-    legend: Legend
     find_levels: Callable[[], pd.Categorical | None] = lambda: None
     """Returns the group that each point is in; None of a scale."""
 
     def for_figure(self, title: str) -> PointColors:
         """Return the colours as a figure takes them."""
-        limits, bar = self.legend.limits, self.legend.bar
+        limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
         scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
         if bar is not None and (bar[0][-1] == RED).all():  # whatever the limits
-            scale, limits = bar[0], self.legend.extent
+            scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
+
+
+UNCOLORED = Colored(np.empty((0, 4), np.float32))
 
 
 def colored(
@@ -118,14 +112,14 @@ def colored(
     """
     if choice == CLUSTER:
         shown = session.clusters.clustering
-        return Colored(point_colors(shown), CLUSTERS, lambda: shown.names)
+        return Colored(point_colors(shown), find_levels=lambda: shown.names)
     if choice not in BUILT_IN:
         return of_column(choice, session.dataset, limits)
     values, usual = _measured(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):
         rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
         title = LONG_NAMES.get(choice, choice)
-        return Colored(rgba, Legend(f"{title}: not known of this map."))
+        return Colored(rgba, f"{title}: not known of this map.")
     extent = value_extent(values)
     if usual is not None:
         extent = 0.0, float(np.clip(extent[1], usual[1], 2 * usual[1]))
@@ -192,8 +186,7 @@ def _of_scale(
     shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
-    legend = Legend(title, (), None, limits, extent, bar)
-    return Colored(paint(numbers), legend)
+    return Colored(paint(numbers), title, limits=limits, extent=extent, bar=bar)
 
 
 def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:
@@ -204,14 +197,14 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     is_there = whole.categories.isin(names)  # a part of a map keeps its colours
     palette = level_colors(whole.categories, known)[is_there]
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
-    legend = Legend(TOO_MANY.format(name, len(names)))
+    levels = pd.Categorical.from_codes(codes, names)
+    how = {"title": TOO_MANY.format(name, len(names)), "find_levels": lambda: levels}
     if len(names) <= MAX_LEVELS:
         n_missing, *counts = np.bincount(codes + 1, minlength=len(names) + 1).tolist()
         told = [*zip(map(str, names), counts, strict=True)]
         told += [(NO_LEVEL, n_missing)] if n_missing else []
-        legend = Legend(name, tuple(told), table[: len(told)])
-    levels = pd.Categorical.from_codes(codes, names)
-    return Colored(table.take(codes, axis=0), legend, lambda: levels)
+        how |= {"title": name, "levels": tuple(told), "colors": table[: len(told)]}
+    return Colored(table.take(codes, axis=0), **how)
 
 
 def choices(dataset: Dataset | None) -> list[str]:

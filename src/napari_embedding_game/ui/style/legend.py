@@ -12,7 +12,7 @@ from superqt import QRangeSlider
 
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
-from napari_embedding_game.ui.style.coloring import BINS, SHADES, Legend
+from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Colored
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     show_text,
@@ -49,18 +49,18 @@ class LegendView(QWidget):
         self.scale = _Scale(self)
         parts = self.levels, self.scale, self.text
         self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
-        self.set_legend(Legend(""))
+        self.set_legend(UNCOLORED)
 
-    def set_legend(self, legend: Legend) -> None:
+    def set_legend(self, legend: Colored) -> None:
         """Show how to read these colours."""
         is_scale = legend.limits is not None
-        has_levels = legend.colors is not None and bool(legend.levels)
+        has_levels = bool(legend.levels)
         show_text(self.text, "" if has_levels else legend.title)
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:
             self.scale.show_limits(legend)
-        elif legend.colors is not None:
+        elif has_levels:
             self.levels.name_first(legend.title)
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
             self.levels.show_frame(frame, dict(enumerate(hexes(legend.colors))))
@@ -97,7 +97,7 @@ class _Scale(QWidget):
         grid.addWidget(self.high, 0, 2, 2, 1)
         grid.setColumnStretch(1, 1)
 
-    def show_limits(self, legend: Legend) -> None:
+    def show_limits(self, legend: Colored) -> None:
         """Show the limits of a legend within its extent."""
         self._paint(*legend.bar)
         self.low.setText(number_text(legend.limits[0]))
