@@ -90,11 +90,14 @@ QPushButton[role="main"]:disabled {{ background: {foreground}; color: {dim}; }}
 def theme_colors(name: str) -> ThemeColors:
     """Return the colours of a theme by its name, such as ``viewer.theme``."""
     theme = get_theme(name)
-    background, text = _color(theme.background), _color(theme.text)
+    background, foreground, text = (
+        QColor(*color.as_rgb_tuple(alpha=False))
+        for color in (theme.background, theme.foreground, theme.text)
+    )
     dark = background.lightness() < 128
     return ThemeColors(
         background=background,
-        foreground=_color(theme.foreground),
+        foreground=foreground,
         text=text,
         dim=_mix(text, background, 0.38),
         accent=QColor("#3d7be0" if dark else "#2f6fd6"),
@@ -103,11 +106,6 @@ def theme_colors(name: str) -> ThemeColors:
         warning=QColor("#f0b93a" if dark else "#8a5a00"),
         error=QColor("#ff7b72" if dark else "#b3261e"),
     )
-
-
-def _color(color: object) -> QColor:
-    red, green, blue = color.as_rgb_tuple()[:3]  # type: ignore[attr-defined]
-    return QColor(int(red), int(green), int(blue))
 
 
 def _mix(first: QColor, second: QColor, share: float) -> QColor:
