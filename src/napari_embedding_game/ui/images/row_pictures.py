@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
-from qtpy.QtCore import QObject
-from superqt.utils import qdebounced
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.channels import planes
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit
 from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
@@ -30,8 +27,6 @@ OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
 MOST_OBJECTS = 0.98
 """Share of the objects that have room in a picture."""
 FEWEST_PIXELS = 8
-REST_MS = 300
-"""The looks of an image have rested so long before the pictures follow."""
 
 
 def pictures_of(
@@ -94,20 +89,7 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-def watcher(
-    owner: QObject, on_change: Callable[[], None]
-) -> Callable[[Linked | None], None]:
-    """Return what has the display of the images of layers followed, and no others'."""
-    of_images, rest = Connections(owner), qdebounced(on_change, REST_MS, parent=owner)
-
-    def hear(event: object) -> None:
-        rest.throttle()
-
-    def watch(linked: Linked | None) -> None:
-        rest.cancel()
-        of_images.close()
-        images = linked.images if linked is not None else ()
-        events = [getattr(image.events, look) for image in images for look in LOOKS]
-        of_images.connect_all(events, hear)
-
-    return watch
+def looks_of(linked: Linked | None) -> list[Any]:
+    """Return the events that tell of another display of the images of layers."""
+    images = linked.images if linked is not None else ()
+    return [getattr(image.events, look) for image in images for look in LOOKS]

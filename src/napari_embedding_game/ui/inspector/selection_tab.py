@@ -10,6 +10,7 @@ from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout
+from superqt.utils import qdebounced
 
 from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import Dataset
@@ -19,13 +20,13 @@ from napari_embedding_game.session.cluster_report import (
     cluster_report,
 )
 from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.connections import Listener
+from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
     channels_of,
+    looks_of,
     pictures_of,
-    watcher,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
@@ -58,6 +59,8 @@ NUMBERS_TIP = (
     "All other points are dimmed. Misplaced ones lie far from similar points; outliers "
     "differ from all others: doubt both."
 )
+REST_MS = 300
+"""The looks of an image have rested so long before the pictures follow."""
 MOST_PICTURES, MOST_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
@@ -103,7 +106,8 @@ class SelectionTab(Listener):
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
-        self._watch = watcher(self, self._on_looks)
+        self._of_images = Connections(self)
+        self._rest = qdebounced(self._on_looks, REST_MS, parent=self)
         self._build()
         self._connect()
 
@@ -224,6 +228,12 @@ class SelectionTab(Listener):
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
         self.texts.show_frame(pd.DataFrame())
+
+    def _watch(self, linked: Linked | None) -> None:
+        """Follow how the images of these layers look, and no others any more."""
+        self._rest.cancel()
+        self._of_images.close()
+        self._of_images.connect_all(looks_of(linked), lambda _: self._rest.throttle())
 
     def _on_objects(self, *event: object) -> None:
         """Cut the pictures of the same rows anew."""
