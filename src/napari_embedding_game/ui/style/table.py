@@ -248,7 +248,8 @@ class Table(QTableWidget):
 
         At once: each cell alone would have the widths of the columns found anew.
         """
-        chosen, present = self.chosen(), self.keys[max(self.currentRow(), 0) :][:1]
+        chosen, row = self.chosen(), self.currentRow()
+        present = self.keys[row : row + 1]
         self._is_following, frame = True, self._sorted()
         self.keys = [*frame.index]
         self.setRowCount(len(frame))
