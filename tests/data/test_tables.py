@@ -154,6 +154,9 @@ def test_columns_of_parquet_that_are_nested_huge_or_called_alike(tmp_path):
         assert numbers_of(dataset.obs[name]).tolist() == [ids[0], -1, ids[2]]
     told = "Not read, because they hold lists or nested values: a, s, a.b-1."
     assert told in dataset.notes
+    named = pd.DataFrame(dataset.X, ["x", "y", "z"]).rename(columns=str)
+    named.to_parquet(tmp_path / "cells.parquet")
+    assert read(tmp_path / "cells.parquet").obs.index.tolist() == ["x", "y", "z"]
     twice = text(tmp_path, "id,area,id\n7,1.5,8\n8,2,9\n9,4,7\n")
     assert read(twice).var_names == ("area",)  # and no second column of ids
 

@@ -328,7 +328,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     memory.check_fits(sum(one.total_byte_size for one in groups), where, "its table")
     table = file.read()
     names = columns.unique_names(pd.Index(table.column_names))
-    table = table.rename_columns(names)
+    known = table.schema.metadata  # which of them pandas had as row names
+    table = table.rename_columns(names).replace_schema_metadata(known)
     nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
     table = table.drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
