@@ -82,9 +82,8 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
     dataset = prepared(cells, doublets=True)
     n_out = int(np.count_nonzero(~dataset.kept))
     assert n_out >= 20
-    assert (
-        f"{n_out} of 420 cells left out because scrublet takes them for doublets."
-    ) in dataset.notes
+    told = f"{n_out} of 420 cells left out because scrublet takes them for doublets."
+    assert told in dataset.notes
     assert len(dataset.obs["doublet_score"]) == 420 - n_out
     days = cells.obs["day"].astype("category").cat.add_categories("wed")
     by_batch, _ = find_doublets(crowd, days)

@@ -157,8 +157,8 @@ def test_columns_of_parquet_that_are_nested_huge_or_called_alike(tmp_path):
     named = pd.DataFrame(dataset.X, ["x", "y", "z"]).rename(columns=str)
     named.to_parquet(tmp_path / "cells.parquet")
     assert read(tmp_path / "cells.parquet").obs.index.tolist() == ["x", "y", "z"]
-    twice = text(tmp_path, "id,area,id\n7,1.5,8\n8,2,9\n9,4,7\n")
-    assert read(twice).var_names == ("area",)  # and no second column of ids
+    twice = read(text(tmp_path, "id,area,id\n7,1.5,8\n8,2,9\n9,4,7\n"))
+    assert twice.var_names == ("area",)  # and no second column of ids
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "csv.gz"])
