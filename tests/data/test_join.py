@@ -152,6 +152,10 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     both = pd.concat([frame.assign(image="a"), frame.assign(image="b")])
     found = matched(both, movie, picture=("image", "b"))
     assert ids(found) == [0, 0, 0, 0, 3, 3, 7, 7]
+    longer = from_1.assign(image="b", Frame=from_1["Frame"] + 17)
+    of_a = pd.concat([from_1.assign(image="a"), longer])
+    found = matched(of_a, movie, picture=("image", "a"))
+    assert found.objects.boxes[:4, 0].tolist() == [2, 0, 1, 2]
     stack = matched(table(label=ORDER), np.stack([labels, labels]))
     assert stack.objects.boxes[0].tolist() == [0, 0, 0, 2, 6, 8]
 

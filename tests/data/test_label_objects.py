@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.label_objects import as_labels, find_objects
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.label_objects import (
+    as_labels,
+    check_labels,
+    find_objects,
+)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64])
@@ -12,6 +17,8 @@ def test_huge_labels_take_no_memory_and_are_exact(labels, offset, kind):
     found = find_objects(far)
     assert found.label_ids.tolist() == [offset + n for n in (2, 3, 7, 11)]
     assert found.boxes.tolist() == find_objects(labels).boxes.tolist()
+    with pytest.raises(DataError, match="renumber the labels"):
+        check_labels(np.array([2**63], np.uint64))
     no_background = far + 1
     assert len(find_objects(no_background)) == 5
 

@@ -15,6 +15,7 @@ from napari_embedding_game.data.errors import DataError
 FirstAxis = Literal["z", "time", "image"]
 """What the first of three axes is; in a series each picture has its own objects."""
 NO_OBJECT = "The labels hold no object, only background: segment first."
+_LARGEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,5 +183,10 @@ def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
         raise DataError(
             f"The labels are {labels.dtype} values, and whole numbers are needed: "
             "choose a Labels layer."
+        )
+    if labels.dtype == np.uint64 and labels.size and labels.max() > _LARGEST:
+        raise DataError(
+            f"There are labels above {_LARGEST:,}, which 64-bit whole numbers do not "
+            "hold: renumber the labels."
         )
     return labels

@@ -630,6 +630,7 @@ class Session:
         if name == "n_landmarks":
             self.hand.forget_landmarks()
         steers = name in STEERABLE
+        steers = steers and steered(self.steered, self.chosen()) != self.steered
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.chosen())
         self._check_staleness()
@@ -639,8 +640,7 @@ class Session:
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
         if self._of is run and self.snapshot is not None:
-            is_told = self.timeline.widen_change(self.snapshot, settings)
-            if not is_told and settings != self.steered:
+            if not self.timeline.widen_change(self.snapshot, settings):
                 self.mark(told_change(self.steered, settings), "change")
         self.steered = settings
         run.steer(settings)

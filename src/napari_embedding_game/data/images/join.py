@@ -123,7 +123,8 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
         keys["frame"] = objects.boxes[:, 0]
-        rows["frame"] = _frames(table, len(pixels), where)
+        frames = _frames(table[is_meant], len(pixels), where)
+        rows.loc[is_meant, "frame"] = frames
     is_label = is_meant & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
     if repeated.any() and found.pictures and picture is None and not in_series:
@@ -257,7 +258,8 @@ def _frames(table: pd.DataFrame, n_pictures: int, where: str) -> IntArray:
             numbers = numbers_of(table[name])
             if numbers is not None:
                 first = numbers[numbers >= 0].min(initial=n_pictures)
-                return numbers - int(first == 1 and numbers.max() == n_pictures)
+                last = numbers.max(initial=0)
+                return numbers - int(first == 1 and last == n_pictures)
     raise DataError(
         f'{where} has no column "frame" or "time" of whole numbers, which say in which '
         "picture of the time series a row is: add one, counted from 0."

@@ -50,6 +50,8 @@ class SessionStore(QObject):
             session.look.events,
             workspace.maps.changed,
             session.columns_changed,
+            session.timeline.changed,
+            session.hand.changed,
         )
         self._connections = Connections()
         self._connections.connect_all(changes, self._touch)
