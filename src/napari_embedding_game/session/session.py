@@ -639,9 +639,9 @@ class Session:
 
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
-        if self._of is run and self.snapshot is not None:
-            if not self.timeline.widen_change(self.snapshot, settings):
-                self.mark(told_change(self.steered, settings), "change")
+        shot = self.snapshot if self._of is run else None
+        if shot is not None and not self.timeline.widen_change(shot, settings):
+            self.mark(told_change(self.steered, settings), "change")
         self.steered = settings
         run.steer(settings)
 
