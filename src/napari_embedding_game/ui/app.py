@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,9 +77,7 @@ def after_run(
 
     controller, session = dock.controller, dock.controller.session
     troubles: list[str] = []
-
-    def later(job: Callable[[], object]) -> None:
-        QTimer.singleShot(SETTLE_MS, job)
+    later = partial(QTimer.singleShot, SETTLE_MS)
 
     def leave(*event: object) -> None:
         if quit_after_run:

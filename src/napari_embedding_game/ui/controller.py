@@ -62,11 +62,8 @@ class Controller(QObject):
         )
         self._is_open = True
         self._connections = Connections()
-        for signal, slot in (
-            (workspace.linked.changed, self.scene.make_room),
-            (session.play_on_wanted, lambda: self.play(session.play_on)),
-        ):
-            self._connections.connect(signal, slot)
+        play_on = session.play_on_wanted
+        self._connections.connect(play_on, lambda: self.play(session.play_on))
         for task in (self.reading, self.writing):
             task.trouble.connect(self.trouble)
 

@@ -68,7 +68,7 @@ class MapLayers:
         self, viewer: napari.Viewer, on_removed: Callable[[str], None]
     ) -> None:
         self._viewer, self._on_removed = viewer, on_removed
-        self._frame, self._n_components = Frame(), 2
+        self.frame, self._n_components = Frame(), 2
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
@@ -119,7 +119,7 @@ class MapLayers:
         self._switch_display(n_components)
         if self.points is None or self.points.data.shape != (n_points, self._n_shown):
             self._replace(n_points, len(snapshot.landmarks))
-        self._frame.restart()
+        self.frame.restart()
         self._shown = None
         if self.landmarks is None:  # somebody deleted them
             self._add_landmarks(len(snapshot.landmarks))
@@ -152,11 +152,11 @@ class MapLayers:
                 return False
             self._shown, self._within = snapshot, within
             embedding = self._as_drawn(snapshot.embedding)
-            if follows or not self._frame.is_fitted:
+            if follows or not self.frame.is_fitted:
                 seen = embedding if within is None else self._as_drawn(within)
                 settles = settles or snapshot.finished or within is not None
-                self._frame.follow(seen, settle=settles)
-            self._frame.write_world(embedding, self.points.data, self._axes)
+                self.frame.follow(seen, settle=settles)
+            self.frame.write_world(embedding, self.points.data, self._axes)
         was_blank = self._is_blank
         self._pictures[POINTS_NAME].show(looks, self._point_size, is_moved=is_new)
         if is_new:
@@ -206,7 +206,7 @@ class MapLayers:
             layer.selected_data = set()
             with layer.events.data.blocker():
                 layer.data = np.zeros_like(places)
-            layer.size[:] = self.unit * LANDMARK_SIZE
+            layer.size[:] = self.frame.unit * LANDMARK_SIZE
             if not layer.visible:
                 # napari slices no hidden layer, and its next thumbnail would look for
                 # rows that there are no more.
@@ -236,32 +236,22 @@ class MapLayers:
         (row, column) of a flat map, (depth, row, column) of one in space: coordinates
         of the points' layer in the order of its displayed axes.
         """
-        return self._frame.to_world(self._as_drawn(positions))
+        return self.frame.to_world(self._as_drawn(positions))
 
     @property
     def is_deep(self) -> bool:
         """Whether a map in space is drawn as such."""
-        return self._n_shown == 3
-
-    @property
-    def scale(self) -> float:
-        """World units per unit of the embedding."""
-        return self._frame.scale
-
-    @property
-    def unit(self) -> float:
-        """World units per thousandth of the map."""
-        return self._frame.unit
+        return self._n_components == 3 and bool(self._viewer.dims.ndisplay == 3)
 
     def projection(self) -> Projection | None:
         """Return how the map is drawn on the canvas, in units of the embedding.
 
         None where it is not seen.
         """
-        if self.points is None or not self._frame.is_fitted:
+        if self.points is None or not self.frame.is_fitted:
             return None
         drawn = projection_of(self._viewer, self.points)
-        return drawn and drawn.of(self._frame.step, self._frame.origin)
+        return drawn and drawn.of(self.frame.step, self.frame.origin)
 
     def point_under(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating]
@@ -286,7 +276,7 @@ class MapLayers:
             camera = self._viewer.scene.camera
             place = np.asarray(self.points.data_to_world(self.points.data[row]))
             camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
-            camera.zoom = max(camera.zoom, NEAR * SIDE / self._frame.side)
+            camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def make_room(self) -> bool:
         """Lay the map upright beside the other layers, where it lies otherwise.
@@ -296,13 +286,13 @@ class MapLayers:
         """
         before, self._seen_axes = self._seen_axes, self._displayed()
         is_turned = before != self._seen_axes
-        is_met = any(map(self._frame.meets, self._extents()))
+        is_met = any(map(self.frame.meets, self._extents()))
         if self.points is None or not (is_turned or is_met):
             return self.points is not None and self.points.ndim != self._n_shown
-        self._frame = Frame(self._extents(), self.points.ndim)
+        self.frame = Frame(self._extents(), self.points.ndim)
         self._shown = None
         if self.landmarks is not None:
-            self.landmarks.size[:] = self.unit * LANDMARK_SIZE
+            self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE
         return True
 
     def fit_camera(self) -> None:
@@ -317,7 +307,7 @@ class MapLayers:
         if drawn.ahead is not None:  # napari fits all of what is turned
             self._viewer.reset_view(reset_camera_angle=False)
             return
-        extents = [self._frame.corners, *self._extents()]
+        extents = [self.frame.corners, *self._extents()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
         width, height = drawn.cell[2:]
@@ -348,8 +338,7 @@ class MapLayers:
     @property
     def _n_shown(self) -> int:
         """Axes that the layers are to have."""
-        is_deep = self._n_components == 3 and self._viewer.dims.ndisplay == 3
-        return 3 if is_deep else 2
+        return 3 if self.is_deep else 2
 
     @property
     def _axes(self) -> list[int]:
@@ -364,7 +353,7 @@ class MapLayers:
 
         One on a line is drawn as a row, one in space flat while two are displayed.
         """
-        n_axes = self._frame.n_axes
+        n_axes = self.frame.n_axes
         lacking = n_axes - positions.shape[-1]
         if lacking <= 0:
             return positions[..., :n_axes]
@@ -373,7 +362,7 @@ class MapLayers:
     @property
     def _point_size(self) -> float:
         """Usual size of a point in world units."""
-        return self.unit * point_size(self._n_points)
+        return self.frame.unit * point_size(self._n_points)
 
     def _switch_display(self, n_components: int) -> None:
         """Have napari display three axes of a map in space, and as before after it."""
@@ -402,17 +391,17 @@ class MapLayers:
 
     def _box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner of the box in the layers' own axes, (2, d)."""
-        axes, half = self._axes, self._frame.side / 2
+        axes, half = self._axes, self.frame.side / 2
         corners = np.empty((2, len(axes)), np.float32)
         depth = np.array([[-half], [half]])
-        corners[:, axes] = np.hstack([depth, self._frame.corners])[:, -len(axes) :]
+        corners[:, axes] = np.hstack([depth, self.frame.corners])[:, -len(axes) :]
         return corners
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self.clear()
         self._seen_axes, self._shown = self._displayed(), None
         n_axes = self._n_shown
-        self._frame = Frame(self._extents(), n_axes)
+        self.frame = Frame(self._extents(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
         places = np.empty((n_points, n_axes), np.float32, order="F")
@@ -434,7 +423,7 @@ class MapLayers:
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
             metadata={OF_MAP: True},
-            size=self.unit * LANDMARK_SIZE,
+            size=self.frame.unit * LANDMARK_SIZE,
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
             visible=self._landmarks_shown and not self._is_blank,

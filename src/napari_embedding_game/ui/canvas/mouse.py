@@ -293,13 +293,11 @@ class MapMouse(QObject):
     def _landmark_at(self, pixel: Pixel) -> Handle | None:
         """Return the landmark at a pixel, while their layer is the selected one."""
         layer, snapshot = self._layers.landmarks, self._session.snapshot
-        if layer is None or not layer.visible or snapshot is None:
+        is_chosen = layer is not None and layer.visible and self._active is layer
+        if snapshot is None or not is_chosen:
             return None
-        if self._active is not layer:
-            return None
-        places, hand = snapshot.landmarks, self._session.hand
-        how = {"reach": LANDMARK_REACH, "is_sized": False}
-        number = row_at(self._layers, places, pixel, **how)
+        places, hand, reach = snapshot.landmarks, self._session.hand, LANDMARK_REACH
+        number = row_at(self._layers, places, pixel, reach=reach, is_sized=False)
         if number is None:
             return None
         through = places[number]  # in space: parallel to the canvas

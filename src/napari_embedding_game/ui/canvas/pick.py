@@ -11,7 +11,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.canvas.frame import SIDE
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.pixels import to_read
 
@@ -59,10 +58,10 @@ def row_at(
         drawn.ahead is None,
         np.asarray(pixel, np.float64),
         to_read(sizes, np.float64),
-        zoom / layers.scale / 2,
+        zoom / layers.frame.scale / 2,
         reach,
     )
-    limit = beside * SIDE * layers.unit * zoom / layers.scale
+    limit = beside * layers.frame.side * zoom / layers.frame.scale
     return int(row) if is_on or (row >= 0 and away <= limit) else None
 
 

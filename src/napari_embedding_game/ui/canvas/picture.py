@@ -163,14 +163,18 @@ class MapPicture:
 
         Nothing is to be done where they have neither moved nor look otherwise.
         """
-        if not is_moved and self._looks_of == (looks, size):
+        layer, was_blank = self.layer, self.is_blank
+        scene = scene_of(self._viewer, layer)
+        if self._looks_of != (looks, size):
+            self._looks_of, self._looks = (looks, size), looks.times(size)
+            # In place: its setters copy, tell and draw.
+            layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
+        elif not is_moved:
             return
-        scene, was_blank = scene_of(self._viewer, self.layer), self.is_blank
-        self._set(looks, size)
         if was_blank:
             if scene is not None:
                 self._leave_empty(scene)  # or napari draws it for nothing
-            self.layer.visible = True
+            layer.visible = True
         self._painting.stop()  # it is of before
         self._repaint.cancel()
         if not self._is_possible():
@@ -179,14 +183,6 @@ class MapPicture:
             self._lay(job())
 
     # Inside
-
-    def _set(self, looks: Looks, size: float) -> None:
-        """Write the looks into the layer, where people and programs find them."""
-        if self._looks_of != (looks, size):
-            layer, self._looks_of = self.layer, (looks, size)
-            self._looks = shown = looks.times(size)
-            # In place: its setters copy, tell and draw.
-            layer.face_color[:], layer.size[:] = shown.colors, shown.sizes
 
     def _is_possible(self) -> bool:
         """Whether a picture can stand for the markers."""

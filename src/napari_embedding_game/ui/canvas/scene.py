@@ -121,6 +121,7 @@ class Scene(QObject):
             (dims.ndisplay, self._later(0, self.make_room)),
             (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
+            (workspace.linked.changed, self.make_room),
         ):
             self._connections.connect(signal, slot)
         self._face()
@@ -310,9 +311,8 @@ class Scene(QObject):
     def _expect(self) -> None:
         """Make the layers while another thread prepares the run."""
         run, dataset = self._session.run, self._session.dataset
-        if run is None or dataset is None:
-            return
-        if self._session.state == "preparing":
+        is_expected = self._session.state == "preparing"
+        if run is not None and dataset is not None and is_expected:
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
             self.layers.expect(dataset.X.shape[0], n_landmarks, d)
 
