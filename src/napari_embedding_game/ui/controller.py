@@ -129,11 +129,9 @@ class Controller(QObject):
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
         dataset, linked = self.session.dataset, self.workspace.linked.current
-        rows = self.session.selection.rows
-        if linked is None or dataset is None or dataset.objects is None:
-            return
-        if len(rows):
-            go_to(self._viewer, linked.labels, dataset.objects.take(rows))
+        if linked is not None and dataset is not None and dataset.objects is not None:
+            chosen = dataset.objects.take(self.session.selection.rows)
+            go_to(self._viewer, linked.labels, chosen)
 
     def select_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""

@@ -108,16 +108,14 @@ class MapTool(MapWidget):
 
     def _be_a_tab(self) -> None:
         """Stand beside the map's dock as a tab."""
-        top = main_window_of(self)
-        for box in top.findChildren(QDockWidget):
-            if any(box.isAncestorOf(x) for x in self.workspace.docks if x is not self):
-                for own in top.findChildren(QDockWidget):
-                    if own.isAncestorOf(self):
-                        top.tabifyDockWidget(box, own)
-                        for one in (box, own):  # of "Plate (Embedding Game)"
-                            one.setWindowTitle(one.windowTitle().partition(" (")[0])
-                        QTimer.singleShot(0, own.raise_)  # once it has its tab
-                return
+        boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
+        boxes = [box for box in boxes if isinstance(box, QDockWidget)]
+        own = self.parentWidget()
+        if boxes and isinstance(own, QDockWidget):
+            main_window_of(self).tabifyDockWidget(boxes[0], own)
+            for one in (boxes[0], own):  # of "Plate (Embedding Game)"
+                one.setWindowTitle(one.windowTitle().partition(" (")[0])
+            QTimer.singleShot(0, own.raise_)  # once it has its tab
 
     def say_stage(self, stage: Stage) -> None:
         """Say how far work beside the window is."""

@@ -46,7 +46,8 @@ def mend() -> None:
     widgets = QApplication.allWidgets()
     panels = [one for one in widgets if isinstance(one, QtViewerDockWidget)]
     for panel in panels:  # made before, with what was there
-        panel.topLevelChanged.disconnect(panel._update_title_bar)
+        with suppress(TypeError, RuntimeError):  # it may have been disconnected
+            panel.topLevelChanged.disconnect(panel._update_title_bar)
     for owner, name, mended in (
         (glir.GlirProgram, "delete", _keep),
         (SceneCanvas, "_process_mouse_event", _release_first),
