@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from napari_embedding_game import tl
 from napari_embedding_game.data.errors import DataError
-from worlds import play, read, session_of
+from worlds import play, read, rows, session_of
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,8 @@ def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
     assert session.look.color_by == "cell_type"
     assert np.argmax(snapshot.stretch) == 7
     assert shown(session, "X_tsne").embedding.shape == (300, 3)
+    session.load(rows(np.eye(9)))
+    assert session.settings.method == "game"  # of other data a map is made
 
 
 def test_the_game_plays_on_from_it_and_mends_it(path):

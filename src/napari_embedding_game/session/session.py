@@ -146,6 +146,8 @@ class Session:
         self.clusters.restart(0 if dataset is None else len(dataset.obs))
         self.selection.clear()
         self.comparisons = ()
+        if self.settings.method == "given":  # these may have come without a map
+            self.settings.choose_method("game")
         self.say("")
         self._go("idle")
         self._check_staleness()
