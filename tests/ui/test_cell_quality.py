@@ -1,5 +1,7 @@
 """Quality of cells in the dock: histograms, limits, dragged or typed, doublets."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -129,6 +131,7 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
 ):
     cells = read_h5ad(source.path)
     cells.obs["day"] = pd.Categorical(["one", "two"] * 30)
+    cells.X[:, 0] = np.geomspace(300, 30_000, 60).round()
     cells.X[3, 5] = np.nan
     cells.write_h5ad(tmp_path / "gaps.h5ad")
     reading, panel = dock.controller.reading, dock.data.recipe
@@ -141,6 +144,13 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
     canvas = panel.cells.canvas
     qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
     assert len(canvas.plot.samples) == 59
+    low, high = canvas.axes.get_xlim()
+    labels = (
+        x for x in canvas.axes.get_xticklabels() if low < x.get_position()[0] < high
+    )
+    places = [x.get_window_extent() for x in labels]
+    assert len(places) > 1
+    assert all(one.x1 < two.x0 for one, two in itertools.pairwise(places))
 
 
 @pytest.fixture

@@ -78,8 +78,9 @@ class QualityPlot(Plot):
             values = np.maximum(values, 1)
             bars = np.geomspace(values.min(), values.max() + 1, N_BARS)
             axes.set_xscale("log")
-            _write_in_full(axes.xaxis)
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
+        if is_log(name):
+            _write_in_full(axes.xaxis)
         levels = (
             []
             if self.samples is None
@@ -112,7 +113,10 @@ def _write_in_full(axis: Any) -> None:
     """Write the numbers of a logarithmic axis without powers."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)  # of many, fewer numbers have room beside each other
+    subs = (1, 2, 5) if decades < 1.1 else (1, 3) if decades < 1.8 else (1,)
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
 
