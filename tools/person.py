@@ -487,11 +487,11 @@ class Person:
 
     def color_by(self, choice: str) -> None:
         """Choose what the colours mean."""
-        self.choose_in(self.dock.look.color_by.native, choice)
+        self.choose_in(self.dock.look.color_by, choice)
 
     def split_by(self, choice: str) -> None:
         """Choose the column whose groups lie side by side."""
-        self.choose_in(self.dock.look.split_by.native, choice)
+        self.choose_in(self.dock.look.split_by, choice)
 
     def choose_in(self, combo: QComboBox, choice: str) -> None:
         """Choose one of the choices of a box of the docks."""
@@ -506,7 +506,7 @@ class Person:
 
     def mix_samples(self, column: str) -> None:
         """Prepare the counts again, with the batches of a column mixed."""
-        self.choose_in(self.dock.data.batches.native, column)
+        self.choose_in(self.dock.data.batches, column)
         self.prepare_again()
 
     def look_back(self, place: int) -> None:

@@ -13,7 +13,6 @@ from qtpy.QtWidgets import QPushButton
 import worlds
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
-from napari_embedding_game.ui.controls.recipe import NO_BATCHES
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -95,7 +94,7 @@ def test_what_was_typed_stays_when_another_file_fails(
 ):
     numbers, batches = recipe.numbers, dock.data.batches
     numbers["max_mito"].value = 5
-    batches.choices = [NO_BATCHES, "day"]  # as of a file with samples
+    batches.offer([("none", None), ("day", "day")])  # as of a file with samples
     batches.value = "day"
     recipe.doublets.setChecked(True)
     before = recipe.recipe()
@@ -105,7 +104,7 @@ def test_what_was_typed_stays_when_another_file_fails(
     with qtbot.waitSignal(reading.given_up):
         reading.load(FileSource(tmp_path / "broken.csv"))
         assert recipe.isHidden()
-        assert batches.native.isHidden()
+        assert batches.isHidden()
     assert recipe.recipe() == before
     assert dock.run.run.text() == "Prepare and run"
 
@@ -249,7 +248,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert panel.state.text() == told
     assert panel.numbers["n_comps"].value == 7
     assert panel.apply.isVisibleTo(panel)
-    assert dock.data.batches.native.isVisibleTo(dock.data)
+    assert dock.data.batches.isVisibleTo(dock.data)
     assert "day" in dock.data.batches.choices
     buttons = dock.run.findChildren(QPushButton)
     shown = {button.text() for button in buttons if button.isVisible()}

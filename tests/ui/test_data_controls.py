@@ -11,7 +11,6 @@ import worlds
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, SampleSource
-from napari_embedding_game.ui.controls.recipe import NO_BATCHES
 
 
 class Staged:
@@ -84,15 +83,15 @@ def test_batches_are_offered_by_their_column_and_mixed(
     cells.write_h5ad(tmp_path / "cells.h5ad")
     load(FileSource(tmp_path / "cells.h5ad"))
     panel = dock.data.recipe
-    assert list(dock.data.batches.choices) == [NO_BATCHES, "day"]
-    assert not dock.data.batches.native.isHidden()
+    assert list(dock.data.batches.choices) == [None, "day"]
+    assert not dock.data.batches.isHidden()
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     dock.data.batches.value = "day"
     load(panel.apply.click)
     assert session.dataset.provenance["recipe"]["batch_key"] == "day"
     assert "Harmony mixed" in dock.data.notes.text()
     assert dock.data.batches.value == "day"  # "Prepare again" does the same
-    dock.data.batches.value = NO_BATCHES
+    dock.data.batches.value = None
     load(panel.apply.click)
     assert session.dataset.provenance["recipe"]["batch_key"] is None
 
@@ -108,16 +107,16 @@ def test_batches_of_given_components_are_mixed_by_a_choice_beside_the_space(
     cells.write_h5ad(tmp_path / "cells.h5ad")
     data = dock.data
     load(FileSource(tmp_path / "cells.h5ad"))
-    assert list(data.batches.choices) == [NO_BATCHES, "day"]
-    assert not data.batches.native.isHidden()
+    assert list(data.batches.choices) == [None, "day"]
+    assert not data.batches.isHidden()
     apart = session.dataset.X
     load(lambda: setattr(data.batches, "value", "day"))
     assert "Harmony mixed" in data.notes.text()
     assert not np.allclose(session.dataset.X, apart)
-    load(lambda: setattr(data.batches, "value", NO_BATCHES))
+    load(lambda: setattr(data.batches, "value", None))
     np.testing.assert_array_equal(session.dataset.X, apart)
     load(SampleSource("digits"))
-    assert data.batches.native.isHidden()
+    assert data.batches.isHidden()
 
 
 @pytest.mark.parametrize("how", ["cancelled", "failed"])

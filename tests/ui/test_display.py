@@ -26,14 +26,14 @@ def test_colour_by_acts_on_the_running_game(
 def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     layers = play()
     plain = layers.points.size[0]
-    dock.look.pressure.value = True
+    dock.look.pressure.setChecked(True)
     sizes = layers.points.size / plain
     np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
     assert sizes.max() == pytest.approx(MOST_MAGNIFIED)
     session.selection.select_points(np.arange(20))  # stands out by colour alone
     np.testing.assert_allclose(layers.points.size / plain, sizes)
     session.selection.clear()
-    dock.look.pressure.value = False
+    dock.look.pressure.setChecked(False)
     np.testing.assert_allclose(layers.points.size, plain)
     far = session.snapshot.stretch > FAR
     assert 0 < far.sum() < len(far)

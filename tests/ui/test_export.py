@@ -234,7 +234,7 @@ def test_a_save_that_fails_while_something_is_read_is_told(
     dock.controller.writing.save(tmp_path / "next.zip")
     assert "still being written" in dock.data.trouble.text()
     load(FileSource(table))
-    assert "Saving full.zip" in dock.data.summary.text()
+    assert "Saving full.zip" in dock.run.stage.text()
     held("full.zip")
     qtbot.waitUntil(lambda: "the disk is full" in dock.data.trouble.text())
     assert "40 rows" in dock.data.summary.text()

@@ -94,5 +94,5 @@ def test_the_figure_has_the_names_that_the_map_has(play, dock, session, saved):
     assert ((x, y) <= high).all()
     session.look.color_by = "kind"  # numbers would seem to be of that
     assert list(written_on(saved()[0])) == [r"B \$cells\$"]
-    dock.look.names.native.click()  # Show names, in the dock
+    dock.look.names.click()  # Show names, in the dock
     assert not written_on(saved()[0])

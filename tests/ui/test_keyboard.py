@@ -97,7 +97,7 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
     found = stops(game)
     inside = game.method_fold.inside
     assert not any(inside.isAncestorOf(widget) for widget in found)
-    first = [game.clusters.search, game.look.color_by.native, game.clusters.table]
+    first = [game.clusters.search, game.look.color_by, game.clusters.table]
     places = [found.index(widget) for widget in first]
     assert places == sorted(places)
     game.method_fold.expand()

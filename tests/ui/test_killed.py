@@ -58,6 +58,9 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     next(one for one in lines if one.text().startswith("Not closed: ")).click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
     qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
+    dock.data.start.show_last_maps()
+    (seen,) = dock.controller.session_store.recent()
+    assert not seen[1].startswith("Not closed")
     np.testing.assert_array_equal(session.snapshot.embedding, killed.snapshot.embedding)
     assert session.settings.n_neighbors == 9
     assert dock.game.controls["n_neighbors"].value == 9

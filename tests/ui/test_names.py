@@ -32,7 +32,7 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     assert names_read(dock)["B cells"] == 1
     viewer.scene.camera.zoom = 0.001
     assert len(names_read(dock)) == 1  # the others would touch it
-    dock.look.names.value = False
+    dock.look.names.setChecked(False)
     written(dock, qtbot, [])
 
 

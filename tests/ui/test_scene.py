@@ -136,7 +136,7 @@ def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
 @pytest.fixture
 def mapped(scene, qtbot):
     """The same, with a map, and its landmarks at rest."""
-    scene.dock.look.landmarks.value = True
+    scene.dock.look.landmarks.setChecked(True)
     play(scene, qtbot)
     qtbot.waitUntil(lambda: scene.dock.overlay.isVisible())
     qtbot.wait(50)

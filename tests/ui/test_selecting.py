@@ -110,7 +110,7 @@ def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
     session.selection.clear()
     before = nuclei.colormap
-    box = dock.look.objects.native
+    box = dock.look.objects
     assert box.isVisibleTo(dock.look)
     box.click()
 

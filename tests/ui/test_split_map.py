@@ -25,7 +25,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     layers, dock, session, dataset
 ):
     before = positions(layers)
-    dock.look.landmarks.value = True
+    dock.look.landmarks.setChecked(True)
     assert layers.landmarks.visible
     choose(dock, "kind")
     np.testing.assert_allclose(

@@ -26,7 +26,7 @@ def test_callouts_point_at_what_is_seen_and_go_away(dock, session, qtbot, play):
     qtbot.waitUntil(lambda: "Press Run" in tour.text())
     play()
     qtbot.waitUntil(lambda: tour.isVisible() and "colours" in tour.text())
-    target = dock.look.color_by.native
+    target = dock.look.color_by
     there = target.mapTo(dock, target.rect().center())
     assert abs(tour.geometry().center().y() - there.y()) < 40
     dock.activateWindow()

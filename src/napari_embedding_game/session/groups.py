@@ -63,8 +63,8 @@ def level_columns(obs: pd.DataFrame) -> list[str]:
 def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Against]]:
     """Yield what the selection can be compared with, and how that is called.
 
-    Inside of it both ways round of two clusters, or of two levels; of more levels the
-    first with the others, which stands for all that can be chosen.
+    Inside of it both ways round of two clusters, or of two levels; of more levels two
+    are to be chosen.
 
     ``columns``: those of :func:`level_columns`.
     """
@@ -74,14 +74,13 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
         yield f"{a.title} against {b.title}", Against("cluster", b.id)
     for column in columns:
-        names = list(levels_in(session, column))
+        names = sorted(levels_in(session, column))
         if len(names) > 2:
-            first = Against("levels", column=column, levels=(names[0], None))
-            yield f"{column}: one level against another", first
-        elif len(names) == 2:
-            for one, other in (sorted(names), sorted(names)[::-1]):
-                against = Against("levels", column=column, levels=(one, other))
-                yield f"{column}: {one} against {other}", against
+            against = Against("levels", column=column)
+            yield f"{column}: one level against another", against
+        for one, other in (names, names[::-1]) if len(names) == 2 else ():
+            against = Against("levels", column=column, levels=(one, other))
+            yield f"{column}: {one} against {other}", against
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             name = cluster.name if cluster.is_named else f"cluster {cluster.name}"

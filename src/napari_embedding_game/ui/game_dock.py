@@ -117,7 +117,7 @@ class GameDock(MapWidget):
                 "Press Run, and watch the map form.",
                 lambda: session.state != "idle",
             ),
-            (self.look.color_by.native, "Choose what the colours mean.", never),
+            (self.look.color_by, "Choose what the colours mean.", never),
             (self.trust.line, "See which points to doubt: press show.", never),
             (self.inspector.title, "Who they are: type a name here.", never),
         ]
@@ -230,7 +230,6 @@ class GameDock(MapWidget):
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
             (controller.trouble, data.set_trouble),
-            (controller.writing.busy_changed, data.set_busy),
             (controller.reading.stage_changed, run.note_reading),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),

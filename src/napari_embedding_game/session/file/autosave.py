@@ -57,6 +57,13 @@ def was_closed(path: Path) -> bool:
     return path.name.endswith(_ENDING)
 
 
+def note_seen(path: Path) -> None:
+    """Let the session of a killed program be one of many, once it was opened again."""
+    if not was_closed(path):
+        with contextlib.suppress(OSError):  # it stays as it is called
+            path.rename(path.with_name(path.name.removesuffix(_OPEN) + _ENDING))
+
+
 class Autosave:
     """The file of the session of this program.
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from qtpy.QtWidgets import QComboBox, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
-from napari_embedding_game.session.session import sentence
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import (
+    Choice,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
 HEIGHT, N_BARS = 210, 50
@@ -81,16 +85,13 @@ class QualityPlot(Plot):
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
         if is_log(name):
             _write_in_full(axes.xaxis)
-        levels = (
-            []
-            if self.samples is None
-            else sorted(self.samples.dropna().unique(), key=str)
-        )
+        samples = pd.Series() if self.samples is None else self.samples
+        levels = sorted(samples.dropna().unique(), key=str)
         if not 1 < len(levels) <= MOST_SAMPLES:
             axes.hist(values, bars)
             return
         for level in levels:
-            of_it = values[(self.samples == level).to_numpy()]
+            of_it = values[(samples == level).to_numpy()]
             axes.hist(of_it, bars, histtype="step", label=plain(str(level)))
         look: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
         look |= {"frameon": False, "fontsize": "small", "borderpad": 0}
@@ -137,11 +138,12 @@ class CellQualityView(QWidget):
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
         self._column = ""
-        self._finding = Latest(self, self._on_scores, self._on_failed)
-        self.view = QComboBox()
-        self.view.setToolTip("What is drawn of the cells, a line for each sample.")
-        self.view.activated.connect(self._draw)
+        self.view = Choice("What is drawn of the cells, a line for each sample.")
+        self.view.changed.connect(self._draw)
         self.state = text_label()
+        say, words = partial(show_text, self.state), "Scoring doublets …"
+        fail = partial(say, role="warning")
+        self._finding = Asking(self, words, self._on_scores, say, fail)
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, is_dragged=True)
         self.canvas.setFixedHeight(HEIGHT)
         self.canvas.dragged.connect(self._on_dragged)
@@ -164,10 +166,7 @@ class CellQualityView(QWidget):
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
             views.append(DOUBLETS)  # prepared numbers are no counts, of fewer cells
-        present = self.view.currentText()
-        self.view.clear()
-        self.view.addItems(views)
-        self.view.setCurrentIndex(max(0, self.view.findText(present)))
+        self.view.offer(zip(views, views, strict=True))
         self._draw()
 
     def show_limits(self, limits: Limits, column: str) -> None:
@@ -178,7 +177,7 @@ class CellQualityView(QWidget):
     # Inside
 
     def _draw(self, *event: object) -> None:
-        name, dataset = self.view.currentText(), self._dataset
+        name, dataset = self.view.value, self._dataset
         if dataset is None:
             return
         if name == DOUBLETS and name not in self._values:
@@ -197,16 +196,12 @@ class CellQualityView(QWidget):
     def _find_doublets(self, dataset: Dataset) -> None:
         """Score the cells in the background, as they are before any is left out."""
         samples = dataset.obs.get(self._column)
-        show_text(self.state, "Scoring doublets …", "note")
         self._finding.ask(lambda: find_doublets(dataset.profile, samples)[0])
 
     def _on_scores(self, scores: NDArray[np.floating]) -> None:
         show_text(self.state, "")
         self._values[DOUBLETS] = scores
         self._draw()
-
-    def _on_failed(self, error: BaseException) -> None:
-        show_text(self.state, sentence(error), "warning")
 
     def _on_dragged(
         self, x: float, y: float, to_x: float, to_y: float, _: bool
@@ -216,7 +211,7 @@ class CellQualityView(QWidget):
         A drag that meets no cell sets none.
         """
         limits = {}
-        names = VIEWS.get(self.view.currentText(), ())
+        names = VIEWS.get(self.view.value, ())
         for name, ends in zip(names, ((x, to_x), (y, to_y)), strict=False):
             values, (least, most) = self._values[name], LIMITS[name]
             low, high = sorted(ends)

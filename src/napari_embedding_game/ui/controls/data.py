@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import napari
-from magicgui.widgets import ComboBox
-from napari.layers import Labels, Layer
+import pandas as pd
+from napari.layers import Labels
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QCheckBox, QWidget
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
@@ -34,15 +34,17 @@ from napari_embedding_game.session.sources import (
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns import ColumnsPanel
-from napari_embedding_game.ui.controls.recipe import NO_BATCHES, RecipePanel
+from napari_embedding_game.ui.controls.recipe import RecipePanel
 from napari_embedding_game.ui.controls.start import Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import OF_MAP, Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.style.form_widgets import (
+    Choice,
     Fold,
     add_row,
+    check_box,
     form,
     set_role,
     show_text,
@@ -74,6 +76,8 @@ SPACE_TIP = "Which numbers of the file are embedded, such as its principal compo
 BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other."
 )
+NO_BATCHES = "none"
+DROP = "Leave out rows with missing values"
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
 TURN_TIP = "Take the columns of the table as its rows."
 OF_ROWS: dict[str, Any] = {
@@ -109,19 +113,17 @@ class DataControls(QWidget):
         """What is done once the objects of labels are measured."""
         self._read_complete: Then | None = None
         """Reads what was refused without the rows that have missing values."""
-        self._read = self._written = ""
-        """What is being read and written."""
+        self._read = ""
+        """What is being read."""
         self.title, self.summary = text_label("", "title"), text_label()
         self.bar = slim_bar()
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
-        self.space = ComboBox(choices=[], tooltip=SPACE_TIP)
-        self.batches = ComboBox(choices=[NO_BATCHES], tooltip=BATCHES_TIP)
+        self.space, self.batches = Choice(SPACE_TIP), Choice(BATCHES_TIP)
         self.notes, self.trouble = text_label(), text_label(role="error")
         self.genes_in_rows = text_label(role="warning")
         self.transpose = push_button("Transpose", TURN_TIP, self._on_transpose)
-        self.drop = QCheckBox("Leave out rows with missing values")
-        self.drop.setToolTip(DROP_TIP)
+        self.drop = check_box(DROP, DROP_TIP, self._on_drop)
         self.start = Start(reading, store, self.use_layer)
         self.others = Fold("Open other data", self.start)
         self.way = Breadcrumb(self._session, workspace.maps)
@@ -146,14 +148,22 @@ class DataControls(QWidget):
 
     def use_layer(self) -> None:
         """Load the AnnData or the features table of the selected layer."""
-        layer = self._viewer.layers.selection.active
-        if layer is not None and self._use_annotation(layer):
-            return
-        features = getattr(layer, "features", None)
-        is_of_map = layer is not None and OF_MAP in layer.metadata
-        if layer is None or is_of_map or features is None or not features.shape[1]:
+        layer, table = self._viewer.layers.selection.active, None
+        is_labels = isinstance(layer, Labels)
+        features = getattr(layer, "features", pd.DataFrame())
+        if layer is not None:
+            try:
+                table = table_of_layer(layer.metadata, layer.name)
+            except DataError as error:
+                show_text(self.trouble, str(error))
+                return
+        if layer is not None and table is not None:
+            linked = self.measure.linked_to(layer) if is_labels else None
+            labels = finest(layer) if is_labels else None
+            self._load(AnnDataSource(table, layer.name, labels), linked)
+        elif layer is None or OF_MAP in layer.metadata or not features.shape[1]:
             show_text(self.trouble, NO_TABLE)
-        elif isinstance(layer, Labels):
+        elif is_labels:
             self._load(*self.measure.table_of(layer))
         else:
             self._load(FeaturesSource(features.copy(), layer.name))
@@ -164,8 +174,8 @@ class DataControls(QWidget):
         """Follow what is going to be read, or was taken up from a session file."""
         self.relink.note_asked()
         if is_other:
-            self._offer(self.space, [])
-            self._form.setRowVisible(self.batches.native, False)
+            self._offer_spaces([])
+            self._form.setRowVisible(self.batches, False)
             self.drop.hide()
             self.columns.hide()
             self.join.show_join(None, is_table=False)
@@ -190,14 +200,9 @@ class DataControls(QWidget):
         """Show how far reading is, None when nothing is read."""
         self._progress.setVisible(stage is not None)
         self._read = "" if stage is None else f"{stage.text} …"
-        self._tell_busy()
+        self._tell()
         share = 0.0 if stage is None else stage.share or 0.0
         move_bar(self.bar, round(100 * share), 100)
-
-    def set_busy(self, what: str) -> None:
-        """Tell what is being written, "" when nothing is."""
-        self._written = what
-        self._tell_busy()
 
     def set_trouble(self, sentence: str) -> None:
         """Tell what failed, "" when it is over."""
@@ -218,8 +223,8 @@ class DataControls(QWidget):
         made = self.columns, self.measure, self.others
         parts = *read, *told, *others, *made
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._offer(self.space, [])
-        self._offer(self.batches, [NO_BATCHES])
+        self._offer_spaces([])
+        self._offer_batches([], None)
         for widget in (self._progress, self.drop, self.transpose):
             widget.hide()
         self.trouble.hide()
@@ -227,7 +232,6 @@ class DataControls(QWidget):
     def _connect(self) -> None:
         self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))
         self.batches.changed.connect(self._on_batches)
-        self.drop.toggled.connect(self._on_drop)
         self.recipe.wanted.connect(lambda recipe: self._reload(recipe=recipe))
         self.join.wanted.connect(self._join_again)
         self.measure.wanted.connect(self._load)
@@ -257,10 +261,10 @@ class DataControls(QWidget):
             options = self._loading.change(**changes)
             self._reading.reload(options, then)
 
-    def _on_batches(self, column: str) -> None:
+    def _on_batches(self, column: str | None) -> None:
         """Mix batches of components; those of counts are mixed when prepared."""
         if self.recipe.isHidden():
-            self._reload(batch_key=None if column == NO_BATCHES else column)
+            self._reload(batch_key=column)
 
     def _on_drop(self, drops: bool) -> None:
         if drops and self._read_complete is not None:
@@ -274,20 +278,6 @@ class DataControls(QWidget):
     def _measure_first(self, then: Then) -> None:
         self._then = then
         self.measure.measure.native.click()
-
-    def _use_annotation(self, layer: Layer) -> bool:
-        """Load the AnnData of a layer of SpatialData; return whether it has one."""
-        try:
-            table = table_of_layer(layer.metadata, layer.name)
-        except DataError as error:
-            show_text(self.trouble, str(error))
-            return True
-        if table is not None and isinstance(layer, Labels):
-            source = AnnDataSource(table, layer.name, finest(layer))
-            self._load(source, self.measure.linked_to(layer))
-        elif table is not None:
-            self._load(AnnDataSource(table, layer.name))
-        return table is not None
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
@@ -361,7 +351,7 @@ class DataControls(QWidget):
         recipe, is_turned = options.recipe, options.transposed
         is_table = isinstance(self._loading.taken, FileSource | FeaturesSource)
         self.join.show_join(loaded.join, is_table=is_table)
-        self._offer(self.space, loaded.spaces, options.space or dataset.space)
+        self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
         show_text(self.genes_in_rows, question)
@@ -369,9 +359,8 @@ class DataControls(QWidget):
         self.transpose.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
         if self.recipe.is_of(loaded.quality):  # a wish that was not fulfilled yet
-            mixed = self.batches.value if self.batches.value != NO_BATCHES else None
-        columns = dict.fromkeys([*loaded.batch_columns, *([mixed] if mixed else [])])
-        self._offer(self.batches, [NO_BATCHES, *columns], mixed or NO_BATCHES)
+            mixed = self.batches.value
+        self._offer_batches(loaded.batch_columns, mixed)
         if loaded.is_counts and not asks:
             self.recipe.show_for(loaded.quality, dataset, recipe)
         else:
@@ -391,15 +380,14 @@ class DataControls(QWidget):
             self.drop.setChecked(drops)
         self.drop.setVisible(drops or is_offered)
 
-    def _offer(
-        self, box: ComboBox, choices: Sequence[str], present: str | None = None
-    ) -> None:
-        """List what can be chosen, without asking for it; hidden where there is one."""
-        with box.changed.blocked():
-            box.choices = choices
-            if present in choices:
-                box.value = present
-        self._form.setRowVisible(box.native, len(choices) > 1)
+    def _offer_spaces(self, spaces: Sequence[str], present: str = "") -> None:
+        self.space.offer(zip(spaces, spaces, strict=True), present)
+        self._form.setRowVisible(self.space, len(spaces) > 1)
+
+    def _offer_batches(self, columns: Sequence[str], mixed: str | None) -> None:
+        names = dict.fromkeys([*columns, *filter(None, [mixed])])
+        self.batches.offer([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
+        self._form.setRowVisible(self.batches, bool(names))
 
     def _show(self) -> None:
         dataset = self._session.dataset
@@ -408,10 +396,9 @@ class DataControls(QWidget):
         self._show_notes(() if dataset is None else dataset.notes)
         self._mark_next()
 
-    def _tell_busy(self) -> None:
+    def _tell(self) -> None:
         hint = MEASURE_HINT if self.measure.can_measure else HINT
-        told = self._read or self._written or _summary(self._session.dataset) or hint
-        show_text(self.summary, told)
+        show_text(self.summary, self._read or _summary(self._session.dataset) or hint)
 
     def _mark_next(self) -> None:
         """Give the colour of what is to be pressed next to one button, or to none."""
@@ -421,7 +408,7 @@ class DataControls(QWidget):
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")
-        self._tell_busy()
+        self._tell()
         self.offers_changed.emit()
 
     def _show_notes(self, notes: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from magicgui.widgets import CheckBox, ComboBox
+from qtpy.QtCore import QSignalBlocker
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
@@ -19,7 +19,12 @@ from napari_embedding_game.ui.style.coloring import (
     PRESSURE,
     choices,
 )
-from napari_embedding_game.ui.style.form_widgets import add_row, form
+from napari_embedding_game.ui.style.form_widgets import (
+    Choice,
+    add_row,
+    check_box,
+    form,
+)
 from napari_embedding_game.ui.style.layouts import column, row
 from napari_embedding_game.ui.style.legend import LegendView
 
@@ -32,6 +37,7 @@ COLOR_TIP = (
     "error.\n\nCrowded: pressure: how far the crowd would push a point out of the map."
 )
 SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
+NO_SPLIT = "Nothing: one map"
 CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
@@ -58,15 +64,13 @@ class DisplayControls(Listener):
         super().__init__()
         self._session, self._look, self._linked = session, session.look, linked
         look = self._look
-        self.color_by = ComboBox(choices=self._colors, tooltip=COLOR_TIP)
-        self.split_by = ComboBox(choices=self._splits, tooltip=SPLIT_TIP)
+        self.color_by, self.split_by = Choice(COLOR_TIP), Choice(SPLIT_TIP)
         self.landmarks, self.names, self.pressure, self.objects = (
-            CheckBox(text=text, value=getattr(look, field), tooltip=tip)
-            for field, (text, tip) in CHECKS.items()
+            check_box(*said, partial(setattr, look, field))
+            for field, said in CHECKS.items()
         )
         ticks = self.landmarks, self.names, self.pressure, self.objects
-        boxes = {"color_by": self.color_by, "split_by": self.split_by}
-        self._fields = boxes | dict(zip(CHECKS, ticks, strict=True))
+        self._ticks = dict(zip(CHECKS, ticks, strict=True))
         self.legend = LegendView()
         self.legend.limits_changed.connect(partial(setattr, look, "limits"))
         self.gene_sets = GeneSetsPanel(session)
@@ -78,58 +82,57 @@ class DisplayControls(Listener):
         shown = row(self.landmarks, self.names, None, wide=())
         self.more = self._rows, shown, self.pressure, self.gene_sets
         """What is used now and then."""
-        for field, widget in self._fields.items():
-            widget.changed.connect(partial(setattr, look, field))
+        self.color_by.changed.connect(partial(setattr, look, "color_by"))
+        self.split_by.changed.connect(partial(setattr, look, "split_by"))
         offers = session.dataset_changed, session.restored, session.columns_changed
         offers += linked.changed, session.view.compared_changed
         self.listen(offers, self.catch_up)
         self.listen([session.state_changed], self._on_state)
-        self.listen([look.events.color_by], self._on_color)
+        self.listen([look.events], self._show)
         self.catch_up()
 
     def catch_up(self) -> None:
         """Show the look as it is, and what can be chosen."""
         self.gene_sets.refresh()
-        names = self._columns()
-        if self._look.split_by not in names:  # one that is gone splits nothing
-            self._look.split_by = ""
-        for field, widget in self._fields.items():
-            with widget.changed.blocked():
-                if isinstance(widget, ComboBox):
-                    widget.reset_choices()
-                widget.value = getattr(self._look, field)
-        self._rows.setRowVisible(self.split_by.native, bool(names))
-        self.objects.native.setVisible(self._linked.current is not None)
-        self.pressure.native.setVisible(self._has_pressure)
+        dataset, look = self._session.dataset, self._look
+        splits = [] if dataset is None else split_columns(dataset.obs)
+        if look.split_by not in splits:  # one that is gone splits nothing
+            look.split_by = ""
+        self.split_by.offer([(NO_SPLIT, ""), *((name, name) for name in splits)])
+        self._rows.setRowVisible(self.split_by, bool(splits))
+        self.objects.setVisible(self._linked.current is not None)
+        self.pressure.setVisible(self._has_pressure)
+        self._offer_colors()
+        self._show()
 
     # Inside
 
-    def _on_color(self) -> None:
-        """Follow a choice made elsewhere; a gene is offered while it is chosen."""
-        if self._look.color_by != self.color_by.value:
-            self.catch_up()
+    def _show(self) -> None:
+        """Show the look as it is; a gene is offered while it is chosen."""
+        look = self._look
+        if look.color_by != self.color_by.value:
+            self._offer_colors()
+        for field, tick in self._ticks.items():
+            with QSignalBlocker(tick):
+                tick.setChecked(getattr(look, field))
+        if look.split_by in self.split_by.choices:
+            with QSignalBlocker(self.split_by):
+                self.split_by.value = look.split_by
 
     def _on_state(self) -> None:
         """Offer pressure while the method that is played defines it."""
         if self._session.state != "running":  # which begins as it was prepared
             self.catch_up()
 
-    def _colors(self, widget: object) -> list[tuple[str, str]]:
-        names = [*choices(self._session.dataset)]
+    def _offer_colors(self) -> None:
+        names = choices(self._session.dataset)
         if not self._has_pressure:
             names.remove(PRESSURE)
         if self._session.view.compared is None:
             names.remove(MOVEMENT)
-        names = list(dict.fromkeys([*names, self._look.color_by]))
-        return [(LONG_NAMES.get(name, name), name) for name in names]
-
-    def _splits(self, widget: object) -> list[tuple[str, str]]:
-        return [("Nothing: one map", ""), *((name, name) for name in self._columns())]
-
-    def _columns(self) -> list[str]:
-        """Return the columns that the map can be split by."""
-        dataset = self._session.dataset
-        return [] if dataset is None else split_columns(dataset.obs)
+        chosen = self._look.color_by
+        names += [chosen] * (chosen not in names)
+        self.color_by.offer([(LONG_NAMES.get(n, n), n) for n in names], chosen)
 
     @property
     def _has_pressure(self) -> bool:

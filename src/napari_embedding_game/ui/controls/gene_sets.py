@@ -21,7 +21,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
 GENES_TIP = (
     "A cell's score: the mean of these genes less that of others of like expression "
@@ -51,7 +51,9 @@ class GeneSetsPanel(Fold):
         self.state = text_label()
         buttons = row(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
-        self._scoring = Latest(self, self._on_scored, self._on_failed)
+        self._scoring = Asking(
+            self, "Scoring …", self._on_scored, self._say, self._warn
+        )
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
@@ -67,11 +69,9 @@ class GeneSetsPanel(Fold):
         if dataset is not self._dataset:
             self._dataset = dataset
             self._scoring.stop()
-            show_text(self.state, "")
+            self._say("")
             has_genes = dataset is not None and dataset.has_expression
             self.setVisible(has_genes)
-            if has_genes:
-                self._enable()
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))
@@ -84,7 +84,7 @@ class GeneSetsPanel(Fold):
         try:
             sets = read_gene_sets(Path(name))
         except (DataError, OSError) as error:
-            show_text(self.state, sentence(error), "warning")
+            self._warn(sentence(error))
             return
         names = [f"{one.name}  ({len(one.genes)})" for one in sets]
         chosen = names[0]
@@ -93,14 +93,8 @@ class GeneSetsPanel(Fold):
             chosen, is_given = QInputDialog.getItem(self, *words, names)
             if not is_given or chosen not in names:
                 return
-        self._show_set(sets[names.index(chosen)])
-
-    def _show_set(self, chosen: GeneSet) -> None:
-        """Show the genes of a set, to be scored or changed."""
-        for field, text in (
-            (self.genes, ", ".join(chosen.genes)),
-            (self.name, chosen.name),
-        ):
+        one = sets[names.index(chosen)]  # to be scored or changed
+        for field, text in (self.genes, ", ".join(one.genes)), (self.name, one.name):
             field.setText(text)
             field.setCursorPosition(0)
 
@@ -109,21 +103,21 @@ class GeneSetsPanel(Fold):
         if dataset is None or not genes or self._scoring.is_busy:
             return
         wanted = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
-        show_text(self.state, "Scoring …", "note")
         self._scoring.ask(lambda: (wanted, *score_genes(dataset, wanted)))
-        self._enable()
 
     def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
         wanted, values, found = scored
-        self._enable()
         dataset = self._session.dataset
         assert dataset is not None
         name = self._session.add(add_score, wanted, values)
         self._session.look.color_by = choice_of_column(name, dataset)
         share = f"{len(found.places)} of {len(wanted.genes)} genes found."
-        role = "warning" if found.missing else "note"
-        show_text(self.state, f"{name}: {share} {found.told}".rstrip(), role)
+        tell = self._warn if found.missing else self._say
+        tell(f"{name}: {share} {found.told}".rstrip())
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _say(self, text: str, role: str = "note") -> None:
+        show_text(self.state, text, role)
         self._enable()
-        show_text(self.state, sentence(error), "warning")
+
+    def _warn(self, text: str) -> None:
+        self._say(text, "warning")

@@ -38,8 +38,6 @@ from napari_embedding_game.ui.style.layouts import column, panel, row
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
-OF_THE_METHOD = ("method", "approximation", "affinity")
-"""Those whose choices and values go with the method."""
 AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
 """Numbers that are left to the engine at their lowest value."""
 MAIN = (
@@ -51,8 +49,8 @@ MAIN = (
     "perplexity",
 )
 """The others are the fine print."""
-STALE = "The map was made with other settings: Run again makes one with these{}."
-GOES_ON = ", Continue plays on from it"
+STALE = "The map was made with other settings: {}."
+AGAIN, GOES_ON = "Run again makes one with these", "Continue plays on from it"
 
 
 class MethodControls(Listener):
@@ -98,15 +96,29 @@ class MethodControls(Listener):
         stale = session.staleness_changed, session.state_changed
         connections.connect_all(stale, self._show_staleness)
         others = session.restored, session.looked_back
-        connections.connect_all(others, self.show_settings)
-        self.show_settings()
+        connections.connect_all(others, self.catch_up)
+        self.catch_up()
 
-    def show_settings(self, *event: object) -> None:
-        """Show all settings as they are."""
-        for name in NAMES:
-            if name not in OF_THE_METHOD:
-                self._show(name)
-        self._show_method()
+    def catch_up(self, *event: object) -> None:
+        """Show all settings as they are, and which of them have a say."""
+        session, settings, controls = self._session, self._settings, self.controls
+        for control in controls:
+            value = self._value_of(control.name)
+            show_value(control, control.min if value is None else value)
+        spec = get_method(settings.method)
+        for name in ("approximation", *OF_THE_PLAYERS):
+            controls[name].enabled = not spec.moved_by
+        for widget in (self.repulsion, self.repulsion_slider):
+            widget.enabled = spec.takes_repulsion
+        dataset = session.dataset
+        controls["metric"].enabled = dataset is None or not dataset.is_distances
+        words, reason = controls["approximation"], NO_BOUND.get(spec.kernel)
+        words.tooltip = FIELDS["approximation"].metadata["words"]
+        words.tooltip += f" Not landmarks: {reason}." if reason else ""
+        is_entropic = with_affinity(settings.value).affinity == "entropic"
+        self._main.setRowVisible(controls["n_neighbors"].native, not is_entropic)
+        self._main.setRowVisible(controls["perplexity"].native, is_entropic)
+        self._show_repulsion()
         self._show_staleness()
 
     # Inside
@@ -115,10 +127,9 @@ class MethodControls(Listener):
         settings, name = self._settings, widget.name
         if name == "n_components":
             self._change_dimensions(value)
-            self._show(name)  # as it is: it may have been refused
+            self.catch_up()  # as it is: it may have been refused
         elif name == "method":
             settings.choose_method(value)
-            self._show_method()
         else:
             # Between the lowest value and 0, where there is room, is nothing to choose.
             is_left = name in AUTOMATICALLY and (value <= widget.min or value < 0)
@@ -132,48 +143,11 @@ class MethodControls(Listener):
     # What is shown
 
     def _on_setting(self, name: str) -> None:
-        if name in OF_THE_METHOD:
-            self._show_method()
-        elif name == "repulsion":
+        if name == "repulsion":
             self._show_repulsion()
-        elif name in NAMES:
-            self._show(name)
-        self._show_staleness()
-
-    def catch_up(self) -> None:
-        """Show what is left to the data."""
-        self._show_method()
-        dataset = self._session.dataset
-        self.controls["metric"].enabled = dataset is None or not dataset.is_distances
-
-    def _show(self, name: str) -> None:
-        widget, value = self.controls[name], getattr(self._settings, name)
-        if name == "n_components":
-            with widget.changed.blocked():
-                widget.reset_choices()
-        show_value(widget, widget.min if value is None else value)
-
-    def _show_method(self) -> None:
-        """Show what goes with the method: its choices, and what has a say in it."""
-        settings, controls = self._settings, self.controls
-        for name in OF_THE_METHOD:
-            with controls[name].changed.blocked():
-                controls[name].reset_choices()
-            show_value(controls[name], self._value_of(name))
-        self._show_repulsion()
-        spec = get_method(settings.method)
-        for widget in (self.repulsion, self.repulsion_slider):
-            widget.enabled = spec.takes_repulsion
-        approximation = controls["approximation"]
-        approximation.enabled = not spec.moved_by
-        for name in OF_THE_PLAYERS:
-            controls[name].enabled = not spec.moved_by
-        words = FIELDS["approximation"].metadata["words"]
-        reason = NO_BOUND.get(spec.kernel)
-        approximation.tooltip = f"{words} Not landmarks: {reason}." if reason else words
-        is_entropic = with_affinity(settings.value).affinity == "entropic"
-        self._main.setRowVisible(controls["n_neighbors"].native, not is_entropic)
-        self._main.setRowVisible(controls["perplexity"].native, is_entropic)
+            self._show_staleness()
+        else:
+            self.catch_up()
 
     def _value_of(self, name: str) -> Any:
         """Return a setting of the method, the approximation as it will be."""
@@ -197,5 +171,7 @@ class MethodControls(Listener):
     def _show_staleness(self, *event: object) -> None:
         """Tell that the map is of other settings."""
         session = self._session
-        told = STALE.format(GOES_ON if session.can_continue else "")
+        is_over = session.state not in ("preparing", "running", "paused")
+        ways = [AGAIN] * is_over + [GOES_ON] * session.can_continue
+        told = STALE.format(", ".join(ways) or f"once it is stopped, {AGAIN}")
         show_text(self.stale, told if session.stale else "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pandas as pd
-from magicgui.widgets import ComboBox, FloatSpinBox, SpinBox
+from magicgui.widgets import FloatSpinBox, SpinBox
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QCheckBox, QFormLayout, QWidget
+from qtpy.QtWidgets import QFormLayout, QWidget
 
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
@@ -18,8 +18,10 @@ from napari_embedding_game.data.quality_control import (
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
 from napari_embedding_game.ui.style.form_widgets import (
+    Choice,
     Fold,
     add_row,
+    check_box,
     finish_typing,
     form,
     show_text,
@@ -28,8 +30,8 @@ from napari_embedding_game.ui.style.form_widgets import (
 from napari_embedding_game.ui.style.layouts import column, push_button
 
 OFFER = "These are raw counts, which need normalising before a map means anything."
-NO_BATCHES = "none"
 PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
+DOUBLETS = "Leave out doublets (scrublet)"
 DOUBLETS_TIP = "Leave out cells that are two in one droplet."
 NO_MITOCHONDRIA = "No mitochondrial genes: no name begins with MT- or mt-."
 QUALITY = {
@@ -53,13 +55,13 @@ class RecipePanel(QWidget):
 
     Parameters
     ----------
-    batches : ComboBox
-        The column whose samples are mixed, or ``NO_BATCHES``.
+    batches : Choice
+        The column whose samples are mixed, or None.
     """
 
     wanted = Signal(object)
 
-    def __init__(self, batches: ComboBox) -> None:
+    def __init__(self, batches: Choice) -> None:
         super().__init__()
         self._batches = batches
         self.is_offered = False
@@ -71,8 +73,7 @@ class RecipePanel(QWidget):
         self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
         self.cells = CellQualityView(self._take)
-        self.doublets = QCheckBox("Leave out doublets (scrublet)")
-        self.doublets.setToolTip(DOUBLETS_TIP)
+        self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._tell)
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = Fold("Quality control", *parts)
@@ -82,15 +83,13 @@ class RecipePanel(QWidget):
         for name in LIMITS:
             self.numbers[name].changed.connect(self._tell)
         batches.changed.connect(self._tell)
-        self.doublets.toggled.connect(self._tell)
         self.hide()
 
     def recipe(self) -> Recipe:
         """Return the recipe with the numbers and the batches as they stand."""
-        key = self._batches.value
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
-            batch_key=None if key == NO_BATCHES else key,
+            batch_key=self._batches.value,
             doublets=self.doublets.isChecked(),
         )
 
@@ -173,9 +172,8 @@ class RecipePanel(QWidget):
         """Tell how many cells stay within the limits, and why others do not."""
         if self._quality is None:
             return
-        limits, (key, *others) = self._present(), self._batches.choices
-        key = self._batches.value if self._batches.value != key else ""
-        self.cells.show_limits(limits, key or next(iter(others), ""))
+        limits, (_, *columns) = self._present(), self._batches.choices
+        self.cells.show_limits(limits, self._batches.value or next(iter(columns), ""))
         reasons = left_out(self.recipe(), self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [

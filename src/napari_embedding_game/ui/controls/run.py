@@ -8,10 +8,9 @@ from typing import Any
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qthrottled
 
-from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
-from napari_embedding_game.session.session import ALIVE, Session, State
+from napari_embedding_game.session.session import Session, State
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.save_menu import SaveMenu
 from napari_embedding_game.ui.controls.settings_form import settings_text
@@ -74,8 +73,6 @@ class RunControls(QWidget):
         """Settings that mend what the message says."""
         self._progress: Progress | None = None
         """The last frame of the run."""
-        self._of_another_time = ""
-        """What is said of a map that was played another time, while it is shown."""
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
         self.given = push_button("", GIVEN_TIP, self._show_given, "link")
@@ -91,7 +88,9 @@ class RunControls(QWidget):
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
         self.stage.setToolTip(STAGE_TIP)
-        self._words = qthrottled(self._tell_progress, WORDS_MS, parent=self)
+        self._came = self._saving = ""
+        """How the map came, where it was not played now; what is being written."""
+        self._words = qthrottled(self._tell, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
         self.setLayout(column(self.go_on, buttons, *told, margins=(0, 0, 0, 6)))
@@ -102,14 +101,14 @@ class RunControls(QWidget):
             (session.state_changed, self._on_state),
             (session.progressed, self._on_progress),
             (session.message_changed, self._on_message),
-            (session.staleness_changed, self._offer_to_go_on),
-            (session.settings.changed, self._offer_to_go_on),
+            (session.staleness_changed, self.refresh),
+            (session.settings.changed, self.refresh),
             (session.dataset_changed, self.refresh),
-            (session.selection.changed, self._on_selection),
+            (session.selection.changed, self.refresh),
+            (writing.busy_changed, self._on_saving),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
         ):
             connections.connect(signal, slot)
-        self.refresh()
         self._on_message(session.message)
 
     def say(self, text: str) -> None:
@@ -150,6 +149,9 @@ class RunControls(QWidget):
             button.setEnabled(not self._is_reading)
         maps = list(session.given_maps)
         self.given.setText(f"Show the map {maps[0]}" if maps else "")
+        is_open = session.stale or state in ("stopped", "failed")
+        is_given = state == "finished" and session.settings.method == "given"
+        can_go_on = is_given or (is_open and session.can_continue)
         for widget, is_shown in (
             (self.run, not is_alive),
             (self.plain, bool(first) and has_data and not is_alive),
@@ -158,22 +160,12 @@ class RunControls(QWidget):
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
             (self.bar, is_alive),
+            (self.go_on, can_go_on and has_map),
         ):
             widget.setVisible(is_shown)
-        self._offer_to_go_on()
-        if state not in ALIVE:
-            move_bar(self.bar, 0, 100)
-        if not is_alive:
-            self.say(self._last_words(state))
+        self._tell()
 
     # Inside
-
-    def _offer_to_go_on(self, *event: object) -> None:
-        session, state = self._session, self._session.state
-        is_open = session.stale or state in ("stopped", "failed")
-        is_given = state == "finished" and session.settings.method == "given"
-        can_go_on = is_given or (is_open and session.can_continue)
-        self.go_on.setVisible(can_go_on and session.snapshot is not None)
 
     def _run(self) -> None:
         finish_typing()
@@ -208,74 +200,70 @@ class RunControls(QWidget):
 
     def _on_map(self, words: str) -> None:
         """Tell of a map that was played another time."""
-        if self._session.snapshot is not None:
-            self._move_bar(self._session.snapshot)
-            self._of_another_time = words
-            self.refresh()
-            self.say(words)
+        self._came = words
+        self.refresh()
+        self.say(words)  # also where something is selected
+
+    def _on_saving(self, what: str) -> None:
+        self._saving = what
+        self._tell()
 
     def _on_state(self, state: State) -> None:
-        if state != "running":
-            self._words.cancel()  # they would be of what was before
-        self._of_another_time = ""
+        self._words.cancel()  # they would be of what was before
+        self._came = ""
+        if state == "preparing":
+            self._progress = None
+            move_bar(self.bar, 0, 100)
         self.refresh()
-        if state == "paused":
-            self._tell_progress()
-
-    def _on_selection(self) -> None:
-        """Say how to go back to the whole map."""
-        is_some = not self._session.selection.is_empty
-        if self.bar.isHidden() and (is_some or self.stage.text() == SELECTED):
-            self.say(SELECTED if is_some else self._last_words(self._session.state))
-
-    def _last_words(self, state: State) -> str:
-        session = self._session
-        if self._is_reading:
-            return READING
-        if session.message:  # which says it better
-            return ""
-        if state == "stopped":
-            has_map = session.snapshot is not None
-            return (self._of_another_time or STOPPED) if has_map else STOPPED_EARLY
-        if state == "idle":
-            return READY if session.dataset is not None and not self._prepare else ""
-        return FINISHED if state == "finished" else ""
 
     def _on_progress(self, progress: Progress) -> None:
-        if progress.snapshot is None:
-            self.say(f"{progress.stage} …")
-            return
-        self._move_bar(progress.snapshot)
         self._progress = progress
+        shot = progress.snapshot
+        if shot is not None:
+            done = min(shot.iteration, shot.n_iter)
+            move_bar(self.bar, done, max(shot.n_iter, 1))
         if self._session.state == "running":
             self._words.throttle()
         else:
-            self._tell_progress()
+            self._tell()
 
-    def _tell_progress(self) -> None:
-        """Tell where the run stands by its last frame."""
-        progress, state = self._progress, self._session.state
-        if progress is not None and state in ("running", "paused"):
-            left = progress.seconds_left
-            words = [progress.stage] if left is None else [progress.stage, _left(left)]
-            self.say("Paused" if state == "paused" else ", ".join(words))
+    def _tell(self) -> None:
+        self.say(self._sentence())
 
-    def _move_bar(self, snapshot: Snapshot) -> None:
-        done = min(snapshot.iteration, snapshot.n_iter)
-        move_bar(self.bar, done, max(snapshot.n_iter, 1))
+    def _sentence(self) -> str:
+        """Return where things stand, and what can be done."""
+        session, state, progress = self._session, self._session.state, self._progress
+        if state in ("preparing", "running"):
+            return "" if progress is None else _told(progress)
+        if state == "paused":
+            return "Paused"
+        if self._is_reading or self._saving:
+            return READING if self._is_reading else self._saving
+        if session.message:  # which says it better
+            return ""
+        if not session.selection.is_empty:
+            return SELECTED
+        if session.snapshot is None:
+            is_ready = session.dataset is not None and not self._prepare
+            return STOPPED_EARLY if state == "stopped" else READY if is_ready else ""
+        return self._came or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
         show_text(self.message, message, "error" if failed else "warning")
-        if message and self._session.state not in ALIVE:
-            self.say("")
         remedy = self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.setVisible(bool(self._remedy))
         self.mend.setText(in_lines(f"Run again with {settings_text(self._remedy)}"))
+        self.refresh()
 
 
-def _left(seconds: float) -> str:
-    if seconds < 1:
-        return "nearly done"
-    return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"
+def _told(progress: Progress) -> str:
+    """Return what is done, and how long it takes."""
+    seconds = progress.seconds_left
+    if progress.snapshot is None:
+        return f"{progress.stage} …"
+    if seconds is None:
+        return progress.stage
+    left = f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"
+    return f"{progress.stage}, {left if seconds >= 1 else 'nearly done'}"

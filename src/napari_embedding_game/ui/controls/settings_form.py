@@ -20,20 +20,19 @@ AUTOMATIC = "automatic"
 FIELDS = {each.name: each for each in fields(Settings)}
 NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
 """Settings that have a control here, from top to bottom."""
-SPECIAL: Mapping[str, dict[str, Any]] = {
-    "metric": {"choices": ["euclidean", "cosine", "correlation", "manhattan"]},
-    # magicgui's other box has no "automatic"
-    "max_iter": {"widget_type": "FloatSpinBox"},
-    "device": {
-        "choices": [
-            ("Automatic", "auto"),
-            ("Processor", "cpu"),
-            ("NVIDIA card", "cuda"),
-            ("Apple graphics", "mps"),
-        ]
-    },
+METRICS = "euclidean", "cosine", "correlation", "manhattan"
+DEVICES = {
+    "auto": "Automatic",
+    "cpu": "Processor",
+    "cuda": "NVIDIA card",
+    "mps": "Apple graphics",
 }
-"""What a field does not say."""
+CHOICES: Mapping[str, Callable[[], Mapping[Any, str]]] = {
+    "n_components": lambda: {2: "2", 3: "3"},
+    "metric": lambda: dict(zip(METRICS, METRICS, strict=True)),
+    "device": lambda: DEVICES,
+} | {n: f.metadata["choices"] for n, f in FIELDS.items() if "choices" in f.metadata}
+"""Values and their titles, of settings that are chosen from a list."""
 WHOLE = ("perplexity", "max_iter")
 """Numbers that are shown without decimals."""
 SIGNIFICANT, MOST_DECIMALS = 3, 10
@@ -55,49 +54,54 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
     A number that may be None is chosen automatically at its lowest value.
     """
     kinds, controls = get_type_hints(Settings), Container[ValueWidget](labels=False)
-    offered: Mapping[str, Callable[[], Any]] = {
-        "approximation": lambda: get_method(settings.method).approximations,
-        "affinity": lambda: ("auto", *engine.affinities(settings.method)),
-    }
     for name in NAMES:
         told = FIELDS[name].metadata
-        options: dict[str, Any] = {"tooltip": told["words"], **SPECIAL.get(name, {})}
-        if "choices" in told:
-            options["choices"] = _choices(told["choices"], offered.get(name))
-        elif name == "n_components":  # a file may have a map on a line
-            options["choices"] = lambda _: sorted({2, 3, settings.n_components})
+        options: dict[str, Any] = {"tooltip": told["words"]}
+        if name in CHOICES:
+            options["choices"] = lambda _, of=name: _offered(settings, of)
         if "shown" in told:
             options["min"], options["max"], options["step"] = told["shown"]
+        if name == "max_iter":  # magicgui's other box has no "automatic"
+            options["widget_type"] = "FloatSpinBox"
         kind, is_automatic = _without_none(kinds[name])
         widget = create_widget(
             name=name, label=told["title"], annotation=kind, options=options
         )
         if name in WHOLE:
             widget.native.setDecimals(0)
-        if is_automatic and "choices" not in options:
+        if is_automatic and name not in CHOICES:
             widget.native.setSpecialValueText(AUTOMATIC)
             widget.value = widget.min
         controls.append(widget)
     return controls
 
 
+def _offered(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
+    """Return titles and values that can be chosen now.
+
+    What a session file or a program has chosen is one of them, unless it goes with
+    another method: then a run says what is wrong.
+    """
+    listed, present = dict(CHOICES[name]()), getattr(settings, name)
+    if name == "approximation":
+        offered = get_method(settings.method).approximations
+    elif name == "affinity":
+        offered = ("auto", *engine.affinities(settings.method))
+    else:
+        listed.setdefault(present, str(present))
+        offered = tuple(listed)
+    return [(words, value) for value, words in listed.items() if value in offered]
+
+
 def show_value(widget: ValueWidget, value: Any) -> None:
     """Show a value and tell nobody; a control that is too narrow for it is widened.
 
-    Session files and programs may hold what no person could choose here.  Among choices
-    that depend on other settings, which a program alone can contradict, the first is
-    shown: a run says what is wrong.
+    Session files and programs may hold what no person could choose here.
     """
     with widget.changed.blocked():
-        if isinstance(widget, ComboBox) and value not in widget.choices:
-            known = widget.options["choices"]
-            if callable(known):
-                value = widget.choices[0]
-            else:
-                titles = [
-                    one if isinstance(one, tuple) else (one, one) for one in known
-                ]
-                widget.choices = [*titles, (str(value), value)]
+        if isinstance(widget, ComboBox):
+            widget.reset_choices()
+            value = value if value in widget.choices else widget.choices[0]
         if isinstance(widget, RangedWidget):
             _widen(widget, value)
             # A bound has as few decimals as the widget shows.
@@ -117,15 +121,6 @@ def _widen(widget: RangedWidget, value: float) -> None:
         widget.max = value
 
 
-def _choices(
-    of_field: Callable[[], Mapping[Any, str]], offered: Callable[[], Any] | None
-) -> Any:
-    """Return what a box lists: titles and values, those that can be chosen now."""
-    if offered is None:
-        return [(words, value) for value, words in of_field().items()]
-    return lambda _: [(w, v) for v, w in of_field().items() if v in offered()]
-
-
 def _without_none(kind: Any) -> tuple[Any, bool]:
     """Return a type without None, and whether None was among its values."""
     if get_origin(kind) not in (Union, UnionType):
@@ -139,6 +134,6 @@ def _value_text(name: str, value: Any) -> str:
         return AUTOMATIC
     if name == "method":
         return METHODS[value].title
-    if "choices" in FIELDS[name].metadata:
-        return str(FIELDS[name].metadata["choices"]().get(value, value))
+    if name in CHOICES:
+        return CHOICES[name]().get(value, str(value))
     return f"{value:,g}" if isinstance(value, int | float) else str(value)

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
+from napari_embedding_game.session.file.autosave import note_seen
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.layouts import (
@@ -91,7 +92,8 @@ class Start(QWidget):
         if recent:
             self._lines.addWidget(text_label("Recent maps"))
         for path, words in recent:
-            go_on = partial(self._reading.open_session, path)
+            seen = partial(note_seen, path)
+            go_on = partial(self._reading.open_session, path, then=seen)
             line = push_button(words, words, go_on, "link")
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -25,13 +25,13 @@ from napari_embedding_game.data.palette import (
     level_colors,
 )
 from napari_embedding_game.session.groups import is_of_levels
-from napari_embedding_game.session.reclustering import Take, reclustering
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.reclustering import reclustering
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.layouts import in_lines, row
 from napari_embedding_game.ui.style.table import Table
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
 MOST_PARTS, MOST_LETTERS = 60, 44
 """Of clusters found anew; of a line on a button."""
@@ -65,35 +65,40 @@ class ClusterEdits(QWidget):
         self._table, self._tell = table, tell
         self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
-        self._finding = Latest(self, self._on_reclustered, self._on_trouble)
-        self._told: tuple[str, ...] = ()
-        """What was last said of the edits that can be undone and done again."""
+        self._finding = Asking(self, "Clustering …", self._select, tell)
         self._make()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
         changes = session.selection.changed, self._book.changed
         connections.connect_all(changes, self.follow)
-        connections.connect(self._book.changed, self._tell_steps)
         connections.connect(session.dataset_changed, lambda _: tell(""))
         self.follow()
-        self._tell_steps()
 
     def follow(self) -> None:
-        """Enable what can be done with the selection."""
-        chosen = self._chosen()
-        is_one, is_some = len(chosen) == 1, not self._session.selection.is_empty
-        self.rename.setEnabled(is_one)
-        self.split.setEnabled(is_one)
-        self.merge.setEnabled(len(chosen) > 1)
-        self.make.setEnabled(self._session.selection.is_of_points)
-        self.recluster.setEnabled(is_some and not self._finding.is_busy)
-        # One that is not shown is not enabled either.
-        self.recolor.setVisible(is_one)
-        self.note.setVisible(is_one)
-        self.release.setVisible(is_one and chosen[0].is_named)
-        for button in self._buttons:
-            button.setVisible(button.defaultAction().isEnabled())
+        """Offer what can be done with the selection, and say what can be undone."""
+        chosen, selection = self._chosen(), self._session.selection
+        is_one = len(chosen) == 1
+        for action, is_possible in (
+            (self.rename, is_one),
+            (self.split, is_one),
+            (self.recolor, is_one),
+            (self.note, is_one),
+            (self.release, is_one and chosen[0].is_named),
+            (self.merge, len(chosen) > 1),
+            (self.make, selection.is_of_points),
+            (self.recluster, not selection.is_empty),
+        ):
+            action.setVisible(is_possible)  # one that is not is not enabled either
+        steps = self._book.undo_label, self._book.redo_label
+        for action, label in zip((self.undo, self.redo), steps, strict=True):
+            text = in_lines(label, MOST_LETTERS).replace("&", "&&")
+            action.setText(text)
+            action.setIconText(f"↶  {text}")
+            action.setToolTip(f"{label} ({action.shortcut().toString()})")
+            action.setVisible(bool(label))
+        for button in (*self._buttons, self.back):
+            button.setVisible(button.defaultAction().isVisible())
 
     def name(self, cluster: int, name: str) -> None:
         """Give a cluster the name that was typed."""
@@ -104,31 +109,24 @@ class ClusterEdits(QWidget):
     def _make(self) -> None:
         session, book, action = self._session, self._book, self._action
         do, select = self._do, self._select
+        tip = "Give the cluster a name (F2)."
         self.rename = action(
-            "Rename",
-            "Give the cluster a name (F2).",
-            lambda: self.edit_name(self._first.id),
-            "F2",
+            "Rename", tip, lambda: self.edit_name(self._first.id), "F2"
         )
-        self.merge = action(
-            "Merge",
-            "Make one cluster of the selected ones.",
-            lambda: select(book.merge, [c.id for c in self._chosen()]),
-        )
-        self.split = action(
-            "Split",
-            "Divide the cluster in two.",
-            lambda: select(session.split, self._first.id),
-        )
-        color_tip = "Give the cluster another colour."
-        self.recolor = action("Colour…", color_tip, self._recolor)
-        note_tip = "Write down what is known of the cluster."
-        self.note = action("Note…", note_tip, self._annotate)
+        tip = "Make one cluster of the selected ones."
+        ids = session.selection
+        self.merge = action("Merge", tip, lambda: select(book.merge, ids.clusters))
+        tip = "Divide the cluster in two."
+        self.split = action("Split", tip, lambda: select(session.split, self._first.id))
+        tip = "Give the cluster another colour."
+        self.recolor = action("Colour…", tip, self._recolor)
+        tip = "Write down what is known of the cluster."
+        self.note = action("Note…", tip, self._annotate)
         self.release = action(
             "Remove annotation", RELEASE_TIP, lambda: do(book.release, self._first.id)
         )
-        make_tip = "Make the selected points a cluster of their own."
-        self.make = action("New cluster", make_tip, self._make_cluster)
+        tip = "Make the selected points a cluster of their own."
+        self.make = action("New cluster", tip, self._make_cluster)
         self.recluster = action("Cluster again…", RECLUSTER_TIP, self._recluster)
         self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
         self.undo = action("", "", lambda: do(book.undo), "Ctrl+Z")
@@ -170,20 +168,6 @@ class ClusterEdits(QWidget):
         self._offer_column()
         menu.popup(self._table.viewport().mapToGlobal(place))
 
-    def _tell_steps(self) -> None:
-        """Say which edit can be undone, and which done again, if these are others."""
-        labels = self._book.undo_label, self._book.redo_label
-        if labels == self._told:
-            return
-        self._told = labels
-        for action, label in zip((self.undo, self.redo), labels, strict=True):
-            action.setText(in_lines(label, MOST_LETTERS).replace("&", "&&"))
-            action.setToolTip(f"{label} ({action.shortcut().toString()})")
-        self.redo.setVisible(bool(labels[1]))
-        self.undo.setEnabled(bool(labels[0]))
-        self.undo.setIconText(f"↶  {self.undo.text()}")
-        self.back.setVisible(bool(labels[0]))
-
     # Acting
 
     @property
@@ -212,20 +196,28 @@ class ClusterEdits(QWidget):
             self._session.selection.replace([made] if isinstance(made, int) else made)
         return made
 
+    def _answer(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
+        """Return what is answered; None for nothing, or where other data have come."""
+        dataset = self._session.dataset
+        answer, is_given = ask(self, *question)
+        return answer if is_given and dataset is self._session.dataset else None
+
     def _recolor(self) -> None:
         cluster = self._first
+
+        def ask(*question: Any) -> tuple[QColor, bool]:
+            return (color := QColorDialog.getColor(*question)), color.isValid()
+
         present = QColor(hexes(cluster_colors([cluster]))[0])
-        dataset = self._session.dataset
-        color = QColorDialog.getColor(present, self, f"Colour of {cluster.name}")
-        if color.isValid() and dataset is self._session.dataset:
+        color = self._answer(ask, present)
+        if color is not None:
             self._do(self._book.recolor, cluster.id, color.name())
 
     def _annotate(self) -> None:
-        cluster, dataset = self._first, self._session.dataset
-        note, given = QInputDialog.getMultiLineText(
-            self, "Note", f"What is known of {cluster.name}:", cluster.note
-        )
-        if given and dataset is self._session.dataset:  # no other has come meanwhile
+        cluster = self._first
+        question = "Note", f"What is known of {cluster.name}:", cluster.note
+        note = self._answer(QInputDialog.getMultiLineText, *question)
+        if note is not None:
             self._do(self._book.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:
@@ -259,25 +251,13 @@ class ClusterEdits(QWidget):
 
     def _recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""
-        n_points, dataset = len(self._session.selection.rows), self._session.dataset
-        n_parts, is_chosen = QInputDialog.getInt(
-            *(self, "Cluster again", AGAIN.format(f"{n_points:,}")),
-            *(3, 2, max(2, min(MOST_PARTS, n_points))),
-        )
-        is_chosen = is_chosen and dataset is self._session.dataset
-        find = self._do(reclustering, self._session, n_parts) if is_chosen else None
-        if find is not None:
-            self._tell(f"Clustering {n_points:,} points …")
+        n_points = len(self._session.selection.rows)
+        question = "Cluster again", AGAIN.format(f"{n_points:,}")
+        most = max(2, min(MOST_PARTS, n_points))
+        n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, most)
+        find = n_parts and self._do(reclustering, self._session, n_parts)
+        if find:
             self._finding.ask(find)
-            self.follow()
-
-    def _on_reclustered(self, take: Take) -> None:
-        self._select(take)
-        self.follow()
-
-    def _on_trouble(self, error: BaseException) -> None:
-        self._tell(sentence(error))
-        self.follow()
 
 
 def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from qtpy.QtWidgets import QCheckBox, QComboBox, QLineEdit
+from qtpy.QtWidgets import QLineEdit
 
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
@@ -21,7 +21,7 @@ from napari_embedding_game.session.expression_rows import (
     offered_rows,
     rows_of,
 )
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
     SHADES,
     composition_columns,
@@ -29,16 +29,14 @@ from napari_embedding_game.ui.style.coloring import (
     value_limits,
     worded,
 )
-from napari_embedding_game.ui.style.form_widgets import let_be_narrow
+from napari_embedding_game.ui.style.form_widgets import Choice, check_box
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
-TIPS = {
-    "rows": "What has a column each: clusters, groups of a column, or both.",
-    "genes": "Names of genes, then Enter. Empty: three markers of every cluster.",
-    "scaled": "Each gene from its lowest (0) to its highest (1).",
-}
+ROWS_TIP = "What has a column each: clusters, groups of a column, or both."
+GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
+SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 N_LEADING = 3
 """Markers of each cluster."""
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
@@ -59,7 +57,9 @@ class DotPlotPane(PlotPane):
     def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__(session, self._tip)
         self._on_name = on_name
-        self._search = Latest(self, self._on_found, self._on_failed, self._on_share)
+        self._search = Asking(
+            self, "Comparing …", self._on_found, self.say, self._on_failed
+        )
         self._asked: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
         self._trouble = ""
@@ -67,17 +67,14 @@ class DotPlotPane(PlotPane):
         self._coming: Rows | None = None
         """Of what was asked for last, with the present names."""
         self.result: ClusterExpression | None = None
-        self.rows, self.genes = QComboBox(), QLineEdit()
-        self.scaled = QCheckBox("Scale genes")
-        let_be_narrow(self.rows, 8)
+        self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
+        self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
         self._offer_columns()
         self.genes.setClearButtonEnabled(True)
-        self.scaled.setChecked(True)
         self.head.addLayout(row(self.rows, self.scaled))
         self.head.addWidget(self.genes)
         self.canvas.clicked.connect(self._pick)
-        self.rows.activated.connect(self.refresh)
-        self.scaled.toggled.connect(self._draw)
+        self.rows.changed.connect(self.refresh)
         self.genes.editingFinished.connect(self.refresh)
         self.listen([session.clusters.changed, session.state_changed], self.refresh)
         others = session.dataset_changed, session.columns_changed
@@ -97,7 +94,7 @@ class DotPlotPane(PlotPane):
 
     def refresh(self, *event: object) -> None:
         """Find the figures of the present groups, if they have changed."""
-        session, choice = self._session, self._choice
+        session, choice = self._session, self.rows.value
         dataset = session.dataset
         if dataset is None or session.snapshot is None:
             return
@@ -110,7 +107,6 @@ class DotPlotPane(PlotPane):
         self._coming = rows, choice
         if asked != self._asked:
             self._asked = asked
-            self.say("Comparing …")
             find = partial(iter_cluster_expression, dataset, rows, names)
             self._search.ask(partial(find, n_leading=N_LEADING))
         elif not self._search.is_busy:
@@ -136,32 +132,23 @@ class DotPlotPane(PlotPane):
     # Inside
 
     def _offer_columns(self) -> None:
-        """Let groups be of columns, and call genes what they are.
-
-        What was chosen stays, if it can.
-        """
-        dataset, chosen, choices = self._session.dataset, self._choice, [CLUSTERS]
+        """Let groups be of columns, and call genes what they are."""
+        dataset, choices = self._session.dataset, [CLUSTERS]
         some = "CD3D, MS4A1"
         if dataset is not None:
             choices = offered_rows(dataset, composition_columns(dataset))
             if not dataset.has_expression:
                 some = ", ".join(dataset.profile_names[:2])
-        self.rows.clear()
-        for choice in choices:
-            self.rows.addItem(choice.text, choice)
-        self.rows.setCurrentIndex(choices.index(chosen) if chosen in choices else 0)
+        self.rows.offer((choice.text, choice) for choice in choices)
         self.rows.setVisible(len(choices) > 1)
         offer = worded("Leading markers, or genes: ", dataset)
         self.genes.setPlaceholderText(offer + some)
+        self.genes.setToolTip(worded(GENES_TIP, dataset))
         self.scaled.setText(worded("Scale genes", dataset))
-        for name, tip in TIPS.items():
-            getattr(self, name).setToolTip(worded(tip, dataset))
+        self.scaled.setToolTip(worded(SCALED_TIP, dataset))
 
-    def _on_share(self, share: float) -> None:
-        self.say(f"Comparing … {share:.0%}")
-
-    def _on_failed(self, error: BaseException) -> None:
-        self.result, self._trouble = None, sentence(error)
+    def _on_failed(self, why: str) -> None:
+        self.result, self._trouble = None, why
         self._draw()
 
     def _on_found(self, found: ClusterExpression) -> None:
@@ -172,11 +159,6 @@ class DotPlotPane(PlotPane):
         """Show the groups under the names that they have by now."""
         self._shown = self._coming
         self._draw()
-
-    @property
-    def _choice(self) -> RowChoice:
-        choice: RowChoice | None = self.rows.currentData()
-        return choice or CLUSTERS
 
     def _draw(self, *event: object) -> None:
         """Show what was found, and what there is to say."""

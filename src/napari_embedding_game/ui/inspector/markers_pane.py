@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QLabel
+from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.core.inspect.markers import (
     MarkerMethod,
@@ -19,7 +18,6 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
     REST,
@@ -31,18 +29,14 @@ from napari_embedding_game.session.groups import (
     sample_columns,
 )
 from napari_embedding_game.session.looked_at import ShownComparison, newest
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import composition_columns, worded
-from napari_embedding_game.ui.style.form_widgets import (
-    let_be_narrow,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
@@ -57,6 +51,7 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "Wilcoxon": ("wilcoxon", ""),
     "t-test": ("t-test", ""),
 }
+"""Method, and the column that names samples."""
 LEAST_ROWS = 3
 """Of the table that are seen however little room there is."""
 N_LISTED = 20
@@ -84,6 +79,8 @@ COLUMNS = (
     Column("In", "Share of the selected points above 0.", "{:.0%}".format),
     Column("Out", "Share of the compared points above 0.", "{:.0%}".format),
 )
+SHOWN = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
+"""Of a :class:`MarkerTable`, in the same order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,15 +103,8 @@ class Compared:
 
     def frame(self) -> pd.DataFrame:
         """Return the rows of the table."""
-        found = self.markers
-        columns = {
-            "name": found.names.astype(object),
-            "change": found.logfoldchanges,
-            "p": found.pvals_adj,
-            "in": found.pts,
-            "out": found.pts_rest,
-        }
-        return pd.DataFrame(columns, index=found.names)[:N_LISTED]
+        rows = self.markers.frame()[:N_LISTED].set_index("names", drop=False)
+        return rows[SHOWN]
 
 
 class MarkersPane(Listener):
@@ -129,9 +119,9 @@ class MarkersPane(Listener):
     def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__()
         self.session = session
-        self._search = Latest(self, self._show, self._on_failed, self._on_share)
-        self._level_column = ""
-        """Column whose levels are in the two boxes."""
+        self._search = Asking(
+            self, "Comparing …", self._show, self._say, self._on_failed
+        )
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
@@ -140,10 +130,15 @@ class MarkersPane(Listener):
         """What was asked for last: the title, the points and the test."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
-        self.against = self._box(AGAINST_TIP)
-        self.test = self._box(f"The test, as in scanpy. Samples: {SAMPLES_TIP}")
-        self.one = self._box("The level whose markers are looked for.")
-        self.other = self._box("The level that it is compared with, or all others.")
+        self.against, self.test, self.one, self.other = (
+            Choice(tip, n_letters=6)
+            for tip in (
+                AGAINST_TIP,
+                f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
+                "The level whose markers are looked for.",
+                "The level that it is compared with, or all others.",
+            )
+        )
         tip = "All columns as .csv. The notebook and the methods have what was saved."
         self.saved = push_button("Save table…", tip, self._save)
         self.state, self.table = text_label(), Table(*COLUMNS)
@@ -155,7 +150,8 @@ class MarkersPane(Listener):
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
-        self._offer_tests()
+        for box in (self.against, self.test, self.one, self.other):
+            box.changed.connect(self.catch_up)
         self._say("")
         self.keep_until(session.dataset_changed)
         others = session.dataset_changed, session.columns_changed
@@ -171,16 +167,12 @@ class MarkersPane(Listener):
     def catch_up(self, *event: object) -> None:
         """Compare what is selected, unless that was asked for last."""
         dataset, selection = self.session.dataset, self.session.selection
-        if self._obs is not (None if dataset is None else dataset.obs):
-            self._offer_tests()
         self._offer()
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
             return
         shown = self._wanted()
-        points = shown.inside, shown.outside
-        codes = [one if one is None else one.tobytes() for one in points]
-        asked = shown.title, shown.method, shown.samples, *codes
+        asked = shown.title, shown.key
         if asked == self._asked:
             return
         self._asked = asked
@@ -202,7 +194,6 @@ class MarkersPane(Listener):
             return Compared((yield from found), shown, expression.told)
 
         self._search.ask(find)
-        self._say("Comparing …")
 
     def remember(self, compared: Compared) -> None:
         """Have a notebook tell a comparison, which has been written to a file."""
@@ -210,13 +201,6 @@ class MarkersPane(Listener):
         session.comparisons = newest(session.comparisons, compared.groups)
 
     # Inside
-
-    def _box(self, tip: str) -> QComboBox:
-        box = QComboBox()
-        box.setToolTip(tip)
-        let_be_narrow(box, 6)
-        box.activated.connect(self.catch_up)
-        return box
 
     def let_go(self) -> None:
         """Show nothing of data that are gone."""
@@ -229,50 +213,36 @@ class MarkersPane(Listener):
         if not self.session.is_moving:
             self.catch_up()
 
-    def _offer_tests(self) -> None:
-        """Let samples be named by a column; what was chosen stays, if it can."""
-        dataset, present = self.session.dataset, self.test.currentText()
-        named: list[str] = []
-        self._obs, self._columns, self._asked = None, [], None
-        if dataset is not None:
-            self._obs, self._columns = dataset.obs, level_columns(dataset.obs)
-            named = sample_columns(dataset.obs, composition_columns(dataset))
-        tests = TESTS | {f"Samples: {name}": ("wilcoxon", name) for name in named}
-        _fill(self.test, tests)
-        self.test.setCurrentIndex(max(0, self.test.findText(present)))
-
     def _offer(self) -> None:
-        """Offer what the present selection can be compared with."""
-        present, choices = self._against(), dict[str, Against]()
-        for text, choice in offered(self.session, self._columns):
-            choices[unique_name(text, {*choices})] = choice
-        _fill(self.against, choices)
-        # Of a column of many levels there is one choice, whichever two are compared.
-        columns = [one.kind == "levels" and one.column for one in choices.values()]
-        place = 0
-        if present in choices.values():
-            place = [*choices.values()].index(present)
-        elif present.column in columns:
-            place = columns.index(present.column)
-        self.against.setCurrentIndex(place)
-        self._offer_levels(present)
+        """Offer what can be compared now; what was chosen stays, if it can."""
+        dataset = self.session.dataset
+        obs = None if dataset is None else dataset.obs
+        if dataset is None or obs is not self._obs:
+            self._obs, self._columns, self._asked, tests = obs, [], None, dict(TESTS)
+            if dataset is not None:  # samples may be named by a column
+                self._columns = level_columns(dataset.obs)
+                named = sample_columns(dataset.obs, composition_columns(dataset))
+                tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
+            self.test.offer(tests.items())
+        self.against.offer(offered(self.session, self._columns))
+        levels = levels_in(self.session, self._column) if self._column else {}
+        self.levels.setVisible(bool(levels))
+        texts = {f"{name} ({n:,})": name for name, n in levels.items()}
+        self.one.offer(texts.items())
+        texts.pop(self.one.currentText(), None)
+        self.other.offer([(OTHERS, None), *texts.items()])
 
-    def _offer_levels(self, present: Against) -> None:
-        """Offer two boxes where two of many levels are to be chosen."""
-        of = self._choice.column
-        levels = levels_in(self.session, of) if of else {}
-        is_wanted = len(levels) > 2
-        self._level_column = of if is_wanted else ""
-        self.levels.setVisible(is_wanted)
-        if is_wanted:
-            texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-            one, other = present.levels if present.column == of else ("", None)
-            _fill(self.one, texts, one)
-            texts.pop(self.one.currentText())
-            _fill(self.other, {OTHERS: None, **texts}, other)
+    @property
+    def _column(self) -> str:
+        """The column two levels of which are to be chosen; "" for none."""
+        against: Against = self.against.value
+        return against.column if against.levels == REST.levels else ""
 
     def _wanted(self) -> ShownComparison:
-        against, (method, samples) = self._against(), self.test.currentData()
+        against, (method, samples) = self.against.value, self.test.value
+        if self._column:
+            pair = self.one.value, self.other.value
+            against = replace(against, levels=pair)
         inside, outside = groups(self.session, against)
         return ShownComparison(
             title=self._title(against),
@@ -281,18 +251,6 @@ class MarkersPane(Listener):
             method=method,
             samples=samples,
         )
-
-    @property
-    def _choice(self) -> Against:
-        choice: Against | None = self.against.currentData()
-        return choice or REST
-
-    def _against(self) -> Against:
-        choice = self._choice
-        if not self._level_column or choice.column != self._level_column:
-            return choice
-        pair = self.one.currentData(), self.other.currentData()
-        return replace(choice, levels=pair)
 
     def _save(self) -> None:
         compared = self.compared
@@ -322,12 +280,9 @@ class MarkersPane(Listener):
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
         return f"{chosen} {self.against.currentText()}"
 
-    def _on_share(self, share: float) -> None:
-        self._say(f"Comparing … {share:.0%}")
-
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_failed(self, why: str) -> None:
         self._asked = None  # again where it is asked for again
-        self._show_none(sentence(error))
+        self._show_none(why)
 
     def _show_none(self, why: str) -> None:
         self.compared = None
@@ -352,11 +307,3 @@ class MarkersPane(Listener):
         self.table.show_frame(compared.frame())
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         self._say(f"{sizes} {words}", " ".join(filter(None, (compared.told, tip))))
-
-
-def _fill(box: QComboBox, choices: Mapping[str, Any], chosen: Any = None) -> None:
-    """Offer what texts stand for."""
-    box.clear()
-    for text, value in choices.items():
-        box.addItem(text, value)
-    box.setCurrentIndex(max(0, box.findData(chosen)))

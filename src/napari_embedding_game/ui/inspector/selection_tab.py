@@ -6,7 +6,6 @@ import textwrap
 
 import numpy as np
 import pandas as pd
-from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout
@@ -19,7 +18,6 @@ from napari_embedding_game.session.cluster_report import (
     as_levels,
     cluster_report,
 )
-from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
@@ -34,13 +32,13 @@ from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
-    let_be_narrow,
+    Choice,
     show_text,
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
@@ -80,8 +78,10 @@ class SelectionTab(Listener):
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
-        self._tabs_of: tuple[Dataset | None, Linked | None] = None, None
-        """The data and layers whose tabs there are."""
+        self._tabs_of: Dataset | None = None
+        """The data whose tabs there are."""
+        self._cut_of: tuple[object, ...] = ()
+        """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
         self._is_picking = False
         self._is_column_chosen = False
@@ -89,13 +89,16 @@ class SelectionTab(Listener):
         self._context: tuple[int, ...] = ()
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
-        self._reporting = Latest(self, self._on_report, self._on_failed, finishes=True)
+        self._reporting = Asking(
+            *(self, HINT_LOOKING, self._on_report, self._wait, self._say),
+            finishes=True,
+        )
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")
         self.two = TwoClusters(session)
         self.actions = QVBoxLayout()
         """Where the buttons that act on the selection go."""
-        self.column = ComboBox(choices=[], tooltip=COLUMN_TIP)
+        self.column = Choice(COLUMN_TIP)
         channels = "Channels", "Which channels the pictures show."
         self.channels, self._channel_menu = menu_button(*channels)
         bars = Column(""), Column("", is_bar=True), Column("")
@@ -107,7 +110,7 @@ class SelectionTab(Listener):
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
         self._of_images = Connections(self)
-        self._rest = qdebounced(self._on_looks, REST_MS, parent=self)
+        self._rest = qdebounced(self._cut_anew, REST_MS, parent=self)
         self._build()
         self._connect()
 
@@ -131,9 +134,12 @@ class SelectionTab(Listener):
 
     def refresh(self) -> None:
         """Show who is selected, of the data and layers that are there now."""
-        of = self._session.dataset, self.workspace.linked.current
+        dataset, linked = self._session.dataset, self.workspace.linked.current
         self._offer_columns()
-        if of != self._tabs_of:
+        cut_of = dataset, getattr(dataset, "objects", None), linked
+        if cut_of != self._cut_of:
+            self._cut_of = cut_of
+            self._show_pictures()
             self._offer_tabs()
         self._describe()
 
@@ -154,7 +160,6 @@ class SelectionTab(Listener):
             (self.differences, "Differences"),
         ):
             self.tabs.addTab(page, name)
-        let_be_narrow(self.column.native, 8)
         head = self.title, self.numbers, self.note, self.two, self.actions
         inside = column(*head, self.column, self.composition, self.tabs)
         self._report = panel(inside)
@@ -168,14 +173,12 @@ class SelectionTab(Listener):
     def _connect(self) -> None:
         session = self._session
         self.keep_until(session.dataset_changed)
-        self._heard.connect(session.objects_changed, self._on_objects)
         self.listen([session.selection.changed], self._on_selection)
-        clusters = [session.clusters.changed]
-        self._soon = self.follow(session, clusters, self._describe)
-        self.listen([session.state_changed], self._on_state)
+        moves = session.clusters.changed, session.state_changed
+        self.follow(session, moves, self.refresh)
         others = session.dataset_changed, session.columns_changed
-        color_by, linked = session.look.events.color_by, self.workspace.linked.changed
-        self.listen([*others, color_by, linked], self.refresh)
+        others += session.objects_changed, session.look.events.color_by
+        self.listen([*others, self.workspace.linked.changed], self.refresh)
         self.title.editingFinished.connect(self._on_name)
         self.column.changed.connect(self._on_column)
         self.composition.picked.connect(self._on_levels)
@@ -198,21 +201,17 @@ class SelectionTab(Listener):
 
         Of the groups it is the first, which tells by its name what a cell is.
         """
-        session, present = self._session, self.column.value
-        dataset, color_by = session.dataset, session.look.color_by
+        session, dataset = self._session, self._session.dataset
         columns = composition_columns(dataset) if dataset else []
         is_free = not self._is_column_chosen and session.snapshot is not None
-        is_other, self._color_by = color_by != self._color_by, color_by
-        wanted = name_of(color_by, dataset) if dataset else None
-        if wanted in columns and (is_free or is_other):
-            present = wanted
-        elif is_free and columns:
-            present = columns[0]
-        with self.column.changed.blocked():
-            self.column.choices = columns
-            if present in columns:
-                self.column.value = present
-        for widget in (self.column.native, self.composition):
+        is_other = session.look.color_by != self._color_by
+        self._color_by = session.look.color_by
+        wanted = columns[0] if is_free and columns else None
+        colors = name_of(self._color_by, dataset) if dataset else None
+        if colors in columns and (is_free or is_other):
+            wanted = colors
+        self.column.offer(((name, name) for name in columns), wanted)
+        for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))
 
     def _on_column(self) -> None:
@@ -224,10 +223,11 @@ class SelectionTab(Listener):
         self._reporting.stop()
         self._watch(None)
         self.report, self._is_column_chosen = None, False
-        self._tabs_of = None, None
+        self._tabs_of, self._cut_of = None, ()
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
-        self.texts.show_frame(pd.DataFrame())
+        for table in (self.texts, self.differences):
+            table.show_frame(pd.DataFrame())
 
     def _watch(self, linked: Linked | None) -> None:
         """Follow how the images of these layers look, and no others any more."""
@@ -235,23 +235,10 @@ class SelectionTab(Listener):
         self._of_images.close()
         self._of_images.connect_all(looks_of(linked), lambda _: self._rest.throttle())
 
-    def _on_objects(self, *event: object) -> None:
-        """Cut the pictures of the same rows anew."""
-        self._tabs_of = self._session.dataset, self._tabs_of[1]
-        self._on_looks()
-
     def _offer_tabs(self) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
-        dataset, linked = self._session.dataset, self.workspace.linked.current
-        is_other, former = dataset is not self._tabs_of[0], self._tabs_of[1]
-        self._tabs_of = dataset, linked
-        images = None if dataset is None else dataset.images
-        pictured = linked, former, images, self.thumbnails.pictures
-        if any(part is not None for part in pictured):
-            self._watch(linked)
-            self._show_pictures()
-        self.texts.show_frame(pd.DataFrame())
-        self.differences.show_frame(pd.DataFrame())
+        dataset, former = self._session.dataset, self._tabs_of
+        self._tabs_of = dataset
         if dataset is None:
             return
         names = dataset.obs.index
@@ -264,14 +251,14 @@ class SelectionTab(Listener):
         }
         for page, is_there in pages.items():
             self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
-        if is_other:
+        if dataset is not former:
             is_measured = dataset.word == "measure"
             first = next(page for page, is_there in pages.items() if is_there)
             self.tabs.setCurrentWidget(self.differences if is_measured else first)
         self._on_tab()
 
     def _show_pictures(self) -> None:
-        """Cut the pictures anew, in the channels that are switched on."""
+        """Cut the pictures of the same rows anew, in the channels that are on."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         off = {a.text() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
@@ -283,22 +270,16 @@ class SelectionTab(Listener):
                 action = self._channel_menu.addAction(name)
                 action.setCheckable(True)
                 action.setChecked(name not in off)
-                action.toggled.connect(self._on_looks)
-        self.thumbnails.set_pictures(pictures_of(dataset, linked, off))
-
-    def _on_looks(self, *event: object) -> None:
-        """Show the same rows: an image layer has other colours now, or channels."""
-        if not self.is_open():  # they are cut once somebody looks
-            self._tabs_of, self._has_missed = (self._tabs_of[0], None), True
-            return
+                action.toggled.connect(self._cut_anew)
         rows = self.thumbnails.rows
-        self._show_pictures()
+        self._watch(linked)
+        self.thumbnails.set_pictures(pictures_of(dataset, linked, off))
         self.thumbnails.set_rows(rows)
 
-    def _on_state(self) -> None:
-        if self._session.state != "running":
-            self._offer_columns()
-        self._soon()
+    def _cut_anew(self, *event: object) -> None:
+        """Follow an image layer that has other colours, or channels."""
+        self._cut_of = ()
+        self._heeded(self.refresh)()
 
     def _on_selection(self) -> None:
         selection = self._session.selection
@@ -354,9 +335,7 @@ class SelectionTab(Listener):
             self._say(HINT_NO_CLUSTER)
             return
         clusters = self._described()
-        if self.report is None:
-            self._say(HINT_LOOKING)
-        else:
+        if self.report is not None:
             self._show_names(clusters)
         self._ask_for_report(clusters, column)
 
@@ -390,9 +369,6 @@ class SelectionTab(Listener):
 
         self._reporting.ask(describe)
 
-    def _on_failed(self, error: BaseException) -> None:
-        self._say(sentence(error))
-
     def _on_report(self, found: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
         report, numbers, clusters = found
         selection, dataset = self._session.selection, self._session.dataset
@@ -418,6 +394,10 @@ class SelectionTab(Listener):
         self._report.show()
         if selection.is_of_points and clusters:
             self._follow(selection.rows)
+
+    def _wait(self, words: str) -> None:
+        if self.report is None:
+            self._say(words)
 
     def _say(self, hint: str) -> None:
         """Show a sentence in place of what is known of a selection."""

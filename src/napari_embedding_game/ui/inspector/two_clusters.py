@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.firmness import separation_job
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
-from napari_embedding_game.ui.tasks.worker import Latest
+from napari_embedding_game.ui.tasks.worker import Asking
 
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
@@ -28,7 +30,10 @@ class TwoClusters(QWidget):
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
         self.answer = text_label(role="plain")
-        self._asking = Latest(self, self._on_answer, self._on_failed)
+        self._say = partial(show_text, self.answer)
+        self._asking = Asking(
+            self, LOOKING, lambda found: self._say(str(found)), self._say
+        )
         self._of: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
         self.setLayout(column(self.ask, self.answer, spacing=0))
@@ -40,7 +45,7 @@ class TwoClusters(QWidget):
         if of != self._of:
             self._of = of
             self._asking.stop()
-            show_text(self.answer, "")
+            self._say("")
         is_pair = len(session.selection.clusters) == 2
         self.setVisible(is_pair and not session.is_moving)
 
@@ -48,13 +53,6 @@ class TwoClusters(QWidget):
         try:
             job = separation_job(self._session, self._session.selection.clusters)
         except DataError as error:
-            self._on_failed(error)
-            return
-        show_text(self.answer, LOOKING)
-        self._asking.ask(job)
-
-    def _on_answer(self, found: object) -> None:
-        show_text(self.answer, str(found))
-
-    def _on_failed(self, error: BaseException) -> None:
-        show_text(self.answer, sentence(error))
+            self._say(str(error))
+        else:
+            self._asking.ask(job)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from magicgui.widgets.bases import ValueWidget
-from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QIcon, QMouseEvent, QPixmap
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
+    QCheckBox,
     QComboBox,
     QFormLayout,
     QLabel,
@@ -104,12 +106,60 @@ def add_row(
     layout.addRow(caption, native)
 
 
-def let_be_narrow(combo: QComboBox, n_letters: int) -> None:
-    """Let a list be as narrow as some letters, however long its entries are."""
-    combo.setSizeAdjustPolicy(
-        QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-    )
-    combo.setMinimumContentsLength(n_letters)
+class Choice(QComboBox):
+    """A list of texts that stand for values, as narrow as some letters."""
+
+    changed = Signal(object)
+    """The value that was chosen."""
+
+    def __init__(self, tip: str = "", n_letters: int = 8) -> None:
+        super().__init__()
+        self._listed: list[tuple[str, Any]] = []
+        self.setToolTip(tip)
+        narrow = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        self.setSizeAdjustPolicy(narrow)
+        self.setMinimumContentsLength(n_letters)
+        self.currentIndexChanged.connect(lambda _: self.changed.emit(self.value))
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values, from top to bottom."""
+        return [value for _, value in self._listed]
+
+    @property
+    def value(self) -> Any:
+        """What is chosen; None where there is nothing to choose."""
+        return self._listed[self.currentIndex()][1] if self._listed else None
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self.setCurrentIndex(self.choices.index(value))
+
+    def offer(self, choices: Iterable[tuple[str, Any]], *chosen: Any) -> None:
+        """List texts and what they stand for, and tell nobody.
+
+        What is ``chosen`` is on show; where it is not there what was, or the first.
+        """
+        listed, wanted = [*choices], (*chosen, self.value)
+        with QSignalBlocker(self):
+            if listed != self._listed:  # else it may be open
+                self._listed = listed
+                self.clear()
+                self.addItems([text for text, _ in listed])
+            values = self.choices
+            places = [values.index(one) for one in wanted if one in values]
+            self.setCurrentIndex(next(iter(places), 0))
+
+
+def check_box(
+    text: str, tip: str, act: Callable[[bool], Any], is_on: bool = False
+) -> QCheckBox:
+    """Return a box with a tick, which calls a function with what it was set to."""
+    box = QCheckBox(text)
+    box.setToolTip(tip)
+    box.setChecked(is_on)
+    box.toggled.connect(act)
+    return box
 
 
 class Fold(QWidget):

@@ -15,6 +15,7 @@ from typing import Any
 
 from qtpy.QtCore import QObject, QThread, QTimer, Signal
 
+from napari_embedding_game.session.session import sentence
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error
 
@@ -263,6 +264,46 @@ class Latest(QObject):
             self._worker, job, self._next = None, self._next, None
             if job is not None:
                 self._begin(job)
+
+
+class Asking(Latest):
+    """Jobs of a pane, which says that it works, how far it is, or what went wrong.
+
+    Parameters
+    ----------
+    owner, take, finishes
+        As of :class:`Latest`.
+    words : str
+        What is said of the work, such as "Comparing …".
+    say : callable
+        Receives that, with the share that is done where a job yields it.
+    fail : callable, optional
+        Receives what a job broke off with as a sentence; by default ``say`` does.
+    """
+
+    def __init__(
+        self,
+        owner: QObject,
+        words: str,
+        take: Callable[[Any], None],
+        say: Callable[[str], None],
+        fail: Callable[[str], None] | None = None,
+        *,
+        finishes: bool = False,
+    ) -> None:
+        fail, self._words, self._say = fail or say, words, say
+        super().__init__(
+            owner,
+            take,
+            lambda error: fail(sentence(error)),
+            lambda share: say(f"{words} {share:.0%}"),
+            finishes=finishes,
+        )
+
+    def ask(self, job: Callable[[], Any]) -> None:
+        """Have a job done, and say so."""
+        super().ask(job)
+        self._say(self._words)
 
 
 def running_workers() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import napari
-from qtpy.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
+from qtpy.QtWidgets import QCheckBox, QFileDialog, QPushButton
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
@@ -24,7 +24,7 @@ from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import let_be_narrow, set_role
+from napari_embedding_game.ui.style.form_widgets import Choice, set_role
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -66,10 +66,9 @@ class ReferenceWidget(MapTool):
         self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
         self.file, self.cancel = QPushButton("Open a reference…"), QPushButton("Cancel")
-        self.label, self.predict = QComboBox(), QPushButton("Predict")
+        self.label, self.predict = Choice(), QPushButton("Predict")
         self.place = QPushButton("Place on its map")
         self.correct = QCheckBox("Remove a batch effect")
-        let_be_narrow(self.label, 10)
         for name, tip in TIPS.items():
             getattr(self, name).setToolTip(tip)
         self.file.clicked.connect(self._open)
@@ -107,7 +106,7 @@ class ReferenceWidget(MapTool):
         set_role(self.predict, "main" if has_reference else "")
         for widget in (self.label, self.predict, self.place, self.correct):
             widget.setVisible(has_reference)
-            widget.setEnabled(can_ask and self.label.count() > 0)
+            widget.setEnabled(can_ask and bool(self.label.choices))
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
@@ -116,9 +115,8 @@ class ReferenceWidget(MapTool):
 
     def _take(self, reference: ReferenceMap) -> None:
         self._reference = reference
-        self.label.clear()
-        self.label.addItems(reference.label_columns)
-        self.label.setCurrentText(first_label(reference) or "")
+        columns = reference.label_columns
+        self.label.offer(zip(columns, columns, strict=True), first_label(reference))
         self._rest()
 
     def _ask(
@@ -126,7 +124,7 @@ class ReferenceWidget(MapTool):
     ) -> None:
         dataset, reference = self._session.dataset, self._reference
         if dataset is not None and reference is not None and not self._jobs.is_busy:
-            asked = dataset, reference, self.label.currentText()
+            asked = dataset, reference, self.label.value
             is_corrected = self.correct.isChecked()
             self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
 
