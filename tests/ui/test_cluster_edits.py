@@ -38,6 +38,8 @@ def test_a_double_click_renames(qtbot, played, session):
     QTest.keyClicks(editor, "B cells")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
+    table.show_frame(table.frame[:2])  # which has its size at once
+    assert table.height() == table.sizeHint().height()
 
 
 def test_merging_is_undone_on_any_tab_and_redone_by_keys(qtbot, played, session):

@@ -22,7 +22,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.style.layouts import column, in_lines, panel, push_button
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    in_lines,
+    panel,
+    push_button,
+    settle,
+)
 
 NUMBER_WIDTH, LABEL_WIDTH = 84, 72
 """Pixels of a number next to a slider, five digits; and the least of a label."""
@@ -205,6 +211,7 @@ class Fold(QWidget):
             parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
             text = "\n    ".join(parts)
         self.button.setText(text)
+        settle(self.button)
 
     def _flip(self) -> None:
         self.expand(not self.is_expanded)

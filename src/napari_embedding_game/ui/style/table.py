@@ -40,6 +40,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.form_widgets import adds, steady_icon
+from napari_embedding_game.ui.style.layouts import settle
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
@@ -242,6 +243,7 @@ class Table(QTableWidget):
         if is_other:
             self.scrollToTop()
             self.updateGeometry()
+            settle(self)
 
     def _fill(self, *event: object) -> None:
         """Write the rows in their own order or that of a heading; keep what is marked.
