@@ -98,7 +98,7 @@ class TrustControls(Listener):
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._words = qthrottled(self._show_figures, WORDS_MS, parent=self)
         self._due = QTimer(self, singleShot=True)
-        self._due.timeout.connect(self._measure)
+        self._due.timeout.connect(self.catch_up)
         # Other data end the state of a map, if there was one.
         anew = session.looked_back, session.restored
         self._heard.connect_all(anew, self._forget)
@@ -108,17 +108,13 @@ class TrustControls(Listener):
         self._heard.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
 
-    def catch_up(self) -> None:
-        """Measure the map, and from now on whenever it has changed."""
-        self._measure()
-
     def show_quality(self, found: MapQuality | None) -> None:
         """Show figures; dashes where there are none."""
         self._found = found
-        parts, samples = _told_parts(found), _told_samples(found)
+        warnings = {} if found is None else _warnings(found)
         show_text(self.note, WAITING if found is None else _told(found))
-        show_text(self.warning, "\n".join(filter(None, (parts[1], samples[1]))))
-        self.warned.emit(", ".join(filter(None, (parts[0], samples[0]))))
+        show_text(self.warning, "\n".join(warnings.values()))
+        self.warned.emit(", ".join(warnings))
         self._show_figures()
 
     # What is told
@@ -159,7 +155,7 @@ class TrustControls(Listener):
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
         if state == "finished" and is_small and not is_open:
-            self._measure()
+            self.catch_up()
         self._on_change()
 
     def _on_change(self, *event: object) -> None:
@@ -174,7 +170,8 @@ class TrustControls(Listener):
         elif not (is_moving and self._due.isActive()):
             self._due.start(AGAIN_MS if is_moving else SOON_MS)
 
-    def _measure(self) -> None:
+    def catch_up(self) -> None:
+        """Measure the map, and from now on whenever it has changed."""
         session = self._session
         job = quality_job(session)
         if job is None:
@@ -216,31 +213,23 @@ def _told(found: MapQuality) -> str:
     return told + groups
 
 
-def _told_parts(found: MapQuality | None) -> tuple[str, str]:
-    """Return a title and a sentence on a graph in parts; "" where it is nearly one."""
-    parts = None if found is None else found.parts
-    if parts is None or parts.outside < FEW_OUTSIDE:
-        return "", ""
-    return f"neighbours in {parts.n_parts:,} pieces", (
-        f"The points and their {parts.n_neighbors} nearest in the data fall into "
-        f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the points "
-        "are outside of the largest): distances between these mean nothing. More "
-        "Neighbours, under Method, may link them."
-    )
-
-
-def _told_samples(found: MapQuality | None) -> tuple[str, str]:
-    """Return a title and what it means that the map follows samples; "" for none."""
-    column = None if found is None else followed_samples(found)
-    if found is None or column is None:
-        return "", ""
-    told = (
-        f"{column.same:.0%} of a point's neighbours are of its own {column.name}, "
-        f"{column.by_chance:.0%} by chance"
-    )
-    clusters = found.clusters
-    if clusters is not None and column.agreement >= clusters.agreement:
-        told += f", more than of its own cluster ({clusters.same:.0%})"
-    return f"batch effect of {column.name}?", (
-        f"{told}. If that is no biology but a batch effect, mix the batches under Data."
-    )
+def _warnings(found: MapQuality) -> dict[str, str]:
+    """Return by their titles what a person should know without asking."""
+    told, parts, column = {}, found.parts, followed_samples(found)
+    if parts is not None and parts.outside >= FEW_OUTSIDE:
+        told[f"neighbours in {parts.n_parts:,} pieces"] = (
+            f"The points and their {parts.n_neighbors} nearest in the data fall into "
+            f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the "
+            "points are outside of the largest): distances between these mean nothing. "
+            "More Neighbours, under Method, may link them."
+        )
+    if column is not None:
+        clusters, more = found.clusters, ""
+        if clusters is not None and column.agreement >= clusters.agreement:
+            more = f", more than of its own cluster ({clusters.same:.0%})"
+        told[f"batch effect of {column.name}?"] = (
+            f"{column.same:.0%} of a point's neighbours are of its own {column.name}, "
+            f"{column.by_chance:.0%} by chance{more}. If that is no biology but a "
+            "batch effect, mix the batches under Data."
+        )
+    return told
