@@ -202,7 +202,8 @@ class RunControls(QWidget):
         """Tell of a map that was played another time."""
         self._came = words
         self.refresh()
-        self.say(words)  # also where something is selected
+        if self._session.snapshot is not None:
+            self.say(words)  # also where something is selected
 
     def _on_saving(self, what: str) -> None:
         self._saving = what
