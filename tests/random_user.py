@@ -545,7 +545,7 @@ def held() -> str:
     process = psutil.Process()
     temporary = len(os.listdir(tempfile.gettempdir()))
     counts = (
-        threading.active_count(),
+        process.num_threads(),
         process.num_fds(),
         temporary,
         len(gc.get_objects()),
