@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from napari._qt.widgets.qt_viewer_dock_widget import QtViewerDockWidget
 from napari.utils.colormap_backend import ColormapBackend, get_backend
 from qtpy.compat import isalive
-from qtpy.QtCore import QPoint, Qt
+from qtpy.QtCore import QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
@@ -117,6 +118,10 @@ def test_a_panel_goes_with_its_title_whatever_is_done_to_it_last(
     second = box.title
     viewer.window.remove_dock_widget(box)
     qtbot.waitUntil(lambda: not isalive(second))
+    box = QtViewerDockWidget(viewer.window._qt_viewer, QWidget(), name="a third")
+    QTimer.singleShot(0, box.deleteLater)  # as all are when the window is closed
+    box._update_title_bar()
+    qtbot.waitUntil(lambda: not isalive(box))
 
 
 def test_a_window_that_is_closed_leaves_the_other_its_picture(

@@ -102,7 +102,11 @@ def _after_the_click(update: Any, panel: Any, *args: Any, **options: Any) -> Non
 
     def then() -> None:
         if isalive(panel) and panel.widget() is not None:  # it was not closed meanwhile
-            update(panel, *args, **options)
+            try:
+                update(panel, *args, **options)
+            except RuntimeError:  # it deletes what waits to be, as in a closed window
+                if isalive(panel):
+                    raise
 
     QTimer.singleShot(0, then)
 
