@@ -7,7 +7,9 @@ import pytest
 from psygnal import EmitLoopError
 
 import worlds
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file import rows as file_rows
 from worlds import Desk
@@ -202,6 +204,39 @@ def test_a_child_in_another_space_keeps_its_rows(tree, session):
     first = rows_named(session, "first")
     back(tree)
     assert rows_named(session, "first") == first
+
+
+@pytest.mark.parametrize("opened", ["", "child1"])
+def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
+    tree, session, child, opened
+):
+    """Objects measured again in other units, of labels that were edited."""
+    tree.open(opened)
+    shown, path = session.snapshot, [one.key for one in tree.path]
+    session.add(Dataset.add_column, "score", np.arange(len(session.dataset.obs)))
+    area = np.arange(41.0)[:, None]
+    new = read()
+    new = replace(
+        new,
+        profile=area[new.kept],
+        profile_names=("area",),
+        obs=new.obs.assign(dose=new.obs.index.astype(float), score="of the file"),
+        source_objects=Objects(np.arange(41) + 1, np.zeros((41, 4), int)),
+    )
+    tree.reload(new)
+    assert session.snapshot is shown
+    assert [one.key for one in tree.path] == path
+    assert session.dataset.obs["score"].tolist() == [*range(len(session.dataset.obs))]
+    for key in ("child1", "", opened):
+        tree.open(key)
+        dataset, rows = session.dataset, session.dataset.obs.index.astype(float)
+        assert dataset.profile[:, 0].tolist() == rows.tolist()
+        assert dataset.obs["dose"].tolist() == rows.tolist()
+        assert dataset.objects.label_ids.tolist() == (rows + 1).tolist()
+    assert "annotation" in tree.maps[1].dataset.obs
+    twice = Objects(2 * np.arange(41), np.zeros((41, 4), int))
+    tree.reload(replace(read("other", 3), source_objects=twice))
+    assert {one.dataset.source_objects for one in tree.maps} == {twice}
 
 
 @pytest.mark.parametrize("in_child", [False, True])

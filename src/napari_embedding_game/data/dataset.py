@@ -251,6 +251,15 @@ class Dataset:
         object.__setattr__(self, "added", added)
         return name
 
+    def with_added(self, other: Dataset) -> Dataset:
+        """Return it with the columns that were added to another of the same rows."""
+        obs = self.obs.drop(columns=other.added_columns, errors="ignore")
+        found = replace(self, obs=obs)
+        for name, how in other.added.items():
+            added = {c.removeprefix(name): other.obs[c].array for c in how.columns}
+            found.add(name, added, how)
+        return found
+
     def add_column(self, name: str, values: NDArray[np.floating]) -> str:
         """Add to ``obs`` what was worked out of a map (n,), as :meth:`add`."""
         return self.add(name, {"": values}, Added(kind="map"))

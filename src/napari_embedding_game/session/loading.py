@@ -70,6 +70,10 @@ class Loading:
         self.is_reading = False
         read = replace(loaded, source=source, options=self.options)
         assert self._session.dataset is not None
+        for one in self._maps.maps:  # of the same rows, with other labels perhaps
+            known = read_of(one.dataset)
+            if known is not None:
+                note_read(one.dataset, replace(known, source=source))
         note_read(self._session.dataset, read)
         self._show(read)
 

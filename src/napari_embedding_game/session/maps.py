@@ -34,6 +34,7 @@ from napari_embedding_game.session.clusters.annotation import (
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.sources import note_read, read_of
 
 FEWEST = 10
 """Rows from which a map of its own tells anything."""
@@ -158,7 +159,8 @@ class MapTree:
         In a map of a part only its rows are taken.  The map that was open stays,
         unless nothing has been played on it, and what was made of its clusters is
         carried over.  Where there already is a map of the same rows and numbers, that
-        one is opened; the open one takes over which objects the rows are.
+        one is opened.  All maps take over which objects the rows are; those of the same
+        numbers also what else is known of their rows, such as columns that are new.
 
         Raises DataError: the dataset does not fit.
         """
@@ -167,13 +169,13 @@ class MapTree:
             raise DataError("These are rows of other data: open them instead.")
         base = self._base
         whole = shown if base == self.current else self._maps[base].dataset
+        for key, one in self._maps.items():
+            self._maps[key] = replace(one, dataset=renewed(one.dataset, dataset))
+        self._session.dataset = shown = renewed(shown, dataset)
         if self._maps[base].parent is not None:  # a map of a part
             dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows(shown, dataset):
-            of_objects = ("source_objects", "notes", "provenance")
-            new = {part: getattr(dataset, part) for part in of_objects}
-            self._session.dataset = replace(shown, **new)
-            self._session.objects_changed.emit()
+            self._session.columns_changed.emit()
             return self.current
         readings = [key for key in self._children(base) if key.startswith(READING)]
         for key in (base, *readings):
@@ -359,6 +361,24 @@ def has_same_rows(one: Dataset, other: Dataset) -> bool:
     if not isinstance(X, np.ndarray):
         parts = [(X.data, Y.data), (X.indices, Y.indices), (X.indptr, Y.indptr)]
     return all(np.array_equal(a, b) for a, b in parts)
+
+
+def renewed(known: Dataset, read: Dataset) -> Dataset:
+    """Return rows as they are in another reading of all rows of their source.
+
+    Where that has other numbers for them, it only says which objects they are.
+    """
+    if known.space == read.space and read.kept[known.kept].all():
+        is_all = np.array_equal(known.kept, read.kept)
+        part = read if is_all else read.subset(known.kept[read.kept])
+        if has_same_rows(known, part):
+            found, how = part.with_added(known), read_of(known)
+            if how is not None:
+                note_read(found, how)
+            return found
+    found = replace(known, source_objects=read.source_objects)
+    found.known.update(known.known)
+    return found
 
 
 def rows_in(one: Dataset, other: Dataset) -> NDArray[np.intp]:

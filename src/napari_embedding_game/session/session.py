@@ -90,9 +90,8 @@ class Session:
     looked_back = Signal(object)
     """The :class:`Mark` whose layout is on show now."""
     columns_changed = Signal()
-    """The metadata have columns more, such as the score of a gene set."""
-    objects_changed = Signal()
-    """The rows are other objects of the same image, which was edited."""
+    """The same rows have other columns, such as the score of a gene set, or are other
+    objects of an image that was edited."""
     play_on_wanted = Signal()
     """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
 

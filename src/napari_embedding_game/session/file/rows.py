@@ -302,9 +302,7 @@ def read_again(
             result = yield from prepared(result, options, made_before(rows, ()))
             read[path, options] = result
         result = read[path, options]
-    found = result.dataset.frozen()
-    if has_since := set(dataset.added_columns) & set(found.obs):
-        found = replace(found, obs=found.obs.drop(columns=has_since))
+    found = result.dataset
     has_all = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
     if has_all and not rows.kept[found.kept].all():
         found = found.subset(rows.kept[found.kept])
@@ -323,7 +321,7 @@ def read_again(
     found = replace(found, space=rows.space, provenance=provenance)
     left_out = rows.left_out or found.left_out
     found = replace(found, left_out=left_out, source_objects=objects)
-    _add_made(found, rows)
+    found = found.with_added(dataset)
     found.known[FINGERPRINT] = mark
     return replace(result, dataset=found)
 

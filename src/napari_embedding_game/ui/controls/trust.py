@@ -103,8 +103,7 @@ class TrustControls(Listener):
         anew = session.looked_back, session.restored
         self._heard.connect_all(anew, self._forget)
         self._heard.connect(session.state_changed, self._on_state)
-        changes = session.columns_changed, session.objects_changed
-        changes += (session.look.events.color_by,)
+        changes = session.columns_changed, session.look.events.color_by
         self._heard.connect_all((*anew, session.progressed, *changes), self._on_change)
         self._forget()
 

@@ -65,7 +65,7 @@ class ObjectColors(QObject):
         self._heard.close()
         if self._linked.current is not None:
             dims = self._viewer.dims.events
-            changes = self._scene.drawn, self._session.objects_changed
+            changes = self._scene.drawn, self._session.columns_changed
             slices = dims.current_step, dims.order, dims.ndisplay
             self._heard.connect_all((*changes, *slices), self._on_change)
         self.update()
@@ -83,11 +83,7 @@ class ObjectColors(QObject):
             self._end()
         if not is_wanted:
             return
-        ids, pixels, mapped = (
-            objects.label_ids,
-            finest(labels),
-            self._scene.colored.rgba,
-        )
+        ids, pixels = objects.label_ids, finest(labels)
         mapped, known = self._scene.colored.rgba, [dataset.source_objects.label_ids]
         if isinstance(pixels, np.ndarray):  # others are read from files, part by part
             known.append(pixels)
