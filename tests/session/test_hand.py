@@ -6,6 +6,8 @@ import pytest
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import NO_FORCES
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
+from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.run.replay import same
 from worlds import replay, rows, session_of
 
@@ -102,6 +104,29 @@ def test_held_points_stay_and_undo_forgets_the_hold(session):
     again = Played(session, session.play_on())
     again.to_the_end()  # a branch goes on with what was held
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
+
+
+def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path):
+    begun(session)
+    session.pause()
+    first = session.timeline.newest
+    before = session.snapshot.embedding
+    session.hand.hold(ONE)
+    assert session.hand.told() == "By hand: 30 points held."
+    saved = SavedSession(maps=(session.capture(),))
+    archive.save(saved, tmp_path / "held.zip")
+    session.look_back(first.number)
+    assert not session.hand.forces
+    session.look_back(session.timeline.marks[-1].number)
+    (opened,) = archive.open_session(tmp_path / "held.zip")[0].maps
+    other = session_of(rows(X))
+    other.restore(opened)
+    for one in (session, other):
+        assert one.hand.told() == "By hand: 30 points held."
+        Played(one, one.play_on()).to_the_end()
+        assert np.array_equal(one.snapshot.embedding[ONE], before[ONE])
+        assert same(replay(X.astype(np.float32), one.played), one.snapshot)
+        one.stop()
 
 
 def test_a_landmark_is_dragged_pinned_and_let_go(session):

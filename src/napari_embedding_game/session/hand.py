@@ -27,7 +27,7 @@ from napari_embedding_game.core.snapshot import (
 )
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run.record import RunRecord
+from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import Run
 
 if TYPE_CHECKING:
@@ -188,11 +188,12 @@ class Hand:
         self._drag = None
         self._set(NO_FORCES)
 
-    def restore(self, record: RunRecord | None) -> None:
-        """Let act what acted at the end of a record."""
-        self._drag = None
-        forced = () if record is None else record.forced
-        last = forced[-1].forces if forced else NO_FORCES
+    def restore(self, moment: Moment) -> None:
+        """Let act what acted at a moment, but for what the mouse had hold of."""
+        self._drag, last = None, moment.forces
+        if last is None:
+            forced = () if moment.record is None else moment.record.forced
+            last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
         self._set(replace(last, springs=pinned, landmarks=landmarks))

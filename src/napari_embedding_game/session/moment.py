@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.core.snapshot import HandForces, Snapshot
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.record import RunRecord
 
@@ -22,3 +22,5 @@ class Moment:
     """What was played up to here; None where nobody knows."""
     merging: Merging | None = None
     """How the landmarks can be merged; None where nobody knows."""
+    forces: HandForces | None = None
+    """What a hand does from here on; None: what it did at the end of the record."""

@@ -387,12 +387,15 @@ class Session:
 
         Raises DataError: the mark was forgotten.
         """
+        newest, is_own = self.timeline.newest, self._of is self.run
+        if newest and is_own and newest.forces is not self.hand.forces:
+            self.mark("Left here", "end")  # the newest is from before the hand acted
         self.mark_present("Left here")
         self.stop()
         mark = self.timeline.show(number)
         self._of, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
         self._choose(mark.settings, self.look)
-        self.hand.restore(mark.record)
+        self.hand.restore(mark)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.rest()
@@ -486,10 +489,12 @@ class Session:
         run, snapshot = self._of, self.snapshot
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
-        settings = steered(self._begun_with, self.steered)
-        played = record(run, snapshot)
         return Moment(
-            settings=settings, snapshot=snapshot, record=played, merging=self.merging
+            settings=steered(self._begun_with, self.steered),
+            snapshot=snapshot,
+            record=record(run, snapshot),
+            merging=self.merging,
+            forces=self.hand.forces if run is self.run else None,  # of another map yet
         )
 
     @property
@@ -538,11 +543,13 @@ class Session:
         if self.dataset is None:
             return None
         same = ("dataset", "snapshot", "merging", "comparisons", "placed_on")
+        moment = self.moment
         return SavedMap(
             key=key,
             title=title or self.dataset.name,
             settings=self.settings.value,
-            record=self.played,
+            record=None if moment is None else moment.record,
+            forces=None if moment is None else moment.forces,
             clusters=self.clusters.state,
             selected=self.selection.clusters,
             drawn=self.selection.points if self.selection.is_of_points else None,
@@ -575,7 +582,7 @@ class Session:
         self._choose(saved.settings, saved.look)
         self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on
-        self.hand.restore(saved.record)
+        self.hand.restore(saved)
         self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
