@@ -28,6 +28,12 @@ def shown(person):
     return {n: (set(inside), to_hex(colors[inside[0]])) for n, inside in rows.items()}
 
 
+def objects_named(person, name):
+    """Return the names of the rows of a cluster."""
+    names = person.session.clusters.clustering.names
+    return set(person.session.dataset.obs.index[names == name])
+
+
 def test_merges_and_colours_outlast_measuring_again(person):
     image, labels = grains()
     person.viewer.add_image(image, name="DNA")
@@ -60,3 +66,10 @@ def test_merges_and_colours_outlast_measuring_again(person):
     person.set_clusters(2)
     assert "no longer one cluster" in person.dock.run.message.text()
     assert person.dock.run.message.isVisibleTo(person.dock)
+    named = objects_named(person, "dark")
+    gone = int(min(named, key=int))
+    layer.data_setitem(np.nonzero(layer.data == gone), 0)
+    with person.loading():
+        person.press(person.dock.data.relink.button)
+    assert len(person.session.dataset.obs) == 143
+    assert objects_named(person, "dark") == named - {str(gone)}

@@ -31,6 +31,7 @@ from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     unannotated,
 )
+from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
@@ -204,6 +205,20 @@ class MapTree:
             key = self._begin(READING, title, base, move)
         self._told[key] = state.annotation
         return key
+
+    def carried(self, dataset: Dataset) -> ClusterState | None:
+        """Return what is said of measured objects, for those that are there still.
+
+        ``dataset``: the same labels, edited. None where they are not known by a name.
+        """
+        shown, name = self._session.dataset, "measured"
+        are_measured = shown and name in shown.provenance and name in dataset.provenance
+        if not are_measured or not dataset.obs.index.is_unique:
+            return None
+        self._rest()
+        first = self.path[0]
+        places = dataset.obs.index.get_indexer(first.dataset.obs.index)
+        return first.clusters.carried(places, len(dataset.obs))
 
     def open(self, key: str) -> None:
         """Open another map of the tree; a run on the open one is stopped."""

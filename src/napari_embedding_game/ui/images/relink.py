@@ -54,7 +54,10 @@ NO_LABELS = "The labels {}of these objects are not open: open them and their ima
 NO_IMAGE = "The image {}of these objects is not open: open it."
 NO_FOLDER = "The images of {} are not open: locate their folder."
 LOCATE = "Locate folder…"
-TIP = "The map stays, with its names and edits."
+TIP = (
+    "Names stay on the objects that are there still; the map does, while their numbers "
+    "stay the same."
+)
 
 
 class Relink(LayerPanel):

@@ -108,8 +108,7 @@ class ReadingTask(QObject):
             self._loading.options = options
 
         def take_up(loaded: ReadResult) -> None:
-            is_reading = is_again and self._workspace.maps.fits(loaded.dataset)
-            self._take_up(loaded, linked, is_reading=is_reading)
+            self._take_up(loaded, linked, is_again=is_again)
             self._loading.take_up(source, loaded)
             self.loaded.emit(loaded)
             if then is not None:
@@ -203,7 +202,7 @@ class ReadingTask(QObject):
         self._give_up(self._read_complete if is_incomplete else None)
 
     def _take_up(
-        self, loaded: ReadResult, linked: Linked | None, *, is_reading: bool
+        self, loaded: ReadResult, linked: Linked | None, *, is_again: bool
     ) -> None:
         """Show what was read: another reading of the open map, or other data."""
         viewer, name = self._viewer, loaded.dataset.name
@@ -215,13 +214,16 @@ class ReadingTask(QObject):
                 linked = joined
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
-        if is_reading:
-            self._workspace.maps.reload(loaded.dataset)
+        maps, session = self._workspace.maps, self._workspace.session
+        if is_again and maps.fits(loaded.dataset):
+            maps.reload(loaded.dataset)
         else:
-            former, session = self._workspace.session.dataset, self._workspace.session
-            had_map = session.snapshot is not None
+            former, had_map = session.dataset, session.snapshot is not None
+            names = maps.carried(loaded.dataset) if is_again else None
             self._store.begin_anew()
             session.load(loaded.dataset)
+            if names is not None:
+                session.clusters.restore(names)
             if had_map and former is not None:
                 session.say(PUT_AWAY.format(former.name))
         has_objects = loaded.dataset.objects is not None
