@@ -177,7 +177,7 @@ class SelectionTab(Listener):
         moves = session.clusters.changed, session.state_changed
         self.follow(session, moves, self.refresh)
         others = session.dataset_changed, session.columns_changed
-        others += session.objects_changed, session.look.events.color_by
+        others += (session.look.events.color_by,)
         self.listen([*others, self.workspace.linked.changed], self.refresh)
         self.title.editingFinished.connect(self._on_name)
         self.column.changed.connect(self._on_column)
