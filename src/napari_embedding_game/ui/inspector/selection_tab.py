@@ -136,7 +136,7 @@ class SelectionTab(Listener):
         """Show who is selected, of the data and layers that are there now."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._offer_columns()
-        cut_of = dataset, getattr(dataset, "objects", None), linked
+        cut_of = dataset, getattr(dataset, "source_objects", None), linked
         if cut_of != self._cut_of:
             self._cut_of = cut_of
             self._show_pictures()
