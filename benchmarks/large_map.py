@@ -345,12 +345,12 @@ class Person:
         yield "back", self.viewer.reset_view
         yield "light theme", lambda: setattr(self.viewer, "theme", "light")
         yield "clear there", clear
-        yield "names off", look.names.native.click
-        yield "names on", look.names.native.click
-        yield "landmarks off", look.landmarks.native.click
-        yield "landmarks on", look.landmarks.native.click
+        yield "names off", look.names.click
+        yield "names on", look.names.click
+        yield "landmarks off", look.landmarks.click
+        yield "landmarks on", look.landmarks.click
         yield "colour by type", lambda: setattr(look.color_by, "value", "type")
-        yield "names off, by type", look.names.native.click
+        yield "names off, by type", look.names.click
         yield "colour by cluster", lambda: setattr(look.color_by, "value", "Cluster")
         yield "first letter in the search", lambda: box.textEdited.emit("q")
         yield "rename a cluster", lambda: session.clusters.rename(3, "T cells")

@@ -7,7 +7,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit
+from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
 
 from napari_embedding_game.ui.game_dock import MAP
 
@@ -91,8 +91,13 @@ def test_colours_notes_and_groups_are_given(
     assert session.clusters.clustering.names.tolist() == kinds
     edits.undo.trigger()
     assert names(session) == ["0", "1", "2", "3"]
-    chosen = QColor("#ff0000")
-    monkeypatch.setattr(QColorDialog, "getColor", lambda *_: chosen)
+
+    def red(initial, parent, title):
+        assert (type(initial), title) == (QColor, "Colour of 1")
+        assert isinstance(parent, QWidget)
+        return QColor("#ff0000")
+
+    monkeypatch.setattr(QColorDialog, "getColor", red)
     session.selection.select(1)
     played.clusters.edits.recolor.trigger()
     colors = dock.controller.scene.layers.points.face_color

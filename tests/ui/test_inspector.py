@@ -389,6 +389,13 @@ def test_any_two_of_many_levels_are_compared(
     choose(pane.one, "g (4)")  # no level against itself
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
     assert [one.title for one in session.comparisons] == ["donor: a against g"]
+    # In other points there are two of them, and in the former ones all again.
+    session.selection.select_points(np.flatnonzero(obs["donor"].isin(["a", "g"])))
+    qtbot.waitUntil(lambda: pane.levels.isHidden())
+    assert pane.against.currentText() == "donor: a against g"
+    session.selection.select_points(np.arange(32))
+    qtbot.waitUntil(lambda: not pane.levels.isHidden())
+    assert [pane.one.currentText(), pane.other.currentText()] == ["a (4)", "g (4)"]
     session.selection.select_points(np.arange(16))  # too few of each level
     assert pane.levels.isHidden()
 

@@ -35,6 +35,8 @@ LEAST_RANGE = 4.0
 """Least number of points of the full opacity: few points are not made to look many."""
 SAMPLED = 200_000
 """Pixels of which that number is found."""
+_MOST_MIXED = 1 << 24
+"""Points of one pixel that its colour is the mean of: sums of more would overflow."""
 _F, _U = np.float32, np.uint32
 
 Lines = tuple[tuple[float, float], tuple[float, float]]
@@ -154,6 +156,8 @@ def _count(counts, sums, lines, rows, columns, colors, is_above, part):
             continue
         row, column = int(y), int(x)
         counts[row, column] += _U(1)
+        if counts[row, column] >= _MOST_MIXED:
+            continue
         cell, strength = sums[row, column], _F(255) * colors[i, 3]
         for channel in range(3):
             cell[channel] += _U(strength * colors[i, channel] + _F(0.5))
@@ -173,7 +177,8 @@ def _shade(pixels, counts, sums, brightest, faintest, opacity):
             if not n_points:
                 continue
             level = faintest + steepness * np.log(_F(n_points))
-            share = min(_F(1), level) * opacity / _F(n_points)
+            mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
+            share = min(_F(1), level) * opacity / mixed
             for channel in range(4):
                 value = share * _F(sums[row, column, channel]) + _F(0.5)
                 pixels[row, column, channel] = np.uint8(min(_F(255), value))

@@ -170,7 +170,7 @@ class MapLayers:
     ) -> None:
         """Draw other points (M, d), ``BESIDE`` the map or ``BEHIND``; None for none.
 
-        In units of the map; the looks of its points count for each map beside it.
+        In units of the map; each with the looks of the point of its number.
         """
         if places is None or self.points is None:
             self._remove(name)

@@ -240,10 +240,10 @@ class RunControls(QWidget):
             return "Paused"
         if self._is_reading or self._saving:
             return READING if self._is_reading else self._saving
-        if session.message:  # which says it better
-            return ""
         if not session.selection.is_empty:
             return SELECTED
+        if session.message:  # which says it better
+            return ""
         if session.snapshot is None:
             is_ready = session.dataset is not None and not self._prepare
             return STOPPED_EARLY if state == "stopped" else READY if is_ready else ""

@@ -166,7 +166,8 @@ class ClusterEdits(QWidget):
         menu.addSeparator()
         menu.addActions(self._rare)
         self._offer_column()
-        menu.popup(self._table.viewport().mapToGlobal(place))
+        if any(a.isVisible() for a in menu.actions() if not a.isSeparator()):
+            menu.popup(self._table.viewport().mapToGlobal(place))
 
     # Acting
 
@@ -204,12 +205,14 @@ class ClusterEdits(QWidget):
 
     def _recolor(self) -> None:
         cluster = self._first
-
-        def ask(*question: Any) -> tuple[QColor, bool]:
-            return (color := QColorDialog.getColor(*question)), color.isValid()
-
         present = QColor(hexes(cluster_colors([cluster]))[0])
-        color = self._answer(ask, present)
+
+        def ask(parent: QWidget) -> tuple[QColor, bool]:
+            title = f"Colour of {cluster.name}"
+            color = QColorDialog.getColor(present, parent, title)
+            return color, color.isValid()
+
+        color = self._answer(ask)
         if color is not None:
             self._do(self._book.recolor, cluster.id, color.name())
 

@@ -224,25 +224,32 @@ class MarkersPane(Listener):
                 named = sample_columns(dataset.obs, composition_columns(dataset))
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
             self.test.offer(tests.items())
-        self.against.offer(offered(self.session, self._columns))
+        present, choices = self._present, [*offered(self.session, self._columns)]
+        of = [one for _, one in choices if one.column and one.column == present.column]
+        self.against.offer(choices, present, *of)
         levels = levels_in(self.session, self._column) if self._column else {}
         self.levels.setVisible(bool(levels))
         texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-        self.one.offer(texts.items())
+        self.one.offer(texts.items(), present.levels[0])
         texts.pop(self.one.currentText(), None)
-        self.other.offer([(OTHERS, None), *texts.items()])
+        self.other.offer([(OTHERS, None), *texts.items()], present.levels[1])
 
     @property
     def _column(self) -> str:
         """The column two levels of which are to be chosen; "" for none."""
-        against: Against = self.against.value
+        against: Against = self.against.value or REST
         return against.column if against.levels == REST.levels else ""
 
-    def _wanted(self) -> ShownComparison:
-        against, (method, samples) = self.against.value, self.test.value
+    @property
+    def _present(self) -> Against:
+        """What the boxes say."""
+        against: Against = self.against.value or REST
         if self._column:
-            pair = self.one.value, self.other.value
-            against = replace(against, levels=pair)
+            against = replace(against, levels=(self.one.value, self.other.value))
+        return against
+
+    def _wanted(self) -> ShownComparison:
+        against, (method, samples) = self._present, self.test.value
         inside, outside = groups(self.session, against)
         return ShownComparison(
             title=self._title(against),
