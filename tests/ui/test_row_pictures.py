@@ -80,7 +80,7 @@ def shown(qtbot, viewer, play, inspector, session, objects, linked):
 
 
 def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
-    qtbot, shown, linked, inspector
+    qtbot, play, shown, session, objects, linked, inspector
 ):
     channels = inspector.details.channels
     inspector.show()
@@ -102,6 +102,14 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     assert shown.count() == 10
     linked.images[0].data = np.zeros_like(linked.images[0].data)  # as a filter does
     qtbot.waitUntil(lambda: middle(shown.pictures, 39)[0] == 0)
+    session.load(objects.subset(np.arange(40) > 0, why="too small"))
+    inspector.workspace.linked.set(linked)
+    play()
+    inspector.show()
+    pictures = shown.pictures
+    assert len(pictures.objects) == 39
+    session.columns_changed.emit()
+    assert shown.pictures is pictures  # not cut anew at each look at a game
 
 
 def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
