@@ -10,6 +10,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.object_colors import TOO_MANY
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 
 
@@ -115,7 +116,13 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
 def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
     qtbot, viewer, shown, linked, objects, session, inspector, dock
 ):
-    layer, session.look.color_objects = linked.labels, True
+    layer, changes, said = linked.labels, [], []
+    session.look.color_objects, own = True, Labels(layer.data).colormap
+    session.message_changed.connect(said.append)
+    layer.events.colormap.connect(changes.append)
+    for _ in range(3):  # as a slider of clusters does
+        session.columns_changed.emit()
+        assert not changes
     inspector.show()
     layer.data[0:3, 0:6] = 0  # the first object is smaller
     edited = replace(objects, source_objects=find_objects(layer.data))
@@ -128,6 +135,13 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
         viewer.dims.order = order
         dock.controller.show_objects()
         assert viewer.scene.camera.center[-2:] == pytest.approx(center)
+    layer.data_setitem((np.array([0]), np.array([5])), 70_000)
+    for row in (8, 9):
+        session.say("")
+        session.selection.select_points(np.array([row]))
+    assert [told for told in said if told] == [TOO_MANY]
+    n = np.arange(99)
+    np.testing.assert_array_equal(layer.colormap.map(n), own.map(n))
 
 
 def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):

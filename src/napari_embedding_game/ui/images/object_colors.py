@@ -12,6 +12,7 @@ from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QObject
 from superqt.utils import qthrottled
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
@@ -54,6 +55,10 @@ class ObjectColors(QObject):
         self._before: Any = None
         self._own: Any = None
         """Its own colormap, and the one that it has meanwhile."""
+        self._counted: tuple[Any, Any] = None, None
+        """The labels whose numbers were looked at, and those of the objects."""
+        self._has_room = True
+        """Whether a colormap has room for these."""
         self._soon = qthrottled(self.update, FOLLOW_MS, leading=False, parent=self)
         self._heard, connections = Connections(self), Connections(self)
         connections.connect(self._linked.changed, self._on_linked)
@@ -62,16 +67,23 @@ class ObjectColors(QObject):
 
     def _on_linked(self, event: object = None) -> None:
         """Hear of the map while there are objects of it."""
+        linked = self._linked.current
         self._heard.close()
-        if self._linked.current is not None:
-            dims = self._viewer.dims.events
-            changes = self._scene.drawn, self._session.columns_changed
-            slices = dims.current_step, dims.order, dims.ndisplay
-            self._heard.connect_all((*changes, *slices), self._on_change)
+        self._on_paint()
+        if linked is not None:
+            session, dims = self._session, self._viewer.dims.events
+            look, slices = session.look.events, (dims.current_step, dims.order)
+            now = session.selection.changed, look.color_objects, look.color_by
+            now += (look.limits, *slices, dims.ndisplay)
+            self._heard.connect_all(now, self.update)
+            later = self._scene.drawn, session.columns_changed
+            self._heard.connect_all(later, lambda *_: self._soon.throttle())
+            self._heard.connect(linked.labels.events.paint, self._on_paint)
         self.update()
 
-    def update(self) -> None:
+    def update(self, event: object = None) -> None:
         """Give the objects the colours that they have now."""
+        self._soon.cancel()
         linked, session = self._linked.current, self._session
         labels = None if linked is None else linked.labels
         points, dataset = session.selection.points, session.dataset
@@ -79,18 +91,14 @@ class ObjectColors(QObject):
         is_mapped = session.look.color_objects and session.snapshot is not None
         is_there = labels is not None and labels in self._viewer.layers
         is_wanted = is_there and objects is not None and (is_mapped or points.any())
+        mapped = self._scene.colored.rgba
+        if is_wanted:
+            n_known = {len(points), len(mapped)} if is_mapped else {len(points)}
+            ids = objects.label_ids
+            is_wanted = n_known == {len(ids)} and self._fits(labels, dataset)
         if not is_wanted or labels is not self._layer:
             self._end()
         if not is_wanted:
-            return
-        ids, pixels = objects.label_ids, finest(labels)
-        mapped, known = self._scene.colored.rgba, [dataset.source_objects.label_ids]
-        if isinstance(pixels, np.ndarray):  # others are read from files, part by part
-            known.append(pixels)
-        if max(int(some.max(initial=0)) for some in known) >= MOST_COLORS:
-            session.say(TOO_MANY)
-            return
-        if len(points) != len(ids) or (is_mapped and len(mapped) != len(ids)):
             return
         if labels.colormap is not self._own:  # somebody has chosen another one
             self._layer, self._before = labels, labels.colormap
@@ -116,9 +124,17 @@ class ObjectColors(QObject):
             layer.colormap = self._before
         self._own = None
 
-    def _on_change(self, event: object = None) -> None:
-        """Follow at once, and a running game now and then."""
-        if self._session.is_moving:
-            self._soon.throttle()
-        else:
-            self.update()
+    def _on_paint(self, event: object = None) -> None:
+        self._counted = None, None
+
+    def _fits(self, labels: Labels, dataset: Dataset) -> bool:
+        """Return whether a colormap has room for labels; if not, say so once."""
+        counted = finest(labels), dataset.source_objects.label_ids
+        if any(a is not b for a, b in zip(counted, self._counted, strict=True)):
+            # Others are read from files, part by part.
+            held = [some for some in counted if isinstance(some, np.ndarray)]
+            largest = max(int(some.max(initial=0)) for some in held)
+            self._counted, self._has_room = counted, largest < MOST_COLORS
+            if not self._has_room:
+                self._session.say(TOO_MANY)
+        return self._has_room
