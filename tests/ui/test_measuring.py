@@ -8,6 +8,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 import worlds
+from napari_embedding_game.data.read_options import AS_USUAL
 from napari_embedding_game.session.sources import SampleSource
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
@@ -263,7 +264,7 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     assert lit(layer) == [table["Label"][5]]
 
 
-def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
+def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load):
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
@@ -291,6 +292,11 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading):
     np.testing.assert_array_equal(area[1:], before[1:])
     assert again.isHidden()
     assert dock.controller.workspace.linked.current.images == (viewer.layers["DNA"],)
+    more = labels.copy()
+    more.flat[labels.argmin()] = 99  # one object more
+    layer.data = more
+    load(lambda: dock.controller.reading.reload(AS_USUAL))
+    assert again.text.text().startswith(told)  # what it was read of is as it was
     layer.data = np.where(labels == 6, 0, labels)
     assert not again.isHidden()
     assert len(loading(again.button).obs) == 19

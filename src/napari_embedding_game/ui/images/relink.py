@@ -20,7 +20,7 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.sources import ExperimentSource
+from napari_embedding_game.session.sources import ExperimentSource, Source
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
@@ -126,13 +126,14 @@ class Relink(LayerPanel):
         self._tell()
 
     def note_asked(self) -> None:
-        """Note that the objects of labels are going to be read as they are now."""
-        self._is_read = True
+        """Note whether the objects of the labels are read as they are now."""
+        pixels = None if self._watched is None else finest(self._watched)
+        self._is_read = pixels is not None and pixels_of(self._loading.source) is pixels
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
-        if self._is_read and self._differs:
-            self._compare()
+        if self._is_read:
+            self._differs = ""
         self._tell()
 
     # What happens
@@ -323,6 +324,15 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     fitting = [x for x in images if not misfit(x, labels)]
     found = [_layer_of(one, fitting) for one in lost.images]
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
+
+
+def pixels_of(source: Source | None) -> Any:
+    """Return the labels that a source reads its objects from; None without any."""
+    if isinstance(source, ExperimentSource):
+        images = source.experiment.images
+        return None if images is None else images.labels
+    request = getattr(source, "request", None)
+    return getattr(source, "labels", None) if request is None else request.pixels
 
 
 def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
