@@ -20,6 +20,7 @@ from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import failure, fitted, to_qimage
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 from napari_embedding_game.ui.style.coloring import (
@@ -70,8 +71,9 @@ class Hover(QObject):
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed
         connections.connect_all(moves, self.leave)
-        changes = session.dataset_changed, workspace.linked.changed
-        connections.connect_all(changes, self._on_others)
+        others = session.dataset_changed, session.columns_changed
+        others += (workspace.linked.changed,)
+        connections.connect_all(others, self._on_others)
         connections.call(self.leave)
 
     def leave(self, event: object = None) -> None:
@@ -104,12 +106,12 @@ class Hover(QObject):
             self.row = number = row % n_points
             self._image = None
             self._making.stop()
-            pictures = pictures_of(session.dataset, self._workspace.linked.current)
-            if pictures is not None and not self._has_failed:
-                self._making.ask(lambda: fitted(to_qimage(pictures[number]), PICTURE))
+            dataset, linked = session.dataset, self._workspace.linked.current
+            if (linked or dataset.images is not None) and not self._has_failed:
+                self._making.ask(lambda: _picture(dataset, linked, number))
             self._show()
 
-    def _on_made(self, image: QImage) -> None:
+    def _on_made(self, image: QImage | None) -> None:
         self._image = image
         if QToolTip.isVisible():  # a click has hidden it, if not
             self._show()
@@ -174,6 +176,12 @@ def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> st
     width = f" width={WIDEST}" if facts.text else ""
     text = f"<p>{escape(facts.text)}</p>" if facts.text else ""
     return f"<table{width}><tr>{picture}<td>{words}</td></tr></table>{text}"
+
+
+def _picture(dataset: Dataset, linked: Linked | None, row: int) -> QImage | None:
+    """Return the picture of a row; takes a while where many objects are left out."""
+    pictures = pictures_of(dataset, linked)
+    return None if pictures is None else fitted(to_qimage(pictures[row]), PICTURE)
 
 
 def _tag(image: QImage) -> str:
