@@ -104,7 +104,7 @@ class RunControls(QWidget):
             (session.staleness_changed, self.refresh),
             (session.settings.changed, self.refresh),
             (session.dataset_changed, self.refresh),
-            (session.selection.changed, self.refresh),
+            (session.selection.changed, self._tell),
             (writing.busy_changed, self._on_saving),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
         ):

@@ -68,27 +68,35 @@ class SelectionControls(QWidget):
         self.setLayout(column(*rows, self.told))
         connections = Connections(self)
         changes = session.selection.changed, session.state_changed, linked.changed
-        changes += session.hand.changed, session.settings.changed
         connections.connect_all(changes, self.refresh)
-        self.refresh()
+        held = session.hand.changed, session.settings.changed
+        connections.connect_all(held, self._on_hand)
+        self._on_hand()
 
     def refresh(self, *event: object) -> None:
-        """Follow the selection, and what is held by hand."""
+        """Follow the selection: a click passes here."""
         session, shot = self._session, self._session.snapshot
         is_some = shot is not None and not session.selection.is_empty
-        is_game, hand = is_played(session.settings.value), session.hand
+        is_game = self._is_game
         self.setVisible(shot is not None)
         self.embed.setEnabled(is_some)
         self.show_objects.setVisible(self._linked.current is not None)
         self.show_objects.setEnabled(is_some)
         self.hold.setEnabled(is_game and is_some)
-        self.let_go.setVisible(bool(hand.forces))
         is_known = shot is not None and shot.neighbors is not None
         is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # disabled then, it would never be let go
             self.neighbors.setEnabled(is_some and is_known and is_at_rest)
         no_hand = NO_HAND if is_some and not is_game else ""
-        show_text(self.told, self._correction or hand.told() or no_hand)
+        show_text(self.told, self._correction or self._by_hand or no_hand)
+
+    def _on_hand(self, *event: object) -> None:
+        """Follow what is held by hand, and whether anything can be."""
+        hand = self._session.hand
+        self._is_game = is_played(self._session.settings.value)
+        self._by_hand = hand.told()
+        self.let_go.setVisible(bool(hand.forces))
+        self.refresh()
 
     def show_tool(self, tool: str) -> None:
         """Show which tool the mouse has."""
