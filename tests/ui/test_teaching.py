@@ -93,6 +93,7 @@ def filled(qtbot, teach):
 
 
 def learn(qtbot, teach):
+    qtbot.waitUntil(teach.learn.isVisible)
     QTest.mouseClick(teach.learn, LEFT)
     qtbot.waitUntil(lambda: teach.learn.text() == "Learn")
 
