@@ -21,7 +21,9 @@ from napari_embedding_game.data.reading_process import begin_process, read_apart
 from worlds import read
 
 N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "6"))
-SECONDS = 5
+SECONDS = 60
+"""The process for files ends a loop after 4 s of processor time; a busy machine takes
+several times as long by the clock."""
 
 
 def cells():
