@@ -162,6 +162,11 @@ class Dataset:
         return "gene" if self.has_expression else "column"
 
     @property
+    def value_suffix(self) -> str:
+        """Ends the name of a column of the ``profile`` that one of ``obs`` has, too."""
+        return f" ({self.word})"
+
+    @property
     def has_measures(self) -> bool:
         """Whether columns of the ``profile`` are neither genes nor single pixels."""
         is_dense = isinstance(self.profile, np.ndarray)

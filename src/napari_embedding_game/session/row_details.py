@@ -60,7 +60,7 @@ def row_details(
 def _value(dataset: Dataset, row: int, name: str) -> Any:
     if name in dataset.obs:
         return dataset.obs[name].iloc[row]
-    name = name.removesuffix(f" ({dataset.word})")  # beside a column of that name
+    name = name.removesuffix(dataset.value_suffix)  # beside a column of that name
     if name not in dataset.profile_names:
         return None
     try:

@@ -236,8 +236,7 @@ class Session:
     def _told_staleness(self) -> str:
         """Return in words what makes the map stale; "" where it is not."""
         played, chosen = self.played, self.chosen()
-        is_steered = self._is_stopped and steered(self.steered, chosen) != self.steered
-        is_other = played is not None and (self.stale or is_steered)
+        is_other = self.stale or (self._is_stopped and self._is_steered)
         return told_change(played.last, chosen) if played and is_other else ""
 
     def move_cluster(
@@ -637,8 +636,7 @@ class Session:
     def _on_setting(self, name: str) -> None:
         if name == "n_landmarks":
             self.hand.forget_landmarks()
-        steers = name in STEERABLE
-        steers = steers and steered(self.steered, self.chosen()) != self.steered
+        steers = name in STEERABLE and self._is_steered
         if self.run and self.state in ALIVE and steers and not self._needs_restart:
             self._steer(self.run, self.chosen())
         self._check_staleness()
@@ -652,6 +650,11 @@ class Session:
             self.mark(told_change(self.steered, settings), "change")
         self.steered = settings
         run.steer(settings)
+
+    @property
+    def _is_steered(self) -> bool:
+        """Whether settings that act during a game differ by now from those that act."""
+        return steered(self.steered, self.chosen()) != self.steered
 
     @property
     def _is_stopped(self) -> bool:

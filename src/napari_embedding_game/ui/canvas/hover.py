@@ -150,7 +150,7 @@ class Hover(QObject):
                 if is_told and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])
         column = name_of(choice, dataset)
-        if column in dataset.obs and choice.endswith(f" ({dataset.word})"):
+        if column in dataset.obs and choice.endswith(dataset.value_suffix):
             column = choice
         chosen = column, self._workspace.composition_column
         names = [*filter(None, chosen), *composition_columns(dataset)]

@@ -257,7 +257,7 @@ def _looked_at(dataset: Dataset) -> _Known:
         values: dict[str, str] = {}
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
-            values[f"{name} ({dataset.word})" if choice in columns else choice] = name
+            values[name + dataset.value_suffix if choice in columns else choice] = name
         known = _known[dataset] = _Known(obs, list(map(str, usable)), columns, values)
     return known
 
