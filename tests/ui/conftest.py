@@ -6,18 +6,20 @@ import itertools
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from weakref import ref
 
 import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.utils.colormaps.standardize_color import transform_color
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
@@ -29,6 +31,7 @@ PATIENCE_MS = 60_000
 """How long a test waits for what must come: other tests run beside it."""
 MANY_OBJECTS = 60_000
 """As many are looked through in 20 ms."""
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 
 @pytest.fixture
@@ -180,6 +183,49 @@ def docked(window, workspace, engine):
     dock.controller.session_store.close()
 
 
+class Seen:
+    """A shown window with the dock in it, and the mouse over its canvas."""
+
+    def __init__(self, viewer, dock, qtbot):
+        self.viewer, self.dock, self.native = viewer, dock, canvas_widget(dock)
+        self._qtbot = qtbot
+
+    @property
+    def layers(self):
+        return self.dock.controller.scene.layers
+
+    def pixels(self, places, layer=None):
+        """Where positions of the map, or places of another layer, are drawn."""
+        drawn = self.layers.projection()
+        if layer is not None:
+            drawn = projection_of(self.viewer, layer, of_slice=True)
+        pixels = drawn.to_pixels(np.atleast_2d(np.asarray(places, float)))
+        return [QPoint(*pixel) for pixel in np.round(pixels).astype(int).tolist()]
+
+    def press(self, pixels, key=NONE):
+        """Press at the first pixel, and drag through the others."""
+        QTest.mouseMove(self.native, QPoint(2, 2))  # where it was it tells nothing
+        self.move(pixels[:1])
+        QTest.mousePress(self.native, LEFT, key, pixels[0])
+        self.move(pixels)
+
+    def move(self, pixels):
+        for pixel in pixels:
+            self._qtbot.wait(15)  # moves that follow at once are taken for one
+            QTest.mouseMove(self.native, pixel)
+
+    def drag(self, pixels, key=NONE):
+        """Press at the first pixel, and let go at the last."""
+        self.press(pixels, key)
+        QTest.mouseRelease(self.native, LEFT, key, pixels[-1])
+
+    def click(self, pixel, key=NONE):
+        QTest.mouseClick(self.native, LEFT, key, pixel)
+
+    def key(self, key, modifier=NONE):
+        QTest.keyClick(self.native, key, modifier)
+
+
 @pytest.fixture
 def seen(make_napari_viewer, workspace, qtbot, click_run):
     """A shown window with a map, for real clicks on its canvas.
@@ -191,7 +237,7 @@ def seen(make_napari_viewer, workspace, qtbot, click_run):
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
-    yield SimpleNamespace(viewer=viewer, dock=dock, native=canvas_widget(dock))
+    yield Seen(viewer, dock, qtbot)
     dock.controller.session_store.close()
 
 

@@ -1,4 +1,4 @@
-"""The brush on the canvas, with the mouse."""
+"""The brush on the canvas, with the mouse; the map has 40 points on a circle."""
 
 from dataclasses import replace
 
@@ -12,181 +12,119 @@ from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import BESIDE
 
-LEFT = Qt.MouseButton.LeftButton
-NONE, SHIFT, CONTROL = (
-    Qt.KeyboardModifier.NoModifier,
-    Qt.KeyboardModifier.ShiftModifier,
-    Qt.KeyboardModifier.ControlModifier,
-)
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+NINE = [*range(9)]
 
 
 class Painter:
-    """A person with the brush in a window; the map has 40 points on a circle."""
+    """A person with the brush in a window."""
 
-    def __init__(self, qtbot, seen, session):
-        self.qtbot, self.session = qtbot, session
-        self.viewer, self.dock, self.native = seen.viewer, seen.dock, seen.native
-        self.layers = self.dock.controller.scene.layers
-        self.at = None
-        """Returns where a row is drawn, on whichever map."""
+    def __init__(self, seen, session):
+        self.seen, self.session = seen, session
 
-    def pixel(self, row):
-        place = self.at or (lambda row: self.session.snapshot.embedding[row])
-        place = self.layers.projection().to_pixels(place(row)[None])[0]
-        return QPoint(*np.round(place).astype(int).tolist())
+    def path(self, first, last):
+        """Where rows are drawn; rows from 40 on are those of a map beside."""
+        return self.seen.pixels(self.session.view.seen[first : last + 1])
 
-    def press(self, row, modifier=NONE):
-        QTest.mouseMove(self.native, self.pixel(row))
-        QTest.mousePress(self.native, LEFT, modifier, self.pixel(row))
+    def press(self, first, last):
+        self.seen.press(self.path(first, last))
 
-    def move(self, rows):
-        for row in rows:
-            self.qtbot.wait(15)  # moves that follow at once are taken for one
-            QTest.mouseMove(self.native, self.pixel(row))
+    def let_go(self, pixel):
+        QTest.mouseRelease(self.seen.native, LEFT, pos=pixel)
+        return self.session.selection.rows.tolist()
 
-    def let_go(self, row, modifier=NONE):
-        QTest.mouseRelease(self.native, LEFT, modifier, self.pixel(row))
-
-    def stroke(self, first, last, modifier=NONE):
-        self.press(first, modifier)
-        self.move(range(first, last + 1))
-        self.let_go(last, modifier)
-
-    def key(self, key):
-        QTest.keyClick(self.native, key)
-
-    @property
-    def selected(self):
+    def stroke(self, first, last, key=NONE):
+        """Paint over rows; return those that are selected then."""
+        self.seen.drag(self.path(first, last), key)
         return self.session.selection.rows.tolist()
 
 
 @pytest.fixture
-def painter(seen, session, qtbot, make_snapshot, monkeypatch):
+def painter(seen, session, monkeypatch):
     monkeypatch.setattr(mouse, "RADIUS", 6)
-    painter = Painter(qtbot, seen, session)
-    painter.make_snapshot = make_snapshot
-    return painter
+    return Painter(seen, session)
 
 
-def test_a_stroke_becomes_the_selection(painter, qtbot, session):
-    dock, points = painter.dock, painter.layers.points
+def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
+    dock, points, camera = seen.dock, seen.layers.points, seen.viewer.scene.camera
     dock.select.lasso.click()
     dock.select.brush.click()
     assert not dock.select.lasso.isChecked()
     assert dock.select.how.isVisible()
-    camera = painter.viewer.scene.camera
     before, center = points.data.copy(), camera.center
-    painter.press(0)
-    painter.move(range(9))
+    painter.press(0, 8)
     qtbot.wait(20)
-    edge = painter.pixel(8) + QPoint(6, 0)
-    color = dock.overlay.grab().toImage().pixelColor(edge)  # its edge is smooth
-    assert color.red() > 200 > 60 > color.blue()
-    assert painter.selected == []
-    painter.let_go(8)
-    assert painter.selected == list(range(9))
+    (end,) = painter.path(8, 8)
+    color = dock.overlay.grab().toImage().pixelColor(end + QPoint(6, 0))
+    assert color.red() > 200 > 60 > color.blue()  # its edge is smooth
+    assert session.selection.is_empty
+    assert painter.let_go(end) == NINE
     assert np.array_equal(points.data, before)
     assert camera.center == center
-    check_modifiers_and_keys(painter)
-
-
-def check_modifiers_and_keys(painter):
-    """Go on in the same window, which takes a second to be made."""
-    before = painter.layers.points.data.copy()
     painter.stroke(10, 12)
-    painter.stroke(15, 16, SHIFT)
-    assert painter.selected == [10, 11, 12, 15, 16]
-    painter.press(30)
-    painter.move(range(30, 33))
-    painter.key(Qt.Key.Key_Escape)
-    painter.let_go(32)
-    assert painter.selected == [10, 11, 12, 15, 16]
-    assert np.array_equal(painter.layers.points.data, before)
-    zoom = painter.viewer.scene.camera.zoom
-    painter.stroke(11, 12, CONTROL)
-    assert painter.selected == [10, 15, 16]
-    far = painter.pixel(10) + QPoint(60, 60)
-    QTest.mouseDClick(painter.native, LEFT, NONE, far)
-    QTest.mouseRelease(painter.native, LEFT, NONE, far)
-    assert painter.viewer.scene.camera.zoom == zoom
-    painter.key(Qt.Key.Key_B)
-    assert not painter.dock.select.how.isVisible()
-    assert not painter.dock.select.brush.isChecked()
-    painter.stroke(20, 22)  # moves the picture, as ever
-    assert painter.selected == [10, 15, 16]
-    painter.key(Qt.Key.Key_B)
-    assert painter.dock.select.brush.isChecked()
-    painter.dock.select.lasso.click()
-    assert painter.dock.mouse.tool == "lasso"
-    painter.dock.select.lasso.click()
-    QTest.mouseDClick(painter.native, LEFT, NONE, far)
-    assert painter.viewer.scene.camera.zoom == 2 * zoom
-    QTest.mouseRelease(painter.native, LEFT, NONE, far)
+    assert painter.stroke(15, 16, SHIFT) == [10, 11, 12, 15, 16]
+    painter.press(30, 32)
+    seen.key(Qt.Key.Key_Escape)
+    assert painter.let_go(*painter.path(32, 32)) == [10, 11, 12, 15, 16]
+    assert np.array_equal(points.data, before)
+    assert painter.stroke(11, 12, CONTROL) == [10, 15, 16]
+    keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen)
 
 
-def test_whatever_is_drawn_can_be_painted(painter, session, slow):
-    painter.key(Qt.Key.Key_B)
-    check_maps_side_by_side(painter)
-    check_a_map_in_space(painter)
-    check_a_running_map(painter)
-    check_other_data_that_come_during_a_stroke(painter)
+def keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen):
+    select, camera = seen.dock.select, seen.viewer.scene.camera
+    (far,), zoom = painter.path(10, 10), camera.zoom
+    far += QPoint(60, 60)
+    for times in (1, 2):
+        QTest.mouseDClick(seen.native, LEFT, NONE, far)
+        QTest.mouseRelease(seen.native, LEFT, NONE, far)
+        assert camera.zoom == times * zoom
+        if times == 1:
+            seen.key(Qt.Key.Key_B)
+            assert not select.how.isVisible()
+            assert not select.brush.isChecked()
+            assert painter.stroke(20, 22) == [10, 15, 16]  # moves the picture
+            seen.key(Qt.Key.Key_B)
+            assert select.brush.isChecked()
+            select.lasso.click()
+            assert seen.dock.mouse.tool == "lasso"
+            select.lasso.click()
 
 
-def check_stroke(painter, far=0):
-    """Paint over 0 to 8 of one of the maps."""
-    places = painter.session.view.seen
-    painter.at = lambda row: places[far + row]
-    painter.stroke(0, 8)
-    painter.at = None
-    assert painter.selected == [0, 1, 2, 3, 4, 5, 6, 7, 8]
-
-
-def check_maps_side_by_side(painter):
-    """What is painted on either is one set."""
-    session, waits = painter.session, painter.qtbot.waitUntil
+def test_whatever_is_drawn_can_be_painted(
+    painter, seen, session, slow, qtbot, make_snapshot
+):
+    draw, flat = seen.dock.controller.scene.draw, session.snapshot
+    seen.key(Qt.Key.Key_B)
+    # Maps side by side: what is painted on either is one set.
     session.view.compare(comparing_job(session, session.timeline.newest.number)())
-    waits(lambda: painter.layers.other(BESIDE) is not None)
-    painter.qtbot.wait(30)  # the camera is fitted
-    check_stroke(painter, far=40)
-    check_stroke(painter)
+    qtbot.waitUntil(lambda: seen.layers.other(BESIDE) is not None)
+    qtbot.wait(30)  # the camera is fitted
+    assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
     session.view.end_comparison()
-
-
-def check_a_map_in_space(painter):
-    """It is painted as it is seen."""
-    session = painter.session
-    flat = session.snapshot
-    session.snapshot = painter.make_snapshot(50, n_components=3)
-    painter.dock.controller.scene.draw(session.snapshot)
-    painter.qtbot.wait(30)
-    check_stroke(painter)
+    # A map in space, as it is seen.
+    session.snapshot = make_snapshot(50, n_components=3)
+    draw(session.snapshot)
+    qtbot.wait(30)
+    assert painter.stroke(0, 8) == NINE
     session.snapshot = flat
-    painter.dock.controller.scene.draw(flat)
-    painter.qtbot.wait(30)
-
-
-def check_a_running_map(painter):
-    """It stands still during a stroke, and then is where it has come to."""
-    session, points = painter.session, painter.layers.points
-    painter.dock.controller.play(session.play_on)
-    painter.qtbot.waitUntil(lambda: session.state == "running")
-    painter.press(10)
-    painter.move(range(10, 13))
-    held, end = points.data.copy(), painter.pixel(12)
+    draw(flat)
+    qtbot.wait(30)
+    # A running one stands still during a stroke, and then is where it has come to.
+    points = seen.layers.points
+    seen.dock.controller.play(session.play_on)
+    qtbot.waitUntil(lambda: session.state == "running")
+    painter.press(10, 12)
+    held, (end,) = points.data.copy(), painter.path(12, 12)
     turned = session.snapshot.embedding[::-1].copy()
     session.snapshot = replace(session.snapshot, embedding=turned)
-    painter.dock.controller.scene.draw(session.snapshot)  # a frame
+    draw(session.snapshot)  # a frame
     assert np.array_equal(points.data, held)
-    QTest.mouseRelease(painter.native, LEFT, NONE, end)
-    assert painter.selected == [10, 11, 12]
+    assert painter.let_go(end) == [10, 11, 12]
     assert not np.array_equal(points.data, held)
-
-
-def check_other_data_that_come_during_a_stroke(painter):
-    """They are left as they are; must be the last, as no map of theirs is there."""
-    painter.press(10)
-    painter.move(range(10, 13))
-    end = painter.pixel(12)
-    painter.session.load(worlds.rows(np.eye(7)))
-    QTest.mouseRelease(painter.native, LEFT, NONE, end)
-    assert painter.selected == []
+    # Other data that come during a stroke are left as they are: no map is theirs yet.
+    painter.press(10, 12)
+    (end,) = painter.path(12, 12)
+    session.load(worlds.rows(np.eye(7)))
+    assert painter.let_go(end) == []

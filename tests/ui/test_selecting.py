@@ -18,6 +18,9 @@ from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.style.table import ROW
 from worlds import names_read
 
+LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+
 
 def grid(side, step=4):
     """Squares of side x side labels, each 3 x 3 pixels."""
@@ -177,59 +180,36 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     assert lit(pyramid) == []
 
 
-def test_a_lasso_with_the_mouse(qtbot, seen, session):
-    surround_with_a_lasso(qtbot, seen, session)
-    session.selection.clear()
-    seen.dock.select.lasso.click()
-    surround_with_a_lasso(qtbot, seen, session, by_button=True)
+def test_a_lasso_with_the_mouse(seen, session):
+    overlay, camera, embedding = (
+        seen.dock.overlay,
+        seen.viewer.scene.camera,
+        session.snapshot.embedding,
+    )
+    (left, low), (right, _) = embedding.min(axis=0) - 0.4, embedding.max(axis=0) + 0.4
+    corners = (left, low), (left, 0.5), (right, 0.5), (right, low)
+    for key in (SHIFT, NONE):
+        if key == NONE:
+            session.selection.clear()
+            seen.dock.select.lasso.click()
+        before, pixels = camera.center, seen.pixels(corners)
+        seen.press(pixels, key)
+        assert overlay.line
+        assert len(seen.viewer.layers) == 2  # the line is none
+        drawn = overlay.grab().toImage().pixelColor((pixels[0] + pixels[1]) / 2)
+        assert drawn.name() == COLOR.name()
+        QTest.mouseRelease(seen.native, LEFT, key, pixels[-1])
+        assert not overlay.line
+        np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
+        assert camera.center == before
 
 
-def surround_with_a_lasso(qtbot, seen, session, by_button=False):
-    viewer, dock, native = seen.viewer, seen.dock, seen.native
-    camera = viewer.scene.camera
-    before = camera.center
-    embedding = session.snapshot.embedding
-    middle = np.array([native.width(), native.height()]) / 2
-
-    def pixel(place):
-        row, column = dock.controller.scene.layers.to_world(np.asarray(place))
-        offset = np.array([column - camera.center[-1], row - camera.center[-2]])
-        return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
-
-    low, high = embedding.min(axis=0) - 0.4, embedding.max(axis=0) + 0.4
-    corners = [low, (low[0], 0.5), (high[0], 0.5), (high[0], low[1])]
-    modifier = Qt.KeyboardModifier.ShiftModifier
-    if by_button:
-        modifier = Qt.KeyboardModifier.NoModifier
-    left = Qt.MouseButton.LeftButton
-    QTest.mousePress(native, left, modifier, pixel(corners[0]))
-    for corner in corners[1:]:
-        qtbot.wait(40)  # moves that follow at once are taken for one
-        QTest.mouseMove(native, pixel(corner))
-    overlay = dock.overlay
-    assert overlay.line
-    assert len(viewer.layers) == 2  # the line is none
-    drawn = (pixel(corners[0]) + pixel(corners[1])) / 2
-    assert overlay.grab().toImage().pixelColor(drawn).name() == COLOR.name()
-    QTest.mouseRelease(native, left, modifier, pixel(corners[-1]))
-    assert not overlay.line
-    np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
-    assert camera.center == before
-
-
+@pytest.mark.parametrize("is_stack", [False, True])
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
-    qtbot, seen, session, monkeypatch
+    qtbot, seen, session, monkeypatch, is_stack
 ):
     monkeypatch.setattr(mouse, "RADIUS", 12)
-    for is_stack in (False, True):
-        layer = select_over_the_image(qtbot, seen, session, is_stack)
-        seen.dock.select.brush.click()
-        seen.viewer.layers.remove(layer)
-
-
-def select_over_the_image(qtbot, seen, session, is_stack):
-    viewer, dock, native = seen.viewer, seen.dock, seen.native
-    labels = grid(5, 8)
+    viewer, dock, labels = seen.viewer, seen.dock, grid(5, 8)
     labels[18:30, 18:30] = 13  # larger than the brush
     if is_stack:  # the same places in another slice are other objects
         labels = np.stack([np.where(labels, labels + 25, 0), labels])
@@ -240,50 +220,35 @@ def select_over_the_image(qtbot, seen, session, is_stack):
         dock.data.measure.measure.native.click()
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    camera = viewer.scene.camera
-    camera.center, camera.zoom = (20.0, 20.0), 8.0
-    middle = np.array([native.width(), native.height()]) / 2
+    viewer.scene.camera.center, viewer.scene.camera.zoom = (20.0, 20.0), 8.0
 
-    def drag(*corners, modifier=Qt.KeyboardModifier.NoModifier):
-        """Drag through places of the image, (row, column)."""
-        offsets = (np.array(corners, float)[:, ::-1] - 20) * camera.zoom
-        pixels = [QPoint(*x) for x in np.round(middle + offsets).astype(int).tolist()]
-        QTest.mouseMove(native, pixels[0])
-        QTest.mousePress(native, Qt.MouseButton.LeftButton, modifier, pixels[0])
-        for pixel in pixels:
-            qtbot.wait(40)  # moves that follow at once are taken for one
-            QTest.mouseMove(native, pixel)
-        QTest.mouseRelease(native, Qt.MouseButton.LeftButton, modifier, pixels[-1])
+    def drag(*places, key=NONE, is_seen=True):
+        """Drag through places of the image, (row, column); return the objects."""
+        pixels, layer.visible = seen.pixels(places, layer), is_seen
+        seen.drag(pixels, key)
         return sorted(session.dataset.obs["label"][session.selection.points])
 
-    shift, control = (
-        Qt.KeyboardModifier.ShiftModifier,
-        Qt.KeyboardModifier.ControlModifier,
-    )
-    around = (-1, -1), (-1, 13), (13, 13), (13, -1)
-    assert drag(*around, modifier=shift) == [1, 2, 6, 7]
+    assert drag((-1, -1), (-1, 13), (13, 13), (13, -1), key=SHIFT) == [1, 2, 6, 7]
     below = (31, -1), (31, 5), (39, 5), (39, -1)
-    assert drag(*below, modifier=shift | control) == [1, 2, 6, 7, 21]
+    assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
     dock.select.brush.click()
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
-    assert drag((19, 19), (19, 20), modifier=shift) == [1, 2, 3, 13]
-    control = Qt.KeyboardModifier.ControlModifier
-    assert drag((1, 9), (1, 10), modifier=control) == [1, 3, 13]
-    layer.visible = False  # what is not seen is not painted
-    assert drag((1, 1), (1, 17)) == [1, 3, 13]
-    return layer
+    assert drag((19, 19), (19, 20), key=SHIFT) == [1, 2, 3, 13]
+    assert drag((1, 9), (1, 10), key=CONTROL) == [1, 3, 13]
+    # What is not seen is not painted.
+    assert drag((1, 1), (1, 17), is_seen=False) == [1, 3, 13]
 
 
 # Values
 
 
-def click_level(qtbot, dock, place, modifier=Qt.KeyboardModifier.NoModifier):
+def click_level(qtbot, dock, place, modifier=NONE):
     levels = dock.look.legend.levels
     dock.show()
     qtbot.waitUntil(levels.isVisible)
     QTest.qWait(20)  # the layout of what has just come to be seen
     at = levels.visualRect(levels.model().index(place, 0)).center()
-    qtbot.mouseClick(levels.viewport(), Qt.MouseButton.LeftButton, modifier, at)
+    qtbot.mouseClick(levels.viewport(), LEFT, modifier, at)
 
 
 def test_a_level_of_the_legend_selects_its_points(qtbot, play, dock, session, dataset):
@@ -292,9 +257,9 @@ def test_a_level_of_the_legend_selects_its_points(qtbot, play, dock, session, da
     click_level(qtbot, dock, 0)
     is_b = (dataset.obs["kind"] == "B").to_numpy()
     np.testing.assert_array_equal(session.selection.points, is_b)
-    click_level(qtbot, dock, 1, Qt.KeyboardModifier.ShiftModifier)
+    click_level(qtbot, dock, 1, SHIFT)
     assert session.selection.points.all()
-    click_level(qtbot, dock, 0, Qt.KeyboardModifier.ControlModifier)
+    click_level(qtbot, dock, 0, CONTROL)
     np.testing.assert_array_equal(session.selection.points, ~is_b)
     session.selection.clear()
     click_level(qtbot, dock, 0)  # again
@@ -313,23 +278,26 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     level = inspector.report.composition["level"][1]
     bars = inspector.details.composition
     middle = QPoint(20, ROW + ROW // 2)
-    qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.mouseClick(bars.viewport(), LEFT, pos=middle)
     rows = (as_levels(dataset.obs[column]) == level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
     assert "Click to select" in bars.toolTip()
     below = QPoint(20, 20 * ROW)
-    qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=below)
+    qtbot.mouseClick(bars.viewport(), LEFT, pos=below)
     np.testing.assert_array_equal(session.selection.points, rows)
 
 
-def pixel_of_first_name(dock):
-    drawn = dock.controller.scene.layers.projection()
-    at = drawn.to_pixels(dock.names.names.places)[0]
-    return next(
-        QPoint(int(at[0]), int(at[1]) - up)
-        for up in range(0, 200, 2)
-        if dock.names.handle_at(np.array([at[0], at[1] - up])) is not None
-    )
+def name_of(seen):
+    """Return a pixel at which the first name can be taken."""
+    (at,) = seen.pixels(seen.dock.names.names.places[0])
+    pixels = (at - QPoint(0, up) for up in range(0, 200, 2))
+    taken = seen.dock.names.handle_at
+    return next(p for p in pixels if taken(*ends(p)) is not None)
+
+
+def ends(*pixels):
+    """Return pixels as places of the canvas."""
+    return [np.array([pixel.x(), pixel.y()], float) for pixel in pixels]
 
 
 def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
@@ -345,53 +313,33 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
 
 
 def drag_a_cluster(qtbot, seen, session, way):
-    dock, native = seen.dock, seen.native
-    cluster = dock.names.names.clusters[0].id
+    names, hand, by = seen.dock.names, session.hand, QPoint(60, 0)
+    cluster, run = names.names.clusters[0].id, session.run
     rows = session.clusters.clustering.rows(cluster)
-    run, by = session.run, QPoint(60, 0)
-    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    for _ in range(5):
+        middle, hold = session.snapshot.embedding[rows].mean(axis=0), name_of(seen)
+        seen.press([hold, hold + by / 3, hold + by])
+        begin, end = map(seen.layers.projection().under, ends(hold, hold + by))
 
-    def drag():
-        """Take the name and drag it; return where, and whether it is at the hand."""
-        middle = session.snapshot.embedding[rows].mean(axis=0)
-        hold = pixel_of_first_name(dock)
-        QTest.mouseMove(native, QPoint(2, 2))
-        qtbot.wait(40)
-        QTest.mouseMove(native, hold)
-        QTest.mousePress(native, left, none, hold)
-        for step in (20, 40, 60):
-            qtbot.wait(40)
-            QTest.mouseMove(native, hold + QPoint(step, 0))
-        ends = np.array([[hold.x(), hold.y()], [hold.x() + 60, hold.y()]], float)
-
-        def is_at_the_hand():
-            line = [*map(dock.controller.scene.layers.projection().under, ends)]
-            places = [s.place for s in session.hand.forces.springs]
-            return bool(places) and np.allclose(places, middle + line[1] - line[0])
+        def is_at_the_hand(place=middle + end - begin):
+            springs = hand.forces.springs
+            return bool(springs) and np.allclose(springs[0].place, place)
 
         with suppress(qtbot.TimeoutError):
             qtbot.waitUntil(is_at_the_hand, timeout=4_000)
-        return hold, is_at_the_hand()
-
-    for _ in range(5):
-        hold, is_dragged = drag()
-        if is_dragged:
             break
         # A frame came in between, and the name was elsewhere when the button went down.
-        QTest.keyClick(native, Qt.Key.Key_Escape)
-        QTest.mouseRelease(native, left, none, hold + by)
+        seen.key(Qt.Key.Key_Escape)
+        QTest.mouseRelease(seen.native, LEFT, NONE, hold + by)
         qtbot.wait(100)
-    assert is_dragged, session.hand.forces.springs
-    (spring,) = session.hand.forces.springs
+    (spring,) = hand.forces.springs
     assert np.array_equal(spring.rows, rows)
-    assert dock.overlay.isVisible()
+    assert seen.dock.overlay.isVisible()
     if way == "Escape":
-        QTest.keyClick(native, Qt.Key.Key_Escape)
-    held = Qt.KeyboardModifier.ControlModifier if way == "pinned" else none
-    QTest.mouseRelease(native, left, held, hold + by)
-    assert [s.is_pinned for s in session.hand.forces.springs] == [True] * (
-        way == "pinned"
-    )
+        seen.key(Qt.Key.Key_Escape)
+    held = CONTROL if way == "pinned" else NONE
+    QTest.mouseRelease(seen.native, LEFT, held, hold + by)
+    assert [s.is_pinned for s in hand.forces.springs] == [True] * (way == "pinned")
     assert session.run is run  # it goes on, and is no branch
     assert session.selection.is_empty
     assert session.timeline.newest.label.endswith("dragged by hand")
@@ -399,26 +347,16 @@ def drag_a_cluster(qtbot, seen, session, way):
 
 def drag_a_landmark(qtbot, seen, session):
     """It is dragged where its layer is selected."""
-    dock, native, layers = seen.dock, seen.native, seen.dock.controller.scene.layers
-    pixels = layers.projection().to_pixels(session.snapshot.landmarks)
-    at = QPoint(*pixels[2].round().astype(int).tolist())
-    seen.viewer.layers.selection.active = layers.landmarks
-    left = Qt.MouseButton.LeftButton
-    control = Qt.KeyboardModifier.ControlModifier
-    QTest.mouseMove(native, QPoint(2, 2))
-    qtbot.wait(40)
-    QTest.mouseMove(native, at)
-    QTest.mousePress(native, left, pos=at)
-    for step in (20, 40):
-        qtbot.wait(40)
-        QTest.mouseMove(native, at + QPoint(0, step))
+    (at,) = seen.pixels(session.snapshot.landmarks[2])
+    seen.viewer.layers.selection.active = seen.layers.landmarks
+    end = at + QPoint(0, 40)
+    seen.press([at, at + QPoint(0, 20), end])
     qtbot.waitUntil(lambda: bool(session.hand.forces.landmarks))
-    QTest.mouseRelease(native, left, control, at + QPoint(0, 40))
+    QTest.mouseRelease(seen.native, LEFT, CONTROL, end)
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
-    end = np.array([at.x(), at.y() + 40.0])
-    assert np.allclose(hold.place, layers.projection().under(end))
-    assert dock.select.told.text() == "By hand: 1 landmark pinned."
+    assert np.allclose(hold.place, seen.layers.projection().under(*ends(end)))
+    assert seen.dock.select.told.text() == "By hand: 1 landmark pinned."
 
 
 def test_a_map_at_rest_is_moved_by_hand(qtbot, seen, session):
@@ -433,12 +371,12 @@ def test_a_map_at_rest_is_moved_by_hand(qtbot, seen, session):
 def held_points_are_let_go_by_buttons(qtbot, hand, session):
     assert not hand.hold.isEnabled()
     session.selection.select_points(np.arange(5))
-    QTest.mouseClick(hand.hold, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(hand.hold, LEFT)
     assert hand.told.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
     assert not hand.hold.isEnabled()
-    QTest.mouseClick(hand.let_go, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(hand.let_go, LEFT)
     assert hand.told.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
@@ -452,8 +390,7 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     # 3 and 23 lie where the others are that they are not like.
     session.selection.select_points(np.arange(0, 8))
     before, snapshot = points.data.copy(), session.snapshot
-    left = Qt.MouseButton.LeftButton
-    QTest.mousePress(button, left)
+    QTest.mousePress(button, LEFT)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
     assert "stepped out" in dock.select.told.text()
     assert session.snapshot is snapshot
@@ -461,48 +398,41 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     moved = np.flatnonzero((points.data != before).any(axis=1))
     assert 3 in moved
     assert len(moved) < 6
-    QTest.mouseRelease(button, left)
+    QTest.mouseRelease(button, LEFT)
     assert np.array_equal(points.data, before)
     assert dock.select.told.text() == ""
-    QTest.mousePress(button, left)
+    QTest.mousePress(button, LEFT)
     session.settings.repulsion = 900.0  # the game plays on
     qtbot.waitUntil(lambda: not dock.controller.scene.is_elsewhere)
-    QTest.mouseRelease(button, left)
+    QTest.mouseRelease(button, LEFT)
     assert not dock.controller.scene.is_elsewhere
 
 
 def drag_by_its_name(qtbot, seen, session, gives_up):
-    viewer, dock, native = seen.viewer, seen.dock, seen.native
-    qtbot.waitUntil(lambda: bool(names_read(dock)))
-    cluster, text = dock.names.names.clusters[0], dock.names.names.texts[0]
-    hold = pixel_of_first_name(dock)
-    assert text in names_read(dock)
-    center, before = viewer.scene.camera.center, session.snapshot
-    rows = session.clusters.clustering.rows(cluster.id)
-    n_marks = len(session.timeline.marks)
-    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    QTest.mouseMove(native, QPoint(2, 2))  # where it was already it tells nothing
-    qtbot.wait(40)
-    QTest.mouseMove(native, hold)
+    names, native = seen.dock.names, seen.native
+    qtbot.waitUntil(lambda: bool(names_read(seen.dock)))
+    cluster, hold, by = names.names.clusters[0].id, name_of(seen), QPoint(60, 0)
+    assert names.names.texts[0] in names_read(seen.dock)
+    center, before = seen.viewer.scene.camera.center, session.snapshot
+    rows, n_marks = (
+        session.clusters.clustering.rows(cluster),
+        len(session.timeline.marks),
+    )
+    seen.move([QPoint(2, 2), hold])
     qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.OpenHandCursor)
-    QTest.mousePress(native, left, none, hold)
-    for step in (20, 40, 60):
-        qtbot.wait(40)  # moves that follow at once are taken for one
-        QTest.mouseMove(native, hold + QPoint(step, 0))
+    seen.press([hold, hold + by / 3, hold + by])
     qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.ClosedHandCursor)
     if gives_up:
-        QTest.keyClick(native, Qt.Key.Key_Escape)
-    QTest.mouseRelease(native, left, none, hold + QPoint(60, 0))
-    assert viewer.scene.camera.center == center
+        seen.key(Qt.Key.Key_Escape)
+    QTest.mouseRelease(native, LEFT, NONE, hold + by)
+    assert seen.viewer.scene.camera.center == center
     if gives_up:
         assert session.snapshot is before
         assert len(session.timeline.marks) == n_marks
         return
     qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
     begun = session.run.warm_start.embedding - before.embedding
-    others = np.setdiff1d(np.arange(len(begun)), rows)
-    under = dock.controller.scene.layers.projection().under
-    moved = under([hold.x() + 60, hold.y()]) - under([hold.x(), hold.y()])
-    assert np.allclose(begun[rows], moved, atol=1e-3)
-    assert not begun[others].any()
+    begin, end = map(seen.layers.projection().under, ends(hold, hold + by))
+    assert np.allclose(begun[rows], end - begin, atol=1e-3)
+    assert not np.delete(begun, rows, axis=0).any()
     assert session.timeline.find(n_marks + 1).label.endswith("moved by hand")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from qtpy.compat import isalive
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from napari_embedding_game.session.run.run import UNPACED
@@ -14,6 +13,8 @@ from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.connections import RUNNING_MS
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.tasks.worker import running_workers
+
+NONE, CONTROL = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier
 
 
 def test_closing_the_dock_ends_the_worker(
@@ -96,75 +97,44 @@ def test_deleting_the_layers_ends_the_worker(
     assert len(window.layers) == 0
 
 
-class Canvas:
-    """The map in a shown window, and a mouse over it."""
+def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
+    chosen, viewer, points = session.selection, seen.viewer, seen.layers.points
 
-    def __init__(self, viewer, layers):
-        self.viewer = viewer
-        self.layers = layers
-        self.native = viewer.window._qt_viewer.canvas.native
+    def click(cluster, key=NONE):
+        """Click on a landmark, which is in the middle of its cluster."""
+        seen.click(*seen.pixels(session.snapshot.landmarks[cluster]), key)
+        return chosen.clusters
 
-    def place_of(self, position):
-        """Return the canvas pixel where a position of the map is drawn."""
-        row, column = self.layers.to_world(position)
-        camera = self.viewer.scene.camera
-        middle = np.array([self.native.width(), self.native.height()]) / 2
-        offset = np.array([column - camera.center[-1], row - camera.center[-2]])
-        return QPoint(*np.round(middle + offset * camera.zoom).astype(int))
+    def escape():
+        seen.key(Qt.Key.Key_Escape)
+        return chosen.clusters
 
-    def click(self, place, modifier=Qt.KeyboardModifier.NoModifier):
-        QTest.mouseClick(self.native, Qt.MouseButton.LeftButton, modifier, place)
-
-    def drag(self, begin, end):
-        left = Qt.MouseButton.LeftButton
-        QTest.mousePress(self.native, left, pos=begin)
-        QTest.mouseMove(self.native, (begin + end) / 2)
-        QTest.mouseMove(self.native, end)
-        QTest.mouseRelease(self.native, left, pos=end)
-
-
-@pytest.fixture
-def canvas(seen):
-    return Canvas(seen.viewer, seen.dock.controller.scene.layers)
-
-
-def test_clicks_on_the_map_select_clusters(canvas, session, qtbot):
-    landmarks = session.snapshot.landmarks
-    canvas.click(canvas.place_of(landmarks[2]))
-    assert session.selection.clusters == (2,)
-    colors = np.ptp(canvas.layers.points.face_color[:, :3], axis=1)  # 0 is grey
+    assert click(2) == (2,)
+    colors = np.ptp(points.face_color[:, :3], axis=1)  # 0 is grey
     assert (colors[session.snapshot.labels == 2] > 0.2).all()
     assert (colors[session.snapshot.labels != 2] < 0.1).all()
-    canvas.click(canvas.place_of(landmarks[0]), Qt.KeyboardModifier.ControlModifier)
-    assert session.selection.clusters == (2, 0)
-    canvas.click(canvas.place_of(landmarks[2]), Qt.KeyboardModifier.ControlModifier)
-    assert session.selection.clusters == (0,)
-    begin = canvas.place_of(landmarks[1])
-    canvas.drag(begin, begin + QPoint(-40, 40))  # none leaves the canvas
-    assert session.selection.clusters == (0,)
-    other = canvas.viewer.add_image(np.zeros((8, 8)))
-    canvas.viewer.layers.selection.active = other
+    assert (click(0, CONTROL), click(2, CONTROL)) == ((2, 0), (0,))
+    (begin,) = seen.pixels(session.snapshot.landmarks[1])
+    seen.drag([begin, begin + QPoint(-40, 40)])  # none leaves the canvas
+    assert chosen.clusters == (0,)
+    viewer.layers.selection.active = viewer.add_image(np.zeros((8, 8)))
     qtbot.wait(100)  # the map may make room for the image
-    canvas.click(canvas.place_of(landmarks[3]))
-    assert session.selection.clusters == (3,)
-    labels = canvas.viewer.add_labels(np.eye(8, dtype=int))
-    canvas.viewer.layers.selection.active = labels  # which has uses for these keys
+    assert click(3) == (3,)
+    labels = viewer.add_labels(np.eye(8, dtype=int))
+    viewer.layers.selection.active = labels  # which has uses for these keys
     keeps = labels.preserve_labels
-    QTest.keyClick(canvas.native, Qt.Key.Key_Escape)
-    assert session.selection.clusters == ()
-    QTest.keyClick(canvas.native, Qt.Key.Key_B)
+    assert escape() == ()
+    seen.key(Qt.Key.Key_B)
     assert labels.preserve_labels == keeps
-    QTest.keyClick(canvas.native, Qt.Key.Key_B)  # the brush is put away
-    control, undo = Qt.KeyboardModifier.ControlModifier, Qt.Key.Key_Z
+    seen.key(Qt.Key.Key_B)  # the brush is put away
     for mode in ("pan_zoom", "paint"):
         session.clusters.rename(3, "T cells")
         labels.mode = mode
-        QTest.keyClick(canvas.native, undo, control)  # nothing is painted
+        seen.key(Qt.Key.Key_Z, CONTROL)  # nothing is painted
         assert session.clusters.clustering.by_id[3].name == "3"
     labels.mode = "pan_zoom"
-    canvas.click(QPoint(2, 2))
-    canvas.viewer.layers.selection.active = canvas.layers.points
+    seen.click(QPoint(2, 2))
+    viewer.layers.selection.active = points
     session.selection.select(3)
-    QTest.keyClick(canvas.native, Qt.Key.Key_Escape)
-    assert session.selection.clusters == ()
-    assert (canvas.layers.points.face_color[:, 3] == 1).all()
+    assert escape() == ()
+    assert (points.face_color[:, 3] == 1).all()
