@@ -1,12 +1,14 @@
 """A session is opened whose images were moved, renamed or changed meanwhile."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tifffile
 from npe2 import PluginManager, PluginManifest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QFileDialog
+from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.game_dock import MAP
 
@@ -36,13 +38,11 @@ def shown(widget):
 
 
 @pytest.fixture
-def desk(load, qtbot, monkeypatch, viewer, dock, session, tmp_path):
+def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
     """What a person does: save the session, close all layers, open it again."""
     path = tmp_path / "saved.zip"
 
     class Desk:
-        answer = path
-
         def measure(self):
             dock.data_fold.expand()
             load(lambda: click(dock.data.measure.measure))
@@ -56,29 +56,18 @@ def desk(load, qtbot, monkeypatch, viewer, dock, session, tmp_path):
             with qtbot.waitSignal(dock.controller.writing.saved, timeout=20_000):
                 dock.controller.writing.save(path)
             viewer.layers.clear()
-            qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is None)
+            qtbot.waitUntil(lambda: self.linked is None)
 
         def open(self):
-            self.answer = path
+            answer(path)
             dock.data.start.choose_file()
-            qtbot.waitUntil(
-                lambda: (
-                    dock.data.cancel.isHidden()
-                    or not dock.data.cancel.isVisibleTo(dock.data)
-                )
-            )
+            qtbot.waitUntil(lambda: not dock.data.cancel.isVisibleTo(dock.data))
 
         @property
         def linked(self):
             return dock.controller.workspace.linked.current
 
-    desk = Desk()
-    for question in ("getOpenFileName", "getExistingDirectory"):
-        answer = (lambda *_: (str(desk.answer), "")) if "File" in question else (
-            lambda *_: str(desk.answer)
-        )  # fmt: skip
-        monkeypatch.setattr(QFileDialog, question, answer)
-    return desk
+    return Desk()
 
 
 @pytest.fixture
@@ -159,9 +148,46 @@ def test_a_renamed_image_is_linked_by_a_click(
     assert [layer.name for layer in desk.linked.images] == ["channel 1"]
 
 
-def test_an_image_that_is_deleted_leaves_no_search_to_its_successor(
-    qtbot, viewer, dock, session, desk, files
+def test_what_is_missing_is_linked_once_it_is_open(
+    qtbot, viewer, dock, inspector, session, desk
 ):
+    viewer.add_image(picture(), name="dapi")
+    viewer.add_labels(cells(), name="cells")
+    desk.measure()
+    desk.save()
+    desk.open()
+    told, layers = dock.data.relink.text, dock.controller.scene.layers
+    session.selection.select_points(np.arange(9))
+    qtbot.waitUntil(lambda: inspector.report is not None)
+    assert desk.linked is None
+    assert "The labels 'cells' of these objects" in told.text()
+    # Who saves now does not lose what the file said.
+    saved = dock.workspace.maps.capture()
+    assert saved.maps[0].view["layers"]["images"][0]["name"] == "dapi"
+    viewer.add_labels(np.roll(cells(), 3), name="cells")
+    qtbot.wait(20)
+    assert desk.linked is None
+    layer = viewer.add_labels(cells(), name="whatever")
+    qtbot.waitUntil(lambda: desk.linked is not None)
+    assert desk.linked.labels is layer
+    assert told.text().startswith("The image 'dapi' of these objects is")
+    assert layers.points.data[:, 1].min() > SIDE  # the map makes room for them
+    dapi = viewer.add_image(picture(), name="dapi")
+    qtbot.waitUntil(lambda: desk.linked.images == (dapi,))
+    assert dock.data.relink.isHidden()
+    pictures = inspector.details.thumbnails
+    qtbot.waitUntil(lambda: sorted(pictures.rows) == list(range(9)))
+    viewer.layers.clear()
+    qtbot.waitUntil(lambda: desk.linked is None)
+    for hostile in (3, {"labels": 3, "images": "x"}, {"images": [7]}):
+        of_map = saved.maps[0]
+        of_map = replace(of_map, view={**of_map.view, "layers": hostile})
+        dock.workspace.maps.restore(replace(saved, maps=(of_map,)))
+        dock.data.relink.open_again()
+        assert told.text().startswith("The labels of these objects are not")
+
+
+def test_other_data_end_the_search(qtbot, viewer, dock, session, dataset, desk, files):
     desk.measure()
     desk.save()
     files["image"].unlink()
@@ -178,6 +204,15 @@ def test_an_image_that_is_deleted_leaves_no_search_to_its_successor(
         QApplication.processEvents()
     assert not inserted
     assert [layer.name for layer in desk.linked.images] == ["gfp"]
+    desk.save()
+    files["labels"].unlink()
+    desk.open()
+    assert shown(dock.data.relink)
+    session.load(dataset)
+    assert dock.data.relink.isHidden()
+    viewer.add_labels(cells())
+    qtbot.wait(20)
+    assert desk.linked is None
 
 
 def test_labels_that_changed_on_disk_are_told_and_measured_again(
@@ -222,9 +257,9 @@ def other_images(folder):
 
 
 def test_the_images_of_a_plate_are_found_again(
-    load, qtbot, monkeypatch, viewer, dock, session, desk, plate, lit
+    load, qtbot, answer, dock, session, desk, plate, lit
 ):
-    desk.answer = plate
+    answer(plate)
     load(dock.data.start.choose_folder)
     desk.run()
     desk.save()
@@ -234,17 +269,16 @@ def test_the_images_of_a_plate_are_found_again(
     assert not shown(dock.data.relink)
     map_before = session.snapshot
     desk.save()
-    desk.answer = plate.rename(plate.with_name("moved"))
-    moved = desk.answer
+    moved = plate.rename(plate.with_name("moved"))
     desk.open()
     told = f"The images of {plate} are not open: locate their folder."
     assert dock.data.relink.text.text() == told
-    desk.answer = other_images(plate.with_name("plate 2"))
+    answer(other_images(plate.with_name("plate 2")))
     click(dock.data.relink.button)
     text = dock.data.relink.text
     qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())
     assert desk.linked is None
-    desk.answer = moved
+    answer(moved)
     assert dock.data.relink.button.text() == "Locate folder…"
     click(dock.data.relink.button)
     qtbot.waitUntil(lambda: desk.linked is not None)
