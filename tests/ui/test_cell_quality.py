@@ -82,6 +82,12 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     rng = np.random.default_rng(1)
     np.save(tmp_path / "other.npy", rng.poisson(3, (60, 150)))
     load(FileSource(tmp_path / "other.npy"))  # other cells have no limits yet
+    choose(cells.view, "Doublet scores")
+    assert cells.canvas.plot is None  # until they are there
+    assert cells.state.text().startswith("Scoring doublets")
+    choose(cells.view, "Counts per cell")
+    load(FileSource(tmp_path / "other.npy"))
+    assert cells.state.text() == ""
     assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0
     assert recipe.recipe().min_genes == Recipe().min_genes
     assert not recipe.doublets.isChecked()
@@ -176,7 +182,8 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     panel.fold.expand()
     choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
-    qtbot.waitUntil(lambda: canvas.plot.axes == ("Doublet scores",))
+    qtbot.waitUntil(lambda: canvas.plot is not None)
+    assert canvas.plot.axes == ("Doublet scores",)
     scores = canvas.plot.values["Doublet scores"]
     assert scores[400:].mean() > 2 * scores[:400].mean()
     assert canvas.plot.samples.nunique() == 2  # a line for each day

@@ -14,7 +14,13 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     whole = session.snapshot.embedding
     assert dock.data.way.isHidden()
     cluster = session.clusters.clusters[1]
-    session.clusters.rename(cluster.id, "T cells")
+    session.clusters.rename(cluster.id, "T & NK")
+    session.selection.select(cluster.id)
+    dock.select.embed.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    dock.data.way.buttons[0].click()
+    (part,) = dock.data.way.parts.menu().actions()
+    assert part.text() == "T && NK (10 points)"  # else Qt shows no "&"
     session.selection.select_points(np.arange(20))
     dock.select.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
@@ -30,8 +36,8 @@ def test_a_selection_is_laid_out_alone_and_the_way_back_is_kept(
     layers = dock.controller.scene.layers
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
     names = [cluster.name for cluster in session.clusters.clusters]
-    assert {"T cells", "naive"} <= set(names)
-    (part,) = dock.data.way.parts.menu().actions()
+    assert {"T & NK", "naive"} <= set(names)
+    _, part = dock.data.way.parts.menu().actions()
     assert part.text() == "20 points (20 points)"
     part.trigger()
     assert len(session.dataset.obs) == 20

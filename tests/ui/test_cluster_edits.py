@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
@@ -38,6 +38,16 @@ def test_a_double_click_renames(qtbot, played, session):
     QTest.keyClicks(editor, "B cells")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
+    session.clusters.make_cluster(np.arange(5), "few")
+    qtbot.waitUntil(lambda: table.rowCount() == 5)
+    table.type_into(first := table.keys[0])
+    QTest.keyClicks(table.findChild(QLineEdit), "first")
+    heading = table.horizontalHeader()
+    by_size = QPoint(heading.sectionViewportPosition(1) + 9, 9)
+    QTest.mouseClick(heading.viewport(), LEFT, pos=by_size)
+    assert table.keys[0] != first
+    assert session.clusters.clustering.by_id[first].name == "first"
+    qtbot.waitUntil(lambda: table.item(*table.rows_of([first]), 0).toolTip() == "first")
     table.show_frame(table.frame[:2])  # which has its size at once
     assert table.height() == table.sizeHint().height()
 

@@ -66,6 +66,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     load(panel.apply.click)
     assert session.dataset.var_names == ("red mean", "red sd")
     assert "2 of 4" in panel.button.text()
+    assert panel.filter.text() == ""  # it would filter none of what is listed now
 
 
 @pytest.fixture

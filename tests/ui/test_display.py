@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.data.dataset import Dataset
@@ -85,7 +86,11 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     last, y = picture.width() - 15, picture.height() - 2
     assert picture.pixelColor(15, y) != picture.pixelColor(last, y)
     before = layers.points.face_color.copy()
+    dock.show()
+    place = scale.slider.geometry()
     scale.slider.setValue([100, 110])
+    QApplication.processEvents()
+    assert scale.slider.geometry() == place  # under the mouse that drags it
     low, high = session.look.limits
     values = session.dataset.profile[:, 1]
     span = values.max() - values.min()

@@ -37,14 +37,14 @@ def test_typed_genes_colour_the_map_and_are_offered(
     qtbot, panel, session, dock, inspector
 ):
     assert not panel.score.isEnabled()
-    QTest.keyClicks(panel.genes, "g0, G1, g2, nope")
+    QTest.keyClicks(panel.genes, "g0, G0, G1, g2, nope")
     QTest.keyClicks(panel.name, "mine")
     QTest.mouseClick(panel.score, LEFT)
     qtbot.waitUntil(lambda: session.look.color_by == "mine")
     assert dock.look.color_by.value == "mine"
     score = session.dataset.obs["mine"].to_numpy()
     assert score[:10].min() > score[10:].max()
-    assert panel.state.text() == ("mine: 3 of 4 genes found. Not in the data: nope.")
+    assert panel.state.text() == ("mine: 4 of 5 genes found. Not in the data: nope.")
     session.selection.select(0)
     assert "mine" in inspector.details.column.choices
     inspector.show(MAP)

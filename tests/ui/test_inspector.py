@@ -56,6 +56,7 @@ def test_what_is_selected_is_described(qtbot, played, session):
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
     assert details.title.text() == "2 clusters: 1, 3"
+    assert details.title.toolTip() == details.title.text()  # which may be cut off
     session.selection.select_points(np.array([3, 4, 15]))
     qtbot.waitUntil(lambda: played.report.size == 3)
     assert details.title.text() == "Selected points"

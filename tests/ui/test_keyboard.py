@@ -75,6 +75,12 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
         assert session.clusters.clustering.by_id[2].name == name
         assert title.text().endswith(name)
         game.inspector.edit_name()
+    type_into(title, "Mono 2")
+    session.selection.select(3)  # by a script: the cursor stays
+    QTest.keyClick(title, Qt.Key.Key_Return)
+    names = [session.clusters.clustering.by_id[one].name for one in (2, 3)]
+    assert names == ["Mono 2", "3"]
+    session.selection.select(2)
     game.tabs.setCurrentIndex(PLOTS)
     game.plots.tabs.setCurrentWidget(game.plots.dot_plot)
     genes = game.plots.dot_plot.genes

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QRubberBand
 
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
@@ -103,6 +104,17 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
     click(qtbot, pane, -places[0, 0], places[0, 1])  # where no gene is
     assert session.look.color_by == markers.result.names[0]
     assert pane.state.text().startswith("10 cells against 30. Use p-values to rank")
+    former, clicked = markers.result.names[0], []
+
+    def click_while_the_former_plot_is_seen():
+        if markers.result.names[0] != former:
+            place = pane.canvas.pixel(*pane.plot().places()[0])
+            clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
+
+    markers.compared_changed.connect(click_while_the_former_plot_is_seen)
+    session.selection.select(2)
+    qtbot.waitUntil(lambda: len(clicked) > 0)
+    assert session.look.color_by == former
 
 
 def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
@@ -239,7 +251,9 @@ def name(pane, across, up):
         QTest.keyClick(field, Qt.Key.Key_Return)
 
 
-def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session):
+def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session, dock):
+    dock.plots.saved.click()
+    assert scatter.state.text().startswith("Nothing is drawn yet")
     name(scatter, "A", "b")
     assert scatter.across.text() == "a"
     assert scatter.state.text().startswith("Correlation (Pearson) -0.")
@@ -252,6 +266,12 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session):
     assert scatter.state.text().startswith("Correlation")
     drag(qtbot, scatter, (2, 2), (3, 3))
     assert session.selection.is_empty
+    canvas, begin = drawn(qtbot, scatter), QPoint(100, 100)
+    QTest.mousePress(canvas.canvas, LEFT, pos=begin)
+    QTest.mouseMove(canvas.canvas, 2 * begin)
+    assert canvas.findChild(QRubberBand).isVisible()
+    QTest.mouseRelease(canvas.canvas, LEFT, pos=begin)  # where it was pressed
+    assert not canvas.findChild(QRubberBand).isVisible()
     session.selection.select(0)
     click(qtbot, scatter, 1, 1)
     assert session.selection.is_empty

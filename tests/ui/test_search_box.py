@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QCompleter
 
 from napari_embedding_game.ui.inspector import search_box
 
@@ -48,6 +49,13 @@ def test_clusters_genes_columns_and_rows_are_found(qtbot, played, session, monke
     assert session.selection.clusters == (1,)
     find(played, "c")
     assert session.look.color_by == "c"
+    names = typed(played, "cell2")
+    marked = names.findChild(QCompleter).popup()
+    for _ in range(3):
+        QTest.keyClick(marked, Qt.Key.Key_Down)
+    third = names.hits[2][1]
+    QTest.keyClick(marked, Qt.Key.Key_Return)
+    assert session.dataset.obs.index[session.selection.rows].tolist() == [third]
     values = session.dataset.profile[:, 2]
     colors = played.controller.scene.layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()

@@ -153,6 +153,7 @@ class CellQualityView(QWidget):
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
         self._finding.stop()
+        show_text(self.state, "")
         self._dataset = dataset
         self._values = {
             COUNTS: quality["total_counts"].to_numpy(),
@@ -181,6 +182,7 @@ class CellQualityView(QWidget):
         if dataset is None:
             return
         if name == DOUBLETS and name not in self._values:
+            self.canvas.show_plot(None)
             self._find_doublets(dataset)
             return
         axes = VIEWS.get(name, (name,))

@@ -53,6 +53,7 @@ class ColumnsPanel(Fold):
         """Offer these columns and tick those that are embedded now."""
         is_listed, chosen = 2 < len(columns) <= MOST, set(embedded)
         self.setVisible(is_listed)
+        self.filter.clear()
         with QSignalBlocker(self.list):
             self.list.clear()
             for name in columns if is_listed else ():

@@ -111,7 +111,8 @@ class GeneSetsPanel(Fold):
         assert dataset is not None
         name = self._session.add(add_score, wanted, values)
         self._session.look.color_by = choice_of_column(name, dataset)
-        share = f"{len(found.places)} of {len(wanted.genes)} genes found."
+        n = len(wanted.genes)
+        share = f"{n - len(found.missing)} of {n} genes found."
         tell = self._warn if found.missing else self._say
         tell(f"{name}: {share} {found.told}".rstrip())
 

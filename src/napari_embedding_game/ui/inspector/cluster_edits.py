@@ -29,7 +29,7 @@ from napari_embedding_game.session.reclustering import reclustering
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
-from napari_embedding_game.ui.style.layouts import in_lines, row
+from napari_embedding_game.ui.style.layouts import in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Asking
 
@@ -92,7 +92,7 @@ class ClusterEdits(QWidget):
             action.setVisible(is_possible)  # one that is not is not enabled either
         steps = self._book.undo_label, self._book.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
-            text = in_lines(label, MOST_LETTERS).replace("&", "&&")
+            text = literal(in_lines(label, MOST_LETTERS))
             action.setText(text)
             action.setIconText(f"↶  {text}")
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
@@ -240,7 +240,7 @@ class ClusterEdits(QWidget):
     def _offer_column(self) -> None:
         column = self._column()
         self.use.setVisible(bool(column))
-        self.use.setText(AS_ANNOTATION.format(column))
+        self.use.setText(literal(AS_ANNOTATION.format(column)))
 
     def _use_column(self) -> None:
         dataset = self._session.dataset

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
@@ -168,7 +169,7 @@ class DotPlotPane(PlotPane):
 
     def _at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a place; None beside them."""
-        if self.result is None:
+        if self.result is None or self.canvas.is_due:  # what is seen is another
             return None, None
         group, gene = round(x), round(y)
         return (
@@ -182,13 +183,13 @@ class DotPlotPane(PlotPane):
             return ""
         if group is None:
             return f"{found.genes[gene]}: click to colour the map by it."
-        name, size = shown[0].categories[group], found.sizes[group]
+        name, size = shown[0].categories[group], counted(found.sizes[group], "point")
         if gene is None:
-            return f"{name}: {size:,} points. Click to choose it, Ctrl-click to add it."
+            return f"{name}: {size}. Click to choose it, Ctrl-click to add it."
         summary, place = found.summary, (group, gene)
         mean, share = summary.means[place], summary.shares[place]
         where = f"{found.genes[gene]} in {name}"
-        return f"{where}\nmean {mean:.3g}, above 0 in {share:.0%} of {size:,}"
+        return f"{where}\nmean {mean:.3g}, above 0 in {share:.0%} of {size}"
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""

@@ -18,6 +18,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 """Endings of figures with what they are called."""
+NOTHING = "Nothing is drawn yet that could be saved."
 SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 
 
@@ -54,7 +55,9 @@ class PlotsTab(QWidget):
         """Save the plot that is seen."""
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.plot()
-        if plot is not None:
+        if plot is None:
+            pane.say(NOTHING)
+        else:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             said = save_plot(plot, self, self._session, name.replace(" ", "_"))
             if said:

@@ -22,7 +22,7 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
-TIP = "Drag a rectangle to select the cells inside; with Shift or Ctrl to add them."
+TIP = "Drag a rectangle to select the points inside; with Shift or Ctrl to add them."
 MOST_OFFERED = 12
 MARGIN = 0.04
 """Part of an axis that is free beyond the first and the last point, to drag from."""
@@ -175,7 +175,7 @@ class ScatterPane(PlotPane):
         if self._axes is not None:
             r = correlation(*self._axes)
             told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-            self.say(f"{told}Drag to select cells.")
+            self.say(f"{told}Drag to select points.")
 
     def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""

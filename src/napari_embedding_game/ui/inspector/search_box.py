@@ -51,7 +51,7 @@ class SearchBox(QLineEdit):
         self.setToolTip(TIP)
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
-        self.returnPressed.connect(lambda: self._take(0))
+        self.returnPressed.connect(self._take_marked)
         changed = workspace.session.dataset_changed
         Connections(self).connect(changed, self.begin_anew)
 
@@ -90,6 +90,10 @@ class SearchBox(QLineEdit):
             self._offer.complete()
         else:
             self._offer.popup().hide()
+
+    def _take_marked(self) -> None:
+        """Take what the arrow keys have marked, else the first."""
+        self._take(max(0, self._offer.popup().currentIndex().row()))
 
     def _take(self, place: int) -> None:
         if place < len(self.hits):

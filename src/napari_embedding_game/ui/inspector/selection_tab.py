@@ -83,6 +83,8 @@ class SelectionTab(Listener):
         self._cut_of: tuple[object, ...] = ()
         """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
+        self._titled: tuple[Dataset | None, int | None] = None, None
+        """The data and the one cluster whose name the title is, or is to be."""
         self._is_picking = False
         self._is_column_chosen = False
         """Whether a person has said which column clusters are described by."""
@@ -190,13 +192,14 @@ class SelectionTab(Listener):
     # What happens
 
     def _on_name(self) -> None:
-        clusters = self._session.selection.clusters
-        if self.title.isReadOnly() or not self.title.isModified() or not clusters:
+        dataset, cluster = self._titled
+        if cluster is None or not self.title.isModified():
             return
         self.title.setModified(False)
         self.title.clearFocus()
-        self.renamed.emit(clusters[0], self.title.text())
-        self._show_names(clusters)  # as it is, where that was refused
+        if dataset is self._session.dataset:
+            self.renamed.emit(cluster, self.title.text())
+        self._show_names(self._described())  # as it is, where that was refused
 
     def _offer_columns(self) -> None:
         """Offer columns; take that of other colours, if none was chosen of the groups.
@@ -225,7 +228,7 @@ class SelectionTab(Listener):
         self._reporting.stop()
         self._watch(None)
         self.report, self._is_column_chosen = None, False
-        self._tabs_of, self._cut_of = None, ()
+        self._tabs_of, self._cut_of, self._titled = None, (), (None, None)
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
         for table in (self.texts, self.differences):
@@ -412,10 +415,12 @@ class SelectionTab(Listener):
         show_text(self.note, "\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
-            self.title.setText(self._title(clusters))
+            title = self._title(clusters)
+            self.title.setText(title)
             self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
-            self.title.setToolTip(RENAME_TIP if is_one else "")
+            self.title.setToolTip(f"{title}\n{RENAME_TIP}" if is_one else title)
+            self._titled = self._session.dataset, clusters[0] if is_one else None
 
     def _title(self, clusters: tuple[int, ...]) -> str:
         known = self._session.clusters.clustering.by_id

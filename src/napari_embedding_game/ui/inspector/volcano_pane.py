@@ -56,7 +56,7 @@ class VolcanoPane(PlotPane):
 
     def _row_at(self, x: float, y: float) -> int | None:
         shown = self._shown
-        if shown is None:
+        if shown is None or self.canvas.is_due:  # what is seen is another
             return None
         return self.canvas.nearest(shown.plot().places(), x, y)
 

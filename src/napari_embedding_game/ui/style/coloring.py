@@ -48,7 +48,7 @@ PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS, MOST_COLORS = 60, 1_000
 """A column with more different names than these has no legend; is no colour."""
-TOO_MANY = "{}: one colour for each of {:,} names, too many to list."
+TOO_MANY = "{}: {:,} names, too many to list; some have colours alike."
 MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
 SHADES, BINS, MOST_COUNTED = 256, 64, 50_000

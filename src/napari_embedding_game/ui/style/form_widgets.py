@@ -25,6 +25,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.ui.style.layouts import (
     column,
     in_lines,
+    literal,
     panel,
     push_button,
     settle,
@@ -210,7 +211,7 @@ class Fold(QWidget):
         if len(text) > self.letters:  # what is beside the name goes below it
             parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
             text = "\n    ".join(parts)
-        self.button.setText(text)
+        self.button.setText(literal(text))
         settle(self.button)
 
     def _flip(self) -> None:

@@ -84,12 +84,17 @@ def push_button(
     text: str, tip: str, act: Callable[[], Any] | None = None, role: str = ""
 ) -> QPushButton:
     """Return a button that calls a function without arguments."""
-    button = QPushButton(text)
+    button = QPushButton(literal(text))
     button.setToolTip(tip)
     button.setProperty("role", role)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button
+
+
+def literal(text: str) -> str:
+    """Return what shows a text as it is: Qt takes "&" for a key to press."""
+    return text.replace("&", "&&")
 
 
 def in_lines(text: str, n_letters: int = LETTERS) -> str:
@@ -121,7 +126,7 @@ def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:
     menu.setToolTipsVisible(True)
     made = []
     for text, act, tip in entries:
-        action = menu.addAction(text)
+        action = menu.addAction(literal(text))
         action.setToolTip(tip)
         action.triggered.connect(lambda _=False, act=act: act())
         made.append(action)

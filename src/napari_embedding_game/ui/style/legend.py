@@ -26,6 +26,8 @@ MOST_ROWS = 12
 HISTOGRAM, BAR, HANDLE = 26, 9, 8
 """Heights of the colour bar and of what is above it, half a handle: in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
+WIDEST = "-0.0000"
+"""A number that there is room for beside the bar."""
 STEPS = 500
 """Places that a handle of the limits can stand at."""
 
@@ -79,6 +81,10 @@ class _Scale(QWidget):
         self._view = view
         self._extent = (0.0, 1.0)
         self.low, self.high = QLabel(), QLabel()
+        self.low.setAlignment(Qt.AlignmentFlag.AlignRight)
+        for number in self.low, self.high:  # the bar stays where it is dragged
+            widest = number.fontMetrics().horizontalAdvance(WIDEST)
+            number.setMinimumWidth(widest)
         self.slider = QRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, STEPS)
         self.slider.setToolTip(LIMITS_TIP)

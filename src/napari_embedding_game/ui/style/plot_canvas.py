@@ -191,15 +191,18 @@ class PlotCanvas(QScrollArea):
             self._band.show()
 
     def _on_release(self, event: Any) -> None:
-        if self._begun is None or event.button != 1 or self.axes is None:
+        if self._begun is None or event.button != 1:
+            return
+        is_drag, begin = self._is_drag(event), self._begun[1]
+        self._band.hide()
+        self._begun = None
+        if self.axes is None:  # the plot went meanwhile
             return
         place, is_added = self._place(event), adds(event.guiEvent)
-        if self._is_drag(event):
-            self._band.hide()
-            self.dragged.emit(*self._begun[1], *place, is_added)
+        if is_drag:
+            self.dragged.emit(*begin, *place, is_added)
         else:
             self.clicked.emit(*place, is_added)
-        self._begun = None
 
     def _is_drag(self, event: Any) -> bool:
         way = _pixel(event) - self._begun[0]

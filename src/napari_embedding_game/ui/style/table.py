@@ -199,7 +199,7 @@ class Table(QTableWidget):
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         head.setSortIndicatorClearable(True)  # a third click: their own order
-        head.sortIndicatorChanged.connect(self._fill)
+        head.sortIndicatorChanged.connect(self._sort)
         self.itemSelectionChanged.connect(self._on_selected)
 
     def set_theme(self, colors: ThemeColors) -> None:
@@ -245,7 +245,12 @@ class Table(QTableWidget):
             self.updateGeometry()
             settle(self)
 
-    def _fill(self, *event: object) -> None:
+    def _sort(self, *event: object) -> None:
+        """Stand by another heading; what is being typed counts for its own row."""
+        self.leave(commits=True)
+        self._fill()
+
+    def _fill(self) -> None:
         """Write the rows in their own order or that of a heading; keep what is marked.
 
         At once: each cell alone would have the widths of the columns found anew.
@@ -286,7 +291,8 @@ class Table(QTableWidget):
         text = column.text(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
         cell.setTextAlignment(_RIGHT if place else _LEFT)
-        cell.setToolTip(self.tips.get(key) or ("" if place else text))
+        tip = self.tips.get(key, "")
+        cell.setToolTip(tip if place else f"{text}\n{tip}".strip())
         color = self._colors.get(key)
         cell.setData(COLOR, color)
         if not column.is_edited:
