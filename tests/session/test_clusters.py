@@ -76,6 +76,10 @@ def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chose
     assert sum(sizes(clusters).values()) == 200
     clusters.set_n_clusters(8)
     assert sorted(sizes(clusters).values()) == [4] * 7 + [172]
+    few = Clusters(25)
+    few.receive(np.arange(25, dtype=np.int32), 25, chained(25))  # a landmark a point
+    assert sum(sizes(few).values()) == 25
+    assert min(sizes(few).values()) >= 10
 
 
 @pytest.mark.parametrize("chosen", [5, None])

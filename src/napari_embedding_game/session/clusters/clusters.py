@@ -121,9 +121,10 @@ class Clusters:
         """
         if self.state.n_clusters != UNDECIDED:
             return self.state.n_clusters
-        if self.n_landmarks <= MANY:
+        n_points = len(self._labels)
+        if self.n_landmarks <= min(MANY, n_points / 2):  # of 25 points each is one
             return None
-        return min(READABLE, max(2, round(math.sqrt(len(self._labels)) / 2)))
+        return min(READABLE, max(2, round(math.sqrt(n_points) / 2)))
 
     def set_n_clusters(self, n_clusters: int | None) -> None:
         """Merge the landmarks into so many clusters; None leaves each its own.
