@@ -37,7 +37,7 @@ def saved(adata, tmp_path):
     [
         ({"X_other": 4, "X_pca": 2}, "obsm['X_pca']"),
         ({"X_umap": 3, "spatial": 3, "X_two": 2, "X_scvi": 5}, "obsm['X_scvi']"),
-        ({"X_embedding_game": 3}, "X"),
+        ({"X_embedding_game": 3, "X_umap3d": 3, "X_phate": 3}, "X"),
         ({}, "X"),
     ],
 )
@@ -171,6 +171,10 @@ def test_genes_of_raw_are_compared(counts, tmp_path, ending, space):
         assert "Genes: 300 from .raw." in dataset.notes
         assert not any("below 0" in note for note in dataset.notes)
         assert dataset.X.shape[1] == {"X_pca": 4, "X": 60}[space]
+    counts.X = counts.X.expm1().rint()
+    adata.raw = counts  # of all genes, beside counts of some
+    adata.X = counts[:, adata.var_names].X
+    assert from_anndata(adata, "cells").profile.shape == (60, 300)
 
 
 @pytest.mark.parametrize("space", ["X", "X_pca"])

@@ -241,6 +241,10 @@ def test_images_that_do_not_fit_are_left_out_with_the_reason(tmp_path):
     assert dataset.obs["image"].unique().tolist() in (["A01"], ["A04"])
     assert "A02 was left out: A02.tif could not be read as an image" in notes
     assert "A03 was left out: A03_labels.tif: The labels are float32" in notes
+    far = np.where(labels, labels + float(2**32), 0)  # which a double holds
+    tifffile.imwrite(tmp_path / "A01_labels.tif", far)
+    tifffile.imwrite(tmp_path / "A01.tif", image)
+    assert measured(tmp_path).obs["label"].min() == 2**32 + 3
     assert "A05 was left out: The image has 10 x 50 pixels" in notes
     assert "A06 was left out: A06_labels.jpg is a coloured picture, a JPEG" in notes
     assert "1 image with other channels or axes than the other" in notes

@@ -141,6 +141,8 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     frame = table(label=[3, 3, 7, 7], Frame=[2, 0, 1, 2])
     found = matched(frame, movie, "time")
     assert ids(found) == [3, 3, 7, 7]
+    told = "Without a row, on no map: 7 labels (2, 7, 11)."
+    assert found.sentences[-1] == told  # 7 in the first picture
     assert found.objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
     from_1 = frame.assign(Frame=[3, 1, 2, 3])
     assert matched(from_1, movie, "time").objects.boxes[:, 0].tolist() == [2, 0, 1, 2]

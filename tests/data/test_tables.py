@@ -30,6 +30,9 @@ def cells():
     )
 
 
+UMAP_10 = [f"UMAP_{axis}" for axis in range(1, 11)]  # no picture of the rows
+
+
 def written(frame, path):
     if ".parquet" in path.name:
         frame.to_parquet(path, compression="gzip")
@@ -92,8 +95,15 @@ def test_semicolons_and_decimal_commas(tmp_path):
     # Excel's own first line, and separators within quotation marks, part no names.
     dataset = read(text(tmp_path, "sep=;\na;b\n1,5;2\n2,5;3\n4,5;7\n"))
     assert dataset.var_names == ("a", "b")
-    dataset = read(text(tmp_path, '"a, b, c";"d"\n1,5;2\n2,5;3\n4,5;7\n'))
-    assert dataset.var_names == ("a, b, c", "d")
+    dataset = read(text(tmp_path, '"a, b,\nc";"d"\n1,5;2\n2,5;3\n4,5;7\n'))
+    assert dataset.var_names == ("a, b,\nc", "d")
+    # A point parts thousands there, and "e" and digits within an id are no exponent.
+    ids = [f"f47ac10b-58cc-4372-a567-{i}e02123456789" for i in range(3)]
+    rest = ["1.234,5;10;1.200", "987,0;2;7", "2,0;10;900"]
+    lines = "\n".join(map(";".join, zip(ids, rest, strict=True)))
+    dataset = read(text(tmp_path, f"Object ID;area;cluster;count\n{lines}\n"))
+    np.testing.assert_array_equal(dataset.profile.T, [[1234.5, 987, 2], [1200, 7, 900]])
+    assert dataset.obs["cluster"].tolist() == [10, 2, 10]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +112,17 @@ def test_semicolons_and_decimal_commas(tmp_path):
         ("0,5\tx\n1,5\ty\n", [0.5, 1.5]),
         ("0.5\t1,234\n1.5\t2,345\n", [0.5, 1.5]),  # thousands: no number of ours
         ("0.5\t1,2-dichloro\n1.5\ta, 3,4\n", [0.5, 1.5]),
+        ("1,234.5\tx\n987.0\ty\n", [1234.5, 987]),  # beyond doubt
+        ("None\tNone\n0.5\tNone\n1.5\t007\n2\t012\n4\tx\n", [0.5, 1.5, 2, 4]),
     ],
 )
 def test_commas_between_tabs(tmp_path, rows, numbers):
-    dataset = read(text(tmp_path, "a\tb\n" + rows, "cells.tsv"))
+    path = text(tmp_path, "a\tb\n" + rows, "cells.tsv")
+    dataset = read(path, missing="drop")
     assert dataset.var_names == ("a",)
+    # Codes, and the treatment None, are what they are.
+    texts = [row.split("\t")[1] for row in rows.splitlines()]
+    assert dataset.source_obs["b"].tolist() == texts
     np.testing.assert_allclose(dataset.profile[:, 0], numbers)
 
 
@@ -117,6 +133,8 @@ def test_row_names_as_r_writes_them(tmp_path):
         "Taken as row names: the first value of each line, which has no heading."
     )
     assert dataset.var_names == ("a", "b")
+    wells = read(text(tmp_path, "Well,a\nA01,1\nB01,2\n"))  # which a plate needs
+    assert wells.obs["Well"].tolist() == ["A01", "B01"]
     numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
     assert numbered.obs.index.tolist() == ["1.5", "2.5"]
 
@@ -237,14 +255,15 @@ def test_tiny_and_huge_units_are_standardised():
 def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
-    names += ["Batch", "my_donor", "day"]
-    frame = pd.DataFrame(rng.integers(0, 90, (10, 10)), columns=names)
+    names += ["Batch", "my_donor", "day", "Row", "leiden_0.5", "Position X [µm]"]
+    names += ["umap0", "umap1", "bbox_area", "positivity", *UMAP_10]
+    frame = pd.DataFrame(rng.integers(0, 90, (10, len(names))), columns=names)
     dataset = from_features(frame, "cells").dataset
-    assert dataset.var_names == ("area", "tone")
+    assert dataset.var_names == ("area", "tone", "bbox_area", "positivity", *UMAP_10)
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
     assert dataset.notes[0] == (
         "Not embedded unless chosen, as the name says that it is no measure: "
-        "image, Batch, my_donor, day, x, centroid-0 and 2 more."
+        "image, Batch, my_donor, day, Row, leiden_0.5 and 7 more."
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])

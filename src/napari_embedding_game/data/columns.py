@@ -20,24 +20,32 @@ NO_LEVEL = "(missing)"
 """What rows without a level are called: a level of a file may be "missing"."""
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
-    r"(^|[_\- .])(id|ids|index|label|labels|class|cluster|target|leiden|louvain"
+    r"^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$"
+    r"|(^|[_\- .])(id|ids|index|label|labels|class|target|clusters?"
+    r"|(leiden|louvain|snn_res)[_\- .r\d]*"
     r"|image|slide|well|plate|instance|code|barcode|batch|sample|donor|patient|subject"
     r"|animal|mouse|replicate|library|lane|cohort|condition|treatment|experiment"
-    r"|day|timepoint"
+    r"|day|date|timepoint"
     r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
     re.IGNORECASE,
 )
+_STAYS = re.compile(rf"{TEXT.pattern}|.*\bwell\b", re.IGNORECASE)
+"""Names of a first column that never names the rows: what it says is looked at."""
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Numbers under these names tell where an object lies, not what it is like.
+# Numbers under these names tell where an object lies, not what it is like: bbox_x0,
+# Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X.
+_UNIT = r"([_\- .]?\W?([uµμ]m|px|pixels?)\W?)?"
 _PLACE = re.compile(
-    r"^(x|y|z|t|time|frame|(bbox|centroid|position|pos)[_\- .]?\w*"
-    r"|(location|centroid)[_\- .].*"
-    r"|.*[_\- .](bbox|centroid|center|boundingbox(min|max)imum)[_\- .]?\w*)$",
+    r"(.*[_\- .:])?(bbox|centroid|center|pos(ition)?|bounding ?box ?(min|max)imum)"
+    r"( of the object)?([_\- .](weighted|local|min|max))*"
+    rf"[_\- .]?([xyz](min|max|\d)?|\d(-\d)*){_UNIT}"
+    rf"|[xyz]{_UNIT}|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
+    r"|t|time|frame|location[_\- .].*",
     re.IGNORECASE,
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
 _OF_A_GIVEN_MAP = re.compile(
-    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?[1-3]",
+    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d+",
     re.IGNORECASE,
 )
 # From this share of numbers on, the other values of a column are mistakes.
@@ -46,8 +54,11 @@ _MAY_BE_NUMBERS = {
     *("string", "integer", "floating", "decimal"),
     *("mixed", "mixed-integer", "mixed-integer-float"),
 }
-HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
-"""Beyond 32 bits, where pandas ends the program or takes it for another one."""
+CODE = re.compile(r"0\d+")
+"""Such as 0012, which counts nothing."""
+_HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
+_BEFORE_IT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
+"""That of a number, and not of an id such as f47ac10b-58cc-4372-a567-0e0212345678."""
 FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
 # With more different values than these, a column names its rows one by one.
@@ -73,7 +84,10 @@ def numbers(
         if kind not in _MAY_BE_NUMBERS or not filled.any():
             return None
         parsed = to_numbers(column)
-        says_nan = column.astype(str).str.strip().str.lower() == "nan"
+        texts = column.astype(str).str.strip()
+        if texts.str.fullmatch(CODE).any():
+            return None
+        says_nan = texts.str.lower().isin(["nan", "none"])
         wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
         n, is_wanted = wrong.sum(), wanted is None or column.name in wanted
         if n > (1 - _MOSTLY_NUMBERS) * filled.sum() or (n and not is_wanted):
@@ -110,9 +124,15 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
 
 def to_numbers(column: pd.Series) -> pd.Series:
     """Numbers of a column that may be written as text, NaN for what is none."""
-    if HUGE_EXPONENT.search("\n".join(map(str, column))):
-        column = column.mask(column.astype(str).str.contains(HUGE_EXPONENT))
+    if has_huge_exponent("\n".join(map(str, column))):
+        column = column.mask(column.map(str).map(has_huge_exponent))
     return pd.to_numeric(column, errors="coerce")
+
+
+def has_huge_exponent(text: str) -> bool:
+    """Tell whether a number goes beyond 32 bits, where pandas ends the program."""
+    found = (one.start() for one in _HUGE_EXPONENT.finditer(text))
+    return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in found)
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
@@ -140,7 +160,7 @@ def is_of_a_map(name: object) -> bool:
 
 def is_place(name: object) -> bool:
     """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
-    return bool(_PLACE.match(str(name)))
+    return bool(_PLACE.fullmatch(str(name)))
 
 
 def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
@@ -163,7 +183,7 @@ def is_row_name(column: pd.Series) -> bool:
     heading = str(column.name)
     if heading == "" or heading.startswith("Unnamed: 0"):
         return True
-    if pd.api.types.infer_dtype(column) != "string" or TEXT.match(heading):
+    if pd.api.types.infer_dtype(column) != "string" or _STAYS.match(heading):
         return False
     # Numbers with a few mistakes among them are measurements, and told as such.
     return bool(to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)

@@ -77,8 +77,8 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read one space of an .h5ad file or .zarr folder, in stages.
 
     The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``; by
-    default ``X_pca``, else the first entry of ``obsm`` with more than two columns that
-    is no map or place, else ``X``.  Of a SpatialData folder the first table is read.
+    default ``X_pca``, else the first entry of ``obsm`` with more than three columns
+    that is no map or place, else ``X``.  Of a SpatialData folder the first table is read.
     """
     yield Stage(f"Opening {path.name}")
     with _opened(path) as (root, notes):
@@ -257,8 +257,8 @@ def _genes(
     own = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
     is_below_0 = own is not None and _goes_below_0(own)
     raw = root["raw"] if "raw" in root and spaces.has_matrix(root["raw"]) else None
-    has_logarithms = own is not None and not is_below_0
-    if raw is not None and has_logarithms and are_counts(store.first_values(raw["X"])):
+    may_be_log = raw is not None and own is not None and not is_below_0
+    if may_be_log and _has_counts(raw["X"]) and not _has_counts(own):
         notes.append(RAW_HOLDS_COUNTS)
         raw = None
     if raw is not None:
@@ -288,6 +288,10 @@ def _genes(
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)
     return profile, unique, notes
+
+
+def _has_counts(item: Any) -> bool:
+    return are_counts(store.first_values(item))
 
 
 def _goes_below_0(item: Any) -> bool:

@@ -68,7 +68,7 @@ def choose(root: Any, space: str | None, where: str) -> str:
         measured = {
             k: w for k, w in _widths(root).items() if not _NOT_MEASURED.match(k)
         }
-        wide = [f"obsm['{key}']" for key, width in measured.items() if width > 2]
+        wide = [f"obsm['{key}']" for key, width in measured.items() if width > 3]
         wanted = ["obsm['X_pca']", *wide, "X", *known]
     elif place := split_space(space):
         wanted = ["{}['{}']".format(*place)]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,16 @@ _PARSED = 8
 # With fewer other measurements, x and y are what the table is about.
 _FEWEST_BESIDE_PLACES = 2
 # A number with a point or a comma that is all between two separators, and which.
-_NUMBER = r'(?:^|{0}) *"?[+-]?\d*([.,])\d+(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
+_NUMBER = (
+    r'(?:^|{0}) *"?[+-]?(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d*)'
+    r'([.,])\d+(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
+)
+_THOUSANDS = r"[+-]?([1-9]\d{{0,2}}(\{0}\d{{3}})+|0|[1-9]\d*)(\{1}\d+)?"
+MISSING = [
+    *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"),
+    *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+]
+"""What tables have where there is nothing; None is a treatment."""
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(
@@ -353,7 +362,7 @@ def separated(text: str, kind: str) -> tuple[str, str]:
     ``kind`` is the ending of the file, such as ".tsv".
     """
     text = re.sub(r"^sep=(.)\r?\n", "", text)
-    heading = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
+    heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
     return text, "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
 
 
@@ -377,17 +386,23 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         decimal="," if has_commas else ".",
         low_memory=False,  # types from the whole column, not from parts of it
         skip_blank_lines=not is_single,
+        keep_default_na=False,
+        na_values=["", *MISSING],
     )
     text = text.lstrip().rstrip("\r\n") if is_single else text
     # Its parser of numbers ends the program at exponents beyond 32 bits.
-    dtype = str if columns.HUGE_EXPONENT.search(text) else None
+    dtype = str if columns.has_huge_exponent(text) else None
+    has_codes = re.search(rf'[{separator}\n]"?0\d', text[:65_536])
     try:
         frame = read(io.StringIO(text), dtype=dtype)
-        if rounded := _rounded(frame):
-            exact = read(io.StringIO(text), dtype=dict.fromkeys(rounded, str))
-            for name in rounded:
+        _read_thousands(frame, is_certain=has_commas)
+        rounded = _rounded(frame)
+        if doubtful := {*rounded, *(_whole(frame) if has_codes else ())}:
+            exact = read(io.StringIO(text), dtype=dict.fromkeys(doubtful, str))
+            for name in doubtful:
                 texts = exact[name].str.strip()
-                if texts.dropna().str.fullmatch(r"[+-]?\d+").all():
+                is_text = name in rounded or texts.str.fullmatch(columns.CODE).any()
+                if is_text and texts.dropna().str.fullmatch(r"[+-]?\d+").all():
                     frame[name] = texts
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
@@ -398,12 +413,37 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     return _with_row_names(frame, len(second) - len(first), separator, where)
 
 
+def _whole(frame: pd.DataFrame) -> list[str]:
+    """Names of columns of whole numbers."""
+    numbers = frame.select_dtypes(["int64", "float64"]).items()
+    return [str(name) for name, x in numbers if (x.dropna() % 1 == 0).all()]
+
+
 def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
-    floats = frame.loc[:, frame.dtypes == np.float64].items()
-    gaps = [(name, x) for name, x in floats if np.isnan(x.to_numpy()).any()]
-    large = [(name, x) for name, x in gaps if (abs(x.to_numpy()) >= 2**53).any()]
-    return [str(name) for name, x in large if (x.dropna() % 1 == 0).all()]
+    floats = frame.loc[:, frame.dtypes == np.float64]
+    gaps = floats.loc[:, np.isnan(floats.to_numpy()).any(axis=0)]
+    return _whole(gaps.loc[:, (gaps.abs() >= 2**53).any()])
+
+
+def _read_thousands(frame: pd.DataFrame, *, is_certain: bool) -> None:
+    """Make numbers of columns such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
+
+    Also of 1.234 and 987 where it `is_certain` that decimals have a comma.
+    """
+    for name, (point, mark) in product(frame.select_dtypes(object), (",.", ".,")):
+        texts, number = (
+            frame[name].replace("None", None),
+            _THOUSANDS.format(mark, point),
+        )
+        known = texts.dropna()
+        first = [str(one) for one in known[:1]]
+        if known.dtype != object or not all(re.fullmatch(number, one) for one in first):
+            continue
+        has_both = is_certain or known.str.contains(rf"\{mark}.*\{point}").any()
+        if has_both and known.str.fullmatch(number).all():
+            plain = texts.str.replace(mark, "").str.replace(point, ".")
+            frame[name] = pd.to_numeric(plain)
 
 
 def _with_row_names(

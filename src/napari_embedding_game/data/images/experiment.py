@@ -277,7 +277,7 @@ def _labels(pair: ImagePair) -> NDArray[Any]:
             "labels as whole numbers in (y, x) or (z, y, x), as 16-bit TIFF or PNG."
         )
     if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
-        labels = labels.astype(np.int32)  # as some programs save them
+        labels = labels.astype(np.int64)  # as some programs save them
     try:
         return check_labels(labels)
     except DataError as error:

@@ -11,15 +11,13 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed, to_numbers
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.tables import separated
+from napari_embedding_game.data.formats.tables import MISSING, separated
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label", "name", "labels", "objects")
 """What the objects of an image, and its files, are known by."""
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "null"]
-"""What spreadsheets write where there is nothing; None is a treatment."""
 _CODE = r"[+-]?(0\d|\d{16})"
 """How texts of digits begin that are no numbers: 0012, and barcodes."""
 _MOST_GROUPS = 30
@@ -56,7 +54,7 @@ def _read(path: Path) -> pd.DataFrame:
     with explain_damage(path, "a table"):
         text, kind = path.read_text(encoding="utf-8-sig"), path.suffix.lower()
         text, separator = separated(text, kind)
-        how = {"dtype": str, "keep_default_na": False, "na_values": _MISSING}
+        how = {"dtype": str, "keep_default_na": False, "na_values": ["", *MISSING]}
         frame = pd.read_csv(io.StringIO(text), sep=separator, **how)
     if separator == ";":  # with 3,14 for 3.14
         frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)

@@ -134,6 +134,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
             "picture of this image."
         )
     places = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
+    with_row = places[is_meant].dropna().unique()
     places = places.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
     matched, background = places >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
@@ -143,7 +144,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
             "label of it that no other row has. Choose the labels that were measured, "
             "or these if they belong together all the same."
         )
-    missing = objects.label_ids[~np.isin(objects.label_ids, ids[is_meant])]
+    missing = np.delete(objects.label_ids, with_row.astype(int))
     unknown = is_label & ~matched & ~repeated
     told = (
         (background, "about the background, left out"),
