@@ -78,7 +78,7 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
     The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``; by
     default ``X_pca``, else the first entry of ``obsm`` with more than three columns
-    that is no map or place, else ``X``.  Of a SpatialData folder the first table is read.
+    that is no map or place, else ``X``.  Of SpatialData the first table is read.
     """
     yield Stage(f"Opening {path.name}")
     with _opened(path) as (root, notes):
