@@ -256,11 +256,10 @@ def _genes(
     are_embedded = space == "X" or space.startswith("layers")
     own = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
     is_below_0 = own is not None and _goes_below_0(own)
-    raw = root["raw"] if "raw" in root and spaces.has_matrix(root["raw"]) else None
-    may_be_log = raw is not None and own is not None and not is_below_0
-    if may_be_log and _has_counts(raw["X"]) and not _has_counts(own):
-        notes.append(RAW_HOLDS_COUNTS)
-        raw = None
+    raw: Any = root["raw"] if "raw" in root and spaces.has_matrix(root["raw"]) else None
+    has_both = raw is not None and own is not None and not is_below_0
+    if has_both and [_has_counts(one) for one in (raw["X"], own)] == [True, False]:
+        notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = store.read_element(raw["var"], source.where, "its table var").index
         shape = shape[0], len(names)

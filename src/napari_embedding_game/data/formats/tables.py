@@ -50,6 +50,8 @@ MISSING = [
     *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
 ]
 """What tables have where there is nothing; None is a treatment."""
+_MARKS = ((",", "."), (".", ","))
+"""Of decimals and of thousands."""
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(
@@ -431,12 +433,9 @@ def _read_thousands(frame: pd.DataFrame, *, is_certain: bool) -> None:
 
     Also of 1.234 and 987 where it `is_certain` that decimals have a comma.
     """
-    for name, (point, mark) in product(frame.select_dtypes(object), (",.", ".,")):
-        texts, number = (
-            frame[name].replace("None", None),
-            _THOUSANDS.format(mark, point),
-        )
-        known = texts.dropna()
+    for name, (point, mark) in product(frame.select_dtypes(object), _MARKS):
+        texts = frame[name].mask(frame[name] == "None")
+        known, number = texts.dropna(), _THOUSANDS.format(mark, point)
         first = [str(one) for one in known[:1]]
         if known.dtype != object or not all(re.fullmatch(number, one) for one in first):
             continue
