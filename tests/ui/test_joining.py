@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import NO_LAYER
 
@@ -38,7 +39,7 @@ def table(tmp_path):
 
 
 def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
-    viewer, nuclei, dock, session, load, play, table, lit
+    viewer, nuclei, dock, session, load, play, table, lit, qtbot
 ):
     path, ids = table
     dataset = load(FileSource(path))
@@ -63,6 +64,13 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     load(lambda: setattr(panel.column, "value", "nuc"))
     assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
     assert session.dataset.var_names == ("area", "tone", "form")
+    viewer.layers.remove(nuclei)
+    qtbot.waitUntil(lambda: linked.current is None)
+    again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
+    qtbot.waitUntil(lambda: linked.current is not None)
+    load(lambda: dock.controller.reading.reload(ReadOptions(columns=("area", "tone"))))
+    qtbot.waitUntil(lambda: linked.current is not None)
+    assert linked.current.labels is again
 
 
 def test_the_annotation_of_a_layer_is_joined_with_its_labels(

@@ -1,5 +1,7 @@
 """The names of clusters over the canvas: which, and in step with the edits."""
 
+from dataclasses import replace
+
 import numpy as np
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor
@@ -70,6 +72,20 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
         assert max(around) > 200
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
         assert session.selection.clusters == (cluster.id,)
+    # That of a small cluster stands above it, here on another one.
+    embedding, labels = session.snapshot.embedding.copy(), session.clusters.labels
+    places = (0, 0, 1_000), (0.08, 0.02, 60), (3, 0, 20), (3, 3, 20)
+    for number, (x, y, smaller) in enumerate(places):
+        embedding[labels == number] /= smaller
+        embedding[labels == number] += x, y
+    session.selection.clear()
+    session.snapshot = replace(session.snapshot, embedding=embedding)
+    dock.controller.scene.show_stored()
+    qtbot.wait(200)  # until all is laid out
+    at, _ = dock.names.lie(dock.controller.scene.layers.projection())
+    place = QPointF(*at[0]).toPoint()
+    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
+    assert session.selection.clusters == (0,)
     points = dock.controller.scene.layers.points
 
     def is_painted():

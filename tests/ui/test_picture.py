@@ -99,9 +99,13 @@ def what_comes_into_view_is_painted(layers, qtbot):
     zoom = camera.zoom
     camera.zoom = 8 * zoom
     shown(layers, qtbot)
+    figure = layers._viewer.export_figure(flash=False)[..., :3]
+    assert (figure[::4, ::4].max(axis=2) > 150).sum() > 40
     camera.zoom = zoom
+    at_once = layers._viewer.screenshot(flash=False)  # as a script does
     picture, pixels = shown(layers, qtbot)
     assert all(picture[y, x].max() > 150 for x, y in pixels)
+    assert all(at_once[y, x, :3].max() > 150 for x, y in pixels)
 
 
 def a_closed_dock_leaves_the_points_to_napari(layers, qtbot):

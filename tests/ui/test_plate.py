@@ -87,6 +87,10 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     person.dock.controller.workspace.linked.set(None)
     viewer.dims.set_point(0, 3)
     assert viewer.dims.axis_labels[0] == names[3]
+    viewer.add_image(np.zeros((3, 1, 9, 9)), name="others")
+    for layer in [x for x in viewer.layers if FIELDS in x.metadata]:
+        viewer.layers.remove(layer)
+    assert viewer.dims.axis_labels[0] == "-4"
 
 
 def test_the_plate_on_show_stays_when_a_column_comes(

@@ -122,6 +122,9 @@ def test_the_digits_sample_is_loaded_and_played(window, qtbot):
     np.testing.assert_allclose(points.data, shown, atol=1e-3)
     known = ["label", "cluster", "pressure", "stretch", "isolation"]
     qtbot.waitUntil(lambda: list(points.features.columns) == known)
+    session.dataset.obs[["cluster", "cluster (file)"]] = 1.0  # saved twice
+    session.columns_changed.emit()
+    qtbot.waitUntil(lambda: "cluster (file) (file)" in points.features)
     dock.controller.session_store.close()
 
 

@@ -196,7 +196,16 @@ def stands_upright_beside(mapped, image, order):
 
 
 def test_in_the_grid(mapped):
-    mapped.viewer.add_image(np.zeros((300, 300)))
+    points, shapes = mapped.layers.points, mapped.viewer.add_shapes()
+    shapes.add_rectangles([[0, 0], [500, 500]])  # which somebody draws around points
+    before = points.data.copy()
+    shapes.add_rectangles([[0, 0], [600, 600]])
+    mapped.viewer.layers.remove(mapped.viewer.add_points(np.zeros((1, 2))))
+    mapped.qtbot.wait(50)
+    assert np.array_equal(points.data, before)
+    mapped.viewer.layers.remove(shapes)
+    mapped.viewer.add_image(np.zeros((300, 300)))  # it comes to lie on the map
+    mapped.qtbot.waitUntil(lambda: points.data[:, 1].min() > 300)
     mapped.viewer.canvas.grid.enabled = True
     for spacing in (0, 0.1, 30):
         follows_in_the_grid(mapped, spacing)

@@ -46,7 +46,7 @@ def nuclei(load, qtbot, viewer, dock, session, play):
 
 def clicker(viewer, dock, labels):
     """Return what clicks on a place of the labels, in a viewer without a window."""
-    drawn = projection_of(viewer, labels)
+    drawn = projection_of(viewer, labels, of_slice=True)
 
     def click(place, adds):
         (pixel,) = drawn.to_pixels(np.array([place]))
@@ -80,15 +80,23 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
     load, qtbot, viewer, dock, session, play, lit
 ):
     movie = np.stack([grid(5, 8)] * 2)
+    movie[0, movie[0] == 13] = 0
     layer = viewer.add_labels(movie, name="movie")
     source = MeasuredSource(movie / 7.0, movie, "movie", {"first_axis": "time"})
     load(lambda: dock.controller.reading.load(source, linked=Linked(layer)))
     play()
-    session.selection.select_points(np.array([28]))
+    session.selection.select_points(np.array([27]))
     viewer.dims.set_point(0, 0)
     assert lit(layer) == []
     viewer.dims.set_point(0, 1)
     assert lit(layer) == [4]
+    layer.data[0] = grid(5, 8)  # with one that is no row, as at the border
+    click = clicker(viewer, dock, layer)
+    viewer.dims.set_point(0, 0)
+    click([17.0, 17.0], False)
+    assert session.selection.rows.tolist() == [27]
+    click([17.0, 25.0], False)
+    assert session.selection.rows.tolist() == [12]
 
 
 def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
@@ -232,6 +240,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
     dock.select.brush.click()
+    assert drag((28, 13), (28, 39)) == [13]  # in one move
     assert drag((1, 1), (1, 17)) == [1, 2, 3]
     assert drag((19, 19), (19, 20), key=SHIFT) == [1, 2, 3, 13]
     assert drag((1, 9), (1, 10), key=CONTROL) == [1, 3, 13]

@@ -27,10 +27,15 @@ class Handle:
     """Stays where the mouse let go, pinned there or not."""
     put_back: Callable[[], None]
     """Is where it was before: it was given up, or only clicked."""
+    cluster: int | None = None
+    """The one that a click on it means; None: whatever lies there."""
 
 
 def held_by_hand(
-    hand: Hand, begin: Callable[[], None], follow: Callable[[Pixel], None]
+    hand: Hand,
+    begin: Callable[[], None],
+    follow: Callable[[Pixel], None],
+    cluster: int | None = None,
 ) -> Handle:
     """Return a handle that a running game follows, from its first move on.
 
@@ -54,4 +59,4 @@ def held_by_hand(
         move(pixel)
         hand.end_drag(is_pinned=is_pinned)
 
-    return Handle(move, drop, hand.end_drag)
+    return Handle(move, drop, hand.end_drag, cluster)

@@ -15,7 +15,7 @@ from typing import Any
 
 import napari
 import numpy as np
-from napari.layers import Points
+from napari.layers import Image, Labels, Layer, Points
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
@@ -286,7 +286,7 @@ class MapLayers:
         """
         before, self._seen_axes = self._seen_axes, self._displayed()
         is_turned = before != self._seen_axes
-        is_met = any(map(self.frame.meets, self._extents()))
+        is_met = any(map(self.frame.meets, self._extents(Image, Labels)))
         if self.points is None or not (is_turned or is_met):
             return self.points is not None and self.points.ndim != self._n_shown
         self.frame = Frame(self._extents(), self.points.ndim)
@@ -379,14 +379,19 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _extents(self) -> list[NDArray[np.floating]]:
-        """Return where layers that are not the map's are displayed, each (2, 2)."""
+    def _extents(self, *kinds: type[Layer]) -> list[NDArray[np.floating]]:
+        """Return where layers that are not the map's are displayed, each (2, 2).
+
+        Of some kinds, or of all.
+        """
         dims, others = self._viewer.dims, map(self.other, (BESIDE, BEHIND))
         own = (self.points, self.landmarks, *others)
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
             for layer in self._all
-            if layer.ndim > 1 and all(layer is not one for one in own)
+            if layer.ndim > 1
+            and all(layer is not one for one in own)
+            and isinstance(layer, kinds or Layer)
         ]
 
     def _box_corners(self) -> NDArray[np.float32]:

@@ -21,7 +21,6 @@ from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import drawn_objects
-from napari_embedding_game.ui.images.linked_layers import clicked_row
 from napari_embedding_game.ui.workspace import Workspace
 
 Tool = Literal["", "lasso", "brush"]
@@ -205,29 +204,23 @@ class MapMouse(QObject):
         if seen is None:
             return
         # Not the nearest landmark: its points may have been split among clusters.
-        labels = session.clusters.labels
         row = row_at(self._layers, seen, pixel, reach=0.0, beside=BESIDE)
-        if row is not None:
-            cluster = int(labels[row % len(labels)])
+        name, labels = self._name_at(pixel), session.clusters.labels
+        cluster = None if row is None else int(labels[row % len(labels)])
+        if name is not None:  # which may stand on points of another
+            cluster = name.cluster
+        if cluster is not None:
             (selection.toggle if adds else selection.select)(cluster)
             self.picked.emit()
             return
-        row = self._object_at(event)
+        objects = drawn_objects(self._viewer, session, self._linked)
+        row = None if objects is None else objects.clicked(event)
         if row is not None:
             mode: Mode = "replace"
             if adds:
                 mode = "remove" if selection.points[row] else "add"
             selection.select_points(np.array([row]), mode)
             self.picked.emit()
-
-    def _object_at(self, event: Any) -> int | None:
-        """Return the row of the object that was clicked in the image."""
-        objects = drawn_objects(self._viewer, self._session, self._linked)
-        if objects is None:
-            return None
-        if objects.drawn.ahead is None:
-            return objects.under(_pixel(event))
-        return clicked_row(objects.linked, objects.objects, event)
 
     def surround(
         self,
@@ -253,7 +246,7 @@ class MapMouse(QObject):
         if objects is not None:
             chosen |= _within(mask, objects.places())
             if radius is not None:
-                under = map(objects.under, line)
+                under = map(objects.under, _each_step(line))
                 chosen[[row for row in under if row is not None]] = True
         if chosen.any():
             session.selection.select_points(chosen, mode)
@@ -316,6 +309,13 @@ class MapMouse(QObject):
     @property
     def _active(self) -> Any:
         return self._viewer.layers.selection.active
+
+
+def _each_step(line: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the corners of a line (V, 2), and what a quick mouse left out: (n, 2)."""
+    far = np.hypot(*np.diff(line, axis=0).T).cumsum()
+    ways = np.arange(0.0, far[-1] + STEP, STEP) if len(far) else np.zeros(1)
+    return np.stack([np.interp(ways, [0.0, *far], each) for each in line.T], axis=1)
 
 
 def _within(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:

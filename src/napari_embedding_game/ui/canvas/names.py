@@ -149,7 +149,8 @@ class MapNames(QObject):
                 hand.drag_by(way)
 
         if self._session.state == "running":
-            return held_by_hand(hand, lambda: hand.begin_drag(cluster), follow)
+            begin = partial(hand.begin_drag, cluster)
+            return held_by_hand(hand, begin, follow, cluster)
 
         def show(at: NDArray[np.floating] | None) -> None:
             self._drag = None if at is None else (number, at - pixel)
@@ -162,7 +163,7 @@ class MapNames(QObject):
                 move = self._session.move_cluster
                 self._play(partial(move, cluster, way, is_pinned=is_pinned))
 
-        return Handle(show, drop, lambda: show(None))
+        return Handle(show, drop, lambda: show(None), cluster)
 
     # Inside
 

@@ -5,8 +5,9 @@ OpenGL without a graphics card draws each marker of napari as a picture of its o
 (:mod:`~napari_embedding_game.ui.pixels`), with selected points above the others;
 points in space the farthest first.  Where more points than pixels are seen it tells how
 many lie where.  It moves with the camera at once, and another thread paints what comes
-into view.  napari draws the markers itself where a picture cannot be: blended in
-another way, a flat map that is turned in space, and few points in space, as balls.
+into view, or this one what napari takes a screenshot of.  napari draws the markers
+itself where a picture cannot be: blended in another way, a flat map that is turned in
+space, and few points in space, as balls.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import napari
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
+from qtpy.QtCore import Qt
 from superqt.utils import qthrottled
 from vispy.scene import Node
 from vispy.scene.visuals import Image
@@ -215,7 +217,8 @@ class MapPicture:
         scene = scene_of(self._viewer, self.layer)
         if scene is None:
             return
-        if self._image is None:
+        is_new = self._image is None
+        if is_new:
             blank = np.zeros((1, 1, 4), np.uint8)
             self._image = Image(blank, clim=(0, 255), texture_format="auto")
             self._image.set_gl_state(**OVER)
@@ -225,11 +228,25 @@ class MapPicture:
             self._image.parent = self._around
         if self._around.parent is not scene.node:
             self._around.parent = scene.node
+        if is_new:
+            self._connections.connect(self._image.canvas.events.draw, self._on_draw)
         self._painted = painted
         self._image.set_data(painted.picture)
         self._stand()
         self._image.visible = True
         self._leave_empty(scene)
+
+    def _on_draw(self, event: object) -> None:
+        """Paint what is drawn for a screenshot, before which no event comes.
+
+        napari makes the canvas larger for one, or fits all of the map on it.
+        """
+        scene, during = scene_of(self._viewer, self.layer), Qt.WidgetAttribute
+        is_window = scene and scene.canvas.testAttribute(during.WA_WState_InPaintEvent)
+        if self._is_shown and not is_window and self._is_possible():
+            job = self._job()
+            if job is not None:
+                self._lay(job())
 
     def _stand(self) -> None:
         """Put the picture where it belongs: in space it faces whoever looks."""

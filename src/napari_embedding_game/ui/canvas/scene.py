@@ -117,6 +117,7 @@ class Scene(QObject):
             (session.state_changed, self._on_state),
             (dims.order, self.make_room),
             (dims.ndim, self.make_room),
+            (viewer.layers.events.inserted, self._later(0, self.make_room)),
             # napari is still about to tell its own widgets
             (dims.ndisplay, self._later(0, self.make_room)),
             (viewer.scene.camera.events.angles, self._face),
@@ -336,7 +337,11 @@ class Scene(QObject):
         known = {name: x for name, x in columns.items() if x is not None}
         of_maps = [axis for axes in given_maps(dataset.obs).values() for axis in axes]
         others = dataset.obs.drop(columns=of_maps)  # napari tells of all at the mouse
-        table = others.rename(columns={name: f"{name} (file)" for name in known})
+
+        def free(name: str) -> str:  # napari takes no name twice
+            return free(f"{name} (file)") if name in others else name
+
+        table = others.rename(columns={name: free(name) for name in known})
         for name, values in known.items():  # by place: no index is compared
             table[name] = values
         points = self.layers.points

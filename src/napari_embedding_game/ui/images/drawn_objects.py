@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import napari
 import numpy as np
@@ -17,7 +18,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     axes_and_place,
     finest,
     is_in_slice,
-    row_at,
 )
 
 
@@ -52,8 +52,36 @@ class DrawnObjects:
         index = np.round(place).astype(int)
         if (index < 0).any() or (index >= pixels.shape).any():
             return None
-        label = int(np.asarray(pixels[tuple(index)]))
-        return row_at(self.objects, label, place) if label else None
+        return self._row(int(np.asarray(pixels[tuple(index)])), place)
+
+    def clicked(self, event: Any) -> int | None:
+        """Return the row whose object is at an event of napari's mouse, as it is seen.
+
+        In space the foremost one.
+        """
+        if self.drawn.ahead is None:
+            return self.under(np.array(event.pos[:2], dtype=float))
+        layer, world = self.linked.labels, np.array(event.position, dtype=float)
+        value = layer.get_value(
+            world,
+            view_direction=event.view_direction,
+            dims_displayed=list(event.dims_displayed),
+            world=True,
+        )
+        label = value[1] if isinstance(value, tuple) else value
+        return self._row(int(label or 0), np.asarray(layer.world_to_data(world)))
+
+    def _row(self, label: int, place: NDArray[np.floating]) -> int | None:
+        """Return the row with a label at a place (ndim,) in pixels, if there is one.
+
+        Other slices may have other objects of this label, and that of this one may have
+        been left out.
+        """
+        rows = np.flatnonzero(self.objects.label_ids == label)
+        rows = rows[is_in_slice(self.objects.take(rows), self.axes, self.at)]
+        if len(rows) > 1:  # time is seen as a depth
+            rows = rows[self.objects.take(rows).contain(place).all(axis=1)]
+        return int(rows[0]) if len(rows) else None
 
 
 def drawn_objects(

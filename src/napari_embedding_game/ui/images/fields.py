@@ -71,10 +71,13 @@ class ShownField(QObject):
     ) -> None:
         super().__init__(dock)
         self._viewer, self._session, self._linked = viewer, session, linked
+        self._axis = 0
+        """The one whose slider has the name of an image, counted from the last."""
         self._heard, always = Connections(self), Connections(self)
         always.connect(linked.changed, self._on_linked)
         events = viewer.dims.events
-        always.connect_all((events.current_step, events.axis_labels), self._on_step)
+        changes = events.current_step, events.axis_labels, viewer.layers.events.removed
+        always.connect_all(changes, self._on_step)
         self._on_linked()
 
     def _on_linked(self, event: object = None) -> None:
@@ -96,12 +99,13 @@ class ShownField(QObject):
             go_to(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
-        """Name the image on show beside the slider."""
-        dims = self._viewer.dims
-        for layer in reversed(self._viewer.layers):
-            if names := layer.metadata.get(FIELDS):
-                axis, shown = dims.ndim - layer.ndim, list(dims.axis_labels)
-                place = round(layer.world_to_data(dims.point)[0])
-                shown[axis] = names[place] if 0 <= place < len(names) else AXES[0]
-                dims.axis_labels = tuple(shown)
-                break
+        """Name the image on show beside the slider, while there are such."""
+        dims, shown = self._viewer.dims, list(self._viewer.dims.axis_labels)
+        layers = [layer for layer in self._viewer.layers if FIELDS in layer.metadata]
+        if layers:
+            self._axis, names = -layers[-1].ndim, layers[-1].metadata[FIELDS]
+            place = round(layers[-1].world_to_data(dims.point)[0])
+            shown[self._axis] = names[place] if 0 <= place < len(names) else AXES[0]
+        elif self._axis and -self._axis <= dims.ndim:
+            shown[self._axis], self._axis = str(self._axis), 0  # as napari calls it
+        dims.axis_labels = tuple(shown)

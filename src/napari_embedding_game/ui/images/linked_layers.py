@@ -144,33 +144,6 @@ def is_in_slice(
     return objects.present & objects.contain(at)[:, others].all(axis=1)
 
 
-def row_at(objects: Objects, label: int, place: NDArray[np.floating]) -> int | None:
-    """Return the row of the object with this label at a place of the label image.
-
-    Of a time series, in which labels occur again, it is the one whose bounding box
-    holds the place (ndim,), in pixels; None if no row is about that object.
-    """
-    rows = np.flatnonzero(objects.label_ids == label)
-    if len(rows) > 1:
-        rows = rows[objects.take(rows).contain(place).all(axis=1)]
-    return int(rows[0]) if len(rows) else None
-
-
-def clicked_row(linked: Linked, objects: Objects, event: Any) -> int | None:
-    """Return the row of the object at an event of napari's mouse, None without one."""
-    layer, world = linked.labels, np.array(event.position, dtype=float)
-    value = layer.get_value(
-        world,
-        view_direction=event.view_direction,
-        dims_displayed=list(event.dims_displayed),
-        world=True,
-    )
-    label = value[1] if isinstance(value, tuple) else value
-    if not label:
-        return None
-    return row_at(objects, int(label), np.asarray(layer.world_to_data(world)))
-
-
 def go_to(
     viewer: napari.Viewer,
     labels: Labels,

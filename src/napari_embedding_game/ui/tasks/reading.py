@@ -23,7 +23,12 @@ from napari_embedding_game.session.session import sentence
 from napari_embedding_game.session.sources import Source, source_of
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
-from napari_embedding_game.ui.images.linked_layers import Linked, show_pictures
+from napari_embedding_game.ui.images.linked_layers import (
+    LayerRecord,
+    LayersRecord,
+    Linked,
+    show_pictures,
+)
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
 from napari_embedding_game.ui.workspace import Workspace
@@ -208,10 +213,13 @@ class ReadingTask(QObject):
         viewer, name = self._viewer, loaded.dataset.name
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
+        lost: LayersRecord | None = None
         if loaded.join is not None:
             joined = joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
+            if joined is None:  # they are other layers by now, or gone
+                lost = LayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
         maps, session = self._workspace.maps, self._workspace.session
@@ -227,7 +235,7 @@ class ReadingTask(QObject):
             if had_map and former is not None:
                 session.say(PUT_AWAY.format(former.name))
         has_objects = loaded.dataset.objects is not None
-        self._workspace.linked.set(linked if has_objects else None)
+        self._workspace.linked.set(*((linked, lost) if has_objects else (None,)))
 
     def _show_pictures(self, loaded: ReadResult) -> Linked:
         present = self._workspace.linked.current
