@@ -9,9 +9,8 @@ import zarr
 from anndata.io import write_elem
 
 import worlds
-from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.readers import can_read
-from worlds import layout, read
+from worlds import read
 
 LAYERS = ["layers['dense']", "layers['raw']"]
 SPACES = ["obsm['X_pca']", "obsm['scores']", "X", *LAYERS]
@@ -66,17 +65,6 @@ def test_same_as_h5ad(folder, tmp_path, space, spaces, columns):
     assert spaces(folder) == spaces(tmp_path / "cells.h5ad")
     assert columns(folder, space) == columns(tmp_path / "cells.h5ad", space)
     assert columns(folder, space) == list(ours.var_names)
-
-
-def test_result_beside_what_the_folder_held(folder, tmp_path):
-    dataset = read(folder)
-    write(dataset, layout(8), tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    np.testing.assert_array_equal(adata.X.toarray(), cells().X.toarray())
-    np.testing.assert_array_equal(
-        adata.layers["raw"].toarray(), (cells().X * 2).toarray()
-    )
-    assert adata.obs["embedding_game_cluster"].tolist() == ["0", "1"] * 4
 
 
 def test_table_of_spatialdata(spatial, spaces):

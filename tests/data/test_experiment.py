@@ -80,27 +80,20 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     assert len(after.obs) == len(obs) + 1
 
 
-def test_an_image_without_cells_is_told_and_counted_as_none(tmp_path):
-    write(tmp_path, "A01", 0)
-    write(tmp_path, "A02", 1, n=0)
-    write(tmp_path, "A10", 2, n=3)
+def test_an_image_without_cells_or_without_its_file_is_told(tmp_path):
+    for seed, n in ((0, 5), (1, 0), (2, 5), (3, 5), (9, 3)):
+        write(tmp_path, f"A{seed + 1:02d}", seed, n=n)
+    (tmp_path / "A03_labels.tif").unlink()
+    (tmp_path / "A04.tif").unlink()
     dataset = measured(tmp_path)
     assert "1 image holds no object: A02." in dataset.notes
+    assert "1 image has no labels file and was left out: A03.tif." in dataset.notes
+    told = "1 labels file has no image and was left out: A04_labels.tif."
+    assert told in dataset.notes
     images = dataset.provenance["measured"]["images"]
     found = [(one["name"], one["well"], one["objects"]) for one in images]
     assert found == [("A01", "A01", 5), ("A02", "A02", 0), ("A10", "A10", 3)]
     json.dumps(images)  # goes into a session file
-
-
-def test_files_without_a_counterpart_are_named(tmp_path):
-    write(tmp_path, "A01", 0)
-    write(tmp_path, "A02", 1)
-    (tmp_path / "A02_labels.tif").unlink()
-    write(tmp_path, "A03", 2)
-    (tmp_path / "A03.tif").unlink()
-    notes = " ".join(measured(tmp_path).notes)
-    assert "1 image has no labels file and was left out: A02.tif." in notes
-    assert "1 labels file has no image and was left out: A03_labels.tif." in notes
 
 
 @pytest.mark.parametrize(
@@ -141,21 +134,18 @@ def test_folders_in_the_folder_are_plates(tmp_path):
     ]
 
 
-def test_two_labels_files_of_one_image_are_refused(tmp_path):
-    write(tmp_path, "A01", 0)
-    (tmp_path / "A01_mask.tif").touch()
-    with pytest.raises(DataError, match="2 labels files belong to one image"):
-        find_pairs(tmp_path)
-    assert has_pairs(tmp_path)  # so that the sentence above is told
-
-
-def test_a_folder_without_pairs_says_how_files_are_named(tmp_path):
+def test_folders_that_are_none_of_images_say_why(tmp_path):
     (tmp_path / "a.tif").touch()
     assert not has_pairs(tmp_path)
     with pytest.raises(DataError, match=r"1 image and 0 labels files.*_cp_masks"):
         find_pairs(tmp_path)
     with pytest.raises(DataError, match="or one of images and labels"):
         read(tmp_path)
+    for ending in ("labels", "mask"):
+        (tmp_path / f"a_{ending}.tif").touch()
+    with pytest.raises(DataError, match="2 labels files belong to one image"):
+        find_pairs(tmp_path)
+    assert has_pairs(tmp_path)  # so that the sentence above is told
 
 
 def test_channels_in_files_of_their_own(tmp_path):

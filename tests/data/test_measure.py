@@ -109,35 +109,21 @@ def test_neighbours_and_objects_at_the_border(labels):
         measure(None, np.where(labels == 7, 7, 0), with_border=False)
 
 
-def test_labels_below_0_do_not_disappear_without_a_word(labels):
+def test_what_does_not_fit_is_told(labels, image):
     signed = np.where(labels == 7, -7, labels.astype(int))
     notes = " ".join(measure(None, signed).notes)
     assert "1 label is below 0, which is background here" in notes
-
-
-@pytest.mark.parametrize(
-    ("image", "sentence"),
-    [
-        (
-            np.zeros((40, 51)),
-            "The image has 40 x 51 pixels and the labels have 40 x 50",
-        ),
-        (np.zeros((40, 50), complex), "complex128 values"),
-        ({"DNA": np.zeros((4, 5))}, "channel DNA has 4 x 5 pixels"),
-    ],
-)
-def test_images_that_do_not_fit(labels, image, sentence):
-    with pytest.raises(DataError, match=sentence):
-        measure(image, labels)
-
-
-def test_names_and_sizes_that_do_not_fit(labels, image):
-    with pytest.raises(DataError, match="float64 values"):
-        measure(image, labels.astype(float))
-    with pytest.raises(DataError, match="only one row"):
-        measure(image, (labels == 3).astype(int))
-    with pytest.raises(DataError, match="'cells' has 4 axes"):
-        measure(None, labels[None, None], name="cells")
+    sizes = "The image has 40 x 51 pixels and the labels have 40 x 50"
+    for one, other, sentence in (
+        (np.zeros((40, 51)), labels, sizes),
+        (np.zeros((40, 50), complex), labels, "complex128 values"),
+        ({"DNA": np.zeros((4, 5))}, labels, "channel DNA has 4 x 5 pixels"),
+        (image, labels.astype(float), "float64 values"),
+        (image, (labels == 3).astype(int), "only one row"),
+        (None, labels[None, None], "'labels' has 4 axes"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            measure(one, other)
 
 
 @pytest.fixture

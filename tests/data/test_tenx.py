@@ -1,15 +1,13 @@
 import gzip
 import warnings
 
-import anndata
 import h5py
 import numpy as np
 import pytest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
-from worlds import layout, read
+from worlds import read
 
 N_CELLS, N_GENES = 12, 130
 
@@ -74,15 +72,3 @@ def test_what_is_missing_is_named(folder, tmp_path):
         file["weights"] = [1, 2]
     with pytest.raises(DataError, match="without counts of 10x Genomics"):
         read(tmp_path / "a.h5")
-
-
-def test_result_beside_the_counts(path, tmp_path):
-    dataset = read(path)
-    result = layout(N_CELLS)
-    write(dataset, result, tmp_path / "out.h5ad")
-    adata = anndata.read_h5ad(tmp_path / "out.h5ad")
-    np.testing.assert_array_equal(adata.X.toarray(), dataset.X.toarray())
-    assert adata.obs["embedding_game_cluster"].tolist() == ["0", "1"] * 6
-    if path.is_dir():
-        with pytest.raises(DataError, match="inside the input"):
-            write(dataset, result, path / "out.h5ad")

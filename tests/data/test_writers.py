@@ -96,6 +96,28 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
     assert "1 of 6 rows left out" in made_from["notes"]
 
 
+@pytest.mark.parametrize("name", ["cells.zarr", "counts.h5", "counts_mtx"])
+def test_h5ad_holds_what_folders_and_counts_did(tmp_path, name):
+    adata, path = worlds.annotated(6, 4, X_pca=3), tmp_path / name
+    adata.layers["raw"] = adata.X * 2
+    if path.suffix == ".zarr":
+        worlds.write_adata(adata, path)
+    else:
+        worlds.tenx(path, np.arange(24).reshape(6, 4))
+    dataset, result = read(path), layout(6)
+    write(dataset, result, tmp_path / "out.h5ad")
+    written = anndata.read_h5ad(tmp_path / "out.h5ad")
+    check_result(written, result, np.ones(6, bool))
+    np.testing.assert_array_equal(
+        written.X.toarray(), read(path, space="X").X.toarray()
+    )
+    if path.suffix == ".zarr":
+        assert (written.layers["raw"] != 2 * adata.X).nnz == 0
+    if path.is_dir():
+        with pytest.raises(DataError, match="inside the input"):
+            write(dataset, result, path / "out.h5ad")
+
+
 def test_result_can_be_read_and_written_again(cells, tmp_path):
     write(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
     adata = anndata.read_h5ad(tmp_path / "once.h5ad")
