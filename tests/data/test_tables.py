@@ -104,6 +104,8 @@ def test_semicolons_and_decimal_commas(tmp_path):
     dataset = read(text(tmp_path, f"Object ID;area;cluster;count\n{lines}\n"))
     np.testing.assert_array_equal(dataset.profile.T, [[1234.5, 987, 2], [1200, 7, 900]])
     assert dataset.obs["cluster"].tolist() == [10, 2, 10]
+    dataset = read(text(tmp_path, "a;b\n0.5;1,234\n1.5;2,345\n2.5;3,456\n"))
+    assert dataset.var_names == ("a",)  # the comma of which parts thousands
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ _PARSED = 8
 _FEWEST_BESIDE_PLACES = 2
 # A number with a point or a comma that is all between two separators, and which.
 _NUMBER = (
-    r'(?:^|{0}) *"?[+-]?(?:\d{{1,3}}(?:[.,]\d{{3}})+|\d*)'
-    r'([.,])\d+(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
+    r'(?:^|{0}) *"?[+-]?(\d{{1,3}}(?:,\d{{3}})+(?=\.)|\d{{1,3}}(?:\.\d{{3}})+(?=,)|\d*)'
+    r'([.,])(\d+)(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
 )
 _THOUSANDS = r"[+-]?([1-9]\d{{0,2}}(\{0}\d{{3}})+|0|[1-9]\d*)(\{1}\d+)?"
 MISSING = [
@@ -371,8 +371,7 @@ def separated(text: str, kind: str) -> tuple[str, str]:
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
     text, separator = separated(text, kind)
-    marks = set(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
-    # Between tabs the comma of 1,234 parts thousands where others have a point.
+    marks = _marks(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
     is_comma = separator == ";" or (separator == "\t" and "." not in marks)
     has_commas = is_comma and "," in marks
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -413,6 +412,19 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
     return _with_row_names(frame, len(second) - len(first), separator, where)
+
+
+def _marks(found: Sequence[tuple[str, str, str]]) -> set[str]:
+    """Return what stands before decimals: 12,5 and 0,234 tell it, 1,234 only if alone.
+
+    Of numbers as whole part, mark and what is behind it.
+    """
+    sure = {
+        mark
+        for whole, mark, rest in found
+        if len(rest) != 3 or not re.fullmatch(r"[1-9]\d{0,2}", whole)
+    }
+    return sure or {mark for _, mark, _ in found}
 
 
 def _whole(frame: pd.DataFrame) -> list[str]:
