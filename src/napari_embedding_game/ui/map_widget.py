@@ -27,7 +27,8 @@ M_ARENA_MAX = -8
 
 def give_back() -> None:
     """Collect garbage, and return free pages to the system, as glibc keeps them."""
-    gc.collect()
+    for _ in range(2):  # what a window had is garbage once the window is gone
+        gc.collect()
     _glibc("malloc_trim", 0)
 
 
