@@ -7,6 +7,7 @@ import anndata
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import kneighbors_graph
 
 import worlds
 from napari_embedding_game import EmbeddingGame
@@ -159,6 +160,20 @@ def test_the_recipe_is_refused_for_what_is_no_counts(run, table, out):
     assert "holds no raw counts" in message
 
 
+def test_neighbours_of_a_file_are_searched_by_no_other_distance(run, tmp_path, out):
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(60, 4)))
+    adata.obsp["distances"] = kneighbors_graph(adata.X, 9, mode="distance")
+    adata.write_h5ad(tmp_path / "near.h5ad")
+    space = ["--space", "obsp['distances']", "--n-neighbors", 9]
+    asked = run("fit", tmp_path / "near.h5ad", "--out", out, *space, *FEW)
+    assert asked.exit_code == 0, asked.output
+    by = ["--metric", "cosine", "--force"]
+    message = one_sentence(
+        run("fit", tmp_path / "near.h5ad", "--out", out, *space, *by)
+    )
+    assert "leave out --metric" in message
+
+
 def test_of_a_file_with_two_arrays_the_first_is_told(run, tmp_path, out):
     rng = np.random.default_rng(0)
     two = {"rna": rng.normal(size=(60, 4)), "my protein": rng.normal(size=(60, 3))}
@@ -295,6 +310,8 @@ def test_settings_that_cannot_be_used(run, table, out, options):
         ["fit", "cells.csv", "--out", "o.h5ad", "--missing", "fill"],
         ["fit", "cells.csv", "--out", "o.h5ad", "--update", "none"],
         ["--sample", "cifar"],
+        ["--sample", "digits", "fit", "cells.csv", "--out", "o.h5ad"],
+        ["--quit-after-run", "replay", "work.zip"],
         ["no-such-command"],
     ],
 )

@@ -92,12 +92,17 @@ def test_without_neighbours_the_default_space_is_that_of_the_readers(cells):
     assert same(cells, EmbeddingGame(random_state=3, **QUICK).fit(cells.obsm["X_pca"]))
 
 
-def test_a_copy_leaves_the_original_as_it_was(cells):
+def test_a_copy_leaves_the_original_as_it_was(cells, tmp_path):
     made = tl.embedding_game(cells, copy=True, n_clusters=3, **QUICK)
     assert f"X_{KEY}" in made.obsm
     assert list(cells.obsm) == ["X_pca"]
     assert list(cells.obs) == ["kind"]
     assert made.obs[f"{KEY}_cluster"].cat.categories.size == 3
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    again = tl.embedding_game(backed, copy=True, n_clusters=3, **QUICK)
+    assert again.uns[KEY]["map_hash"] == made.uns[KEY]["map_hash"]
+    assert list(backed.obs) == ["kind"]
 
 
 def test_results_of_a_former_map_do_not_stay(cells):
@@ -188,6 +193,9 @@ def test_a_run_of_other_cells_is_not_replayed(cells, session_file):
         tl.replay(cells, session_file[0], use_rep="X_pca", neighbors_key="neighbors")
     with pytest.raises(DataError, match="in another order"):
         tl.replay(cells[::-1].copy(), session_file[0], use_rep="X_pca")
+    cells.obs_names = [*cells.obs_names[:100], *(f"new {i}" for i in range(50))]
+    with pytest.raises(DataError, match="other cells, some of which are here"):
+        tl.replay(cells, session_file[0], use_rep="X_pca")
 
 
 def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):

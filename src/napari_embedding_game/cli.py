@@ -29,7 +29,8 @@ Options = argparse.Namespace
 DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 """Exit codes."""
 _READING = ("missing", "transposed")
-_FOR_A_WINDOW = ("screenshot", "out", "quit_after_run")
+_AFTER_A_RUN = ("screenshot", "out", "quit_after_run")
+_OF_A_WINDOW = ("sample", "file", "screenshot", "quit_after_run")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,6 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(options: Options) -> int:
     """End an expected error, or Ctrl-C, with one sentence."""
     try:
+        for name in _OF_A_WINDOW if options.do is not _window else ():
+            if getattr(options, name):
+                name = name.replace("_", "-")
+                raise DataError(
+                    f"--{name} is of a window: leave out the command or it."
+                )
         code: int = options.do(options)
         return code
     except KeyboardInterrupt:
@@ -204,7 +211,7 @@ def _window(options: Options) -> int:
         ) from error
     from napari_embedding_game.ui.app import launch
 
-    given = {name: getattr(options, name) for name in _FOR_A_WINDOW}
+    given = {name: getattr(options, name) for name in _AFTER_A_RUN}
     return int(launch(options.sample, path=file, **given))
 
 
@@ -223,6 +230,10 @@ def _fit(options: Options) -> int:
     reading = {name: getattr(options, name) for name in _READING}
     dataset = _read(source, options.space, options.recipe, reading)
     if dataset.is_distances:
+        if settings.metric not in (Settings.metric, "precomputed"):
+            raise DataError(
+                f"{dataset.space} says which rows are neighbours: leave out --metric."
+            )
         chosen["metric"] = "precomputed"
     if not quiet:
         _tell_notes(dataset)

@@ -111,6 +111,7 @@ def embedding_game(
     from napari_embedding_game.core.errors import InputError
     from napari_embedding_game.core.estimator import EmbeddingGame, parameters_of
 
+    adata = _target(adata, copy)
     X, made_with, noted = _numbers(adata, use_rep, neighbors_key)
     if "neighbors_key" in noted:
         if "metric" in parameters:
@@ -129,7 +130,8 @@ def embedding_game(
         way = [(at, dict(changed)) for at, changed in steering]
         told |= {"steering": json.dumps(way), "stop_at": stop_at}
     found = {name: getattr(model, f"{name}_") for name in _WRITTEN}
-    return _with_map(adata, found, model.labels_, told, key_added, copy)
+    _put_map(adata, found, model.labels_, told, key_added)
+    return adata if copy else None
 
 
 def replay(
@@ -171,15 +173,19 @@ def replay(
             f"The run of {Path(session).name} was of {len(cells):,} cells, and these "
             f"are {adata.n_obs:,}: leave out the same cells as then."
         )
-    if not names.equals(cells) and names.sort_values().equals(cells.sort_values()):
-        raise DataError(
-            f"The run of {Path(session).name} was of these cells in another order: "
-            "sort them as then."
-        )
+    are_known = cells.is_unique and names.isin(cells).any()
+    is_same = names.sort_values().equals(cells.sort_values())
+    if not names.equals(cells) and (is_same or are_known):
+        told = "these cells in another order: sort them as then."
+        if not is_same:
+            told = "other cells, some of which are here: leave out the same as then."
+        raise DataError(f"The run of {Path(session).name} was of {told}")
+    adata = _target(adata, copy)
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
     made = replayed_result(X, record, noted, n_clusters)
     found = {name: getattr(made, name) for name in _WRITTEN}
-    return _with_map(adata, found, made.shown.labels, made.parameters, key_added, copy)
+    _put_map(adata, found, made.shown.labels, made.parameters, key_added)
+    return adata if copy else None
 
 
 def map_onto_reference(
@@ -256,7 +262,7 @@ def map_onto_reference(
         )
     known = reference_map.reference_of(reference, name)
     wanted = [labels] if isinstance(labels, str) else list(labels)
-    adata = adata.copy() if copy else adata
+    adata = _target(adata, copy)
     stages = map_cells(
         *(known, "The new data", adata, wanted),
         n_neighbors=n_neighbors,
@@ -380,7 +386,7 @@ def stability(
             "The map began at places that were given, to which other seeds keep: make "
             'it with a start such as init="random" to ask how stable it is.'
         )
-    adata = adata.copy() if copy else adata
+    adata = _target(adata, copy)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
     X, places = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
@@ -604,22 +610,28 @@ def _keys(key_added: str | None) -> tuple[str, str]:
     return key_added or KEY, key_added or f"X_{KEY}"
 
 
-def _with_map(
+def _target(adata: AnnData, copy: bool) -> AnnData:
+    """Return what is written into: a copy in memory, or what was given."""
+    if not copy:
+        return adata
+    return adata.to_memory() if adata.isbacked else adata.copy()
+
+
+def _put_map(
     adata: AnnData,
     found: Mapping[str, Any],
     clusters: NDArray[np.integer],
     parameters: Mapping[str, Any],
     key_added: str | None,
-    copy: bool,
-) -> AnnData | None:
-    """Put a map in the place of a former one; return the copy, if one is wanted."""
+) -> None:
+    """Put a map in the place of a former one."""
     import numpy as np
     import pandas as pd
 
     from napari_embedding_game.data.export.anndata_result import OF_A_MAP
     from napari_embedding_game.data.export.result import storable, versions
 
-    adata, (key, at) = adata.copy() if copy else adata, _keys(key_added)
+    key, at = _keys(key_added)
     former = [f"{key}_{name}" for name in OF_A_MAP]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")
     present = np.unique(clusters).astype(str)
@@ -636,4 +648,3 @@ def _with_map(
         "map_hash": found["map_hash"],
         "versions": versions(),
     }
-    return adata if copy else None

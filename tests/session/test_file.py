@@ -723,6 +723,15 @@ def test_a_group_without_a_name_does_not_keep_a_file_shut(saved, tmp_path):
     assert archive.load(path).maps[0].clusters.annotation.groups[code].name == ""
 
 
+def test_an_energy_beyond_all_numbers_does_not_keep_a_file_shut(saved, tmp_path):
+    shown = saved[1].maps[0]
+    far = replace(shown, snapshot=replace(shown.snapshot, energy=np.inf))
+    archive.save(replace(saved[1], maps=(far, *saved[1].maps[1:])), tmp_path / "x.zip")
+    found = archive.load(tmp_path / "x.zip").maps[0].snapshot
+    assert found.energy > 1e300
+    assert same(found, far.snapshot)
+
+
 def test_a_list_of_sessions_reads_no_arrays(saved, tmp_path):
     path = rewritten(saved[0], tmp_path / "x.zip", put("maps", []))
     told = archive.summary(path)

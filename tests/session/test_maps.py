@@ -254,6 +254,20 @@ def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
     assert rows_named(session, "limits 2") == first
 
 
+@pytest.mark.parametrize("is_played", [False, True])
+def test_rows_that_come_back_are_called_what_they_were(engine, is_played):
+    desk = Desk(read(drop=()), engine)
+    if is_played:
+        play(desk.session)
+    desk.book.make_cluster(np.arange(20), "T cells")
+    desk.maps.reload(read(n_columns=4, drop=range(4)))
+    assert names(desk.session) == {"T cells": 16}
+    desk.book.make_cluster(np.arange(4), "naive")
+    desk.maps.reload(read(n_columns=3, drop=()))
+    assert names(desk.session) == {"T cells": 16, "naive": 4}
+    assert rows_named(desk.session, "naive") == ["4", "5", "6", "7"]
+
+
 def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session):
     dataset = read()
     obs = dataset.obs.assign(annotation="of the file")

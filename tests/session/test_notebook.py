@@ -152,7 +152,7 @@ def no_file(folder, cells):
 def same_names(folder, cells):
     """Have rows of one name, one without values, and a column called cluster."""
     names = cells.obs_names.to_list()
-    names[1] = names[0]
+    names[1], names[2] = names[0], 'a\rb, "c"\n'
     cells.obs["cluster"] = "of the file"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -208,6 +208,8 @@ def made_columns(folder, cells):
     session.add(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
     session.add(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
     session.add(Dataset.add_column, "name", np.arange(len(kinds)) / 7)
+    session.add(Dataset.add_column, "comparison 1", np.arange(len(kinds)) / 7)
+    desk.saw(kinds == "A")
     session.look.color_by = "a set"
     return desk
 
@@ -303,7 +305,8 @@ def is_the_comparison(desk, cells, found):
 
 
 def are_the_columns(there, obs):
-    for name in ("a set", "wanders", "taught_confidence", "cluster", "name"):
+    numbered = "cluster", "name", "comparison 1"
+    for name in ("a set", "wanders", "taught_confidence", *numbered):
         np.testing.assert_allclose(obs[name], there[name], rtol=1e-6)
     assert obs["taught"].tolist() == there["taught"].tolist()
     assert obs["said"].isna().tolist() == there["said"].isna().tolist()
@@ -342,6 +345,15 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     every = replace(RECIPE, min_genes=0, min_cells=0)
     text = methods_text(of_file(path, space="X", recipe=every).play().saved)
     assert "cells with no genes (1), and genes in no cell (" in text
+    desk, settings = of_file(path), ({"repulsion": r} for r in (99, 300))
+    update = desk.session.settings.update
+    desk.play(at=10, then=lambda: [update(**one) for one in settings])
+    assert len(desk.session.played.steered) == 1
+    assert "changed while it ran" not in methods_text(desk.saved)
+    update(init="gradient_pca")
+    text = methods_text(desk.play(desk.session.play_on()).saved)
+    assert "went on from an earlier map" in text
+    assert "Tucker" not in text
     text = methods_text(a_part(tmp_path, cells).saved)
     assert "Raw counts of 239 of 240 cells" in text
     assert "of these cells." in text

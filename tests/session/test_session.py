@@ -36,6 +36,8 @@ def test_game_settings_steer_and_start_settings_make_the_run_stale(session, engi
     frames = frames_to(session, until=10)
     stale = []
     session.staleness_changed.connect(stale.append)
+    session.settings.repulsion = 300.0  # the method's own, which acts already
+    assert not session.timeline.marks
     session.settings.repulsion = 999.0
     next(frames)
     assert engine.games[-1].repulsion == 999.0
@@ -98,6 +100,22 @@ def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
     engine.fail_at = None
     frames_to(session)
     assert (session.state, session.message) == ("finished", "")
+
+
+def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session):
+    frames_to(session)
+    session.settings.n_neighbors = 30
+    run = session.begin()
+    session.receive(run, next(run.frames()))
+    assert not session.stale
+    session.stop()
+    assert session.stale
+    kept = session.moment
+    assert kept.settings.n_neighbors == kept.record.settings.n_neighbors == 15
+    session.failed(session.begin(), MemoryError())
+    assert session.stale
+    session.settings.n_neighbors = 15
+    assert not session.stale
 
 
 def test_the_result_tells_how_it_was_made(session):

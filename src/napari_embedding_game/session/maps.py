@@ -31,6 +31,7 @@ from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     unannotated,
 )
+from napari_embedding_game.session.clusters.following import apart
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
@@ -187,18 +188,26 @@ class MapTree:
         return self._read_anew(base, shown, dataset)
 
     def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
-        n_points, places = len(dataset.obs), rows_in(shown, dataset)
-        state = self._session.clusters.state.carried(places, n_points)
+        self._rest()
+        places, base_map = rows_in(shown, dataset), self._maps[base]
+        former = self._session.clusters.state
+        state = former.carried(places, len(dataset.obs))
+        # What is said of rows that are not on show stands there.
+        at = rows_in(dataset, base_map.dataset)
+        back = np.flatnonzero((at >= 0) & (rows_in(dataset, shown) < 0))
+        said = base_map.clusters.annotation.of(at[back])
+        said = state.annotation.adopted(back, said, state.free_ids())
+        state = replace(state, cluster=apart(state.cluster, said), annotation=said)
+        is_kept = (former.annotation.codes[places < 0] == NONE).all()
 
         def move() -> None:
             self._session.load(dataset)
             self._session.clusters.restore(state)
 
-        title = f"{self._maps[base].title.partition(' · ')[0]} · {dataset.space}"
+        title = f"{base_map.title.partition(' · ')[0]} · {dataset.space}"
         key = self.current
-        if self._session.snapshot is None and not self._children(key):
+        if self._session.snapshot is None and is_kept and not self._children(key):
             # Nothing was played here: nothing is lost.
-            self._rest()
             self._go(key, move)
             self._hang(key, title, self._maps[key].parent)
         else:

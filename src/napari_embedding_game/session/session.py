@@ -149,7 +149,6 @@ class Session:
             self.settings.choose_method("game")
         self.say("")
         self._go("idle")
-        self._check_staleness()
         self.dataset_changed.emit(dataset)
 
     def data(self) -> Dataset:
@@ -315,6 +314,7 @@ class Session:
     def _begin(self, warm: WarmStart | None) -> Run:
         """Stop what is played and return a new run, or a branch from a layout."""
         self.stop()
+        self._of = self.moment  # that of now: it stays if the run never moves
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
         if warm is None:
@@ -331,7 +331,6 @@ class Session:
         self.selection.clear()
         self.say("")
         self._go("preparing")
-        self._check_staleness()
         return self.run
 
     def pause(self) -> None:
@@ -400,7 +399,6 @@ class Session:
         self.clusters.rest()
         self._go("stopped")
         self.say(self._told_of_map())
-        self._check_staleness()
         self.looked_back.emit(mark)
 
     @property
@@ -591,7 +589,6 @@ class Session:
             self.selection.select_points(saved.drawn)
         else:
             self.selection.replace(saved.selected)
-        self._check_staleness()
         self.restored.emit(saved)
 
     def _take_up_timeline(self, saved: SavedMap) -> None:
@@ -646,8 +643,9 @@ class Session:
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
         shot = self.snapshot if self._of is run else None
-        if shot is not None and not self.timeline.widen_change(shot, settings):
-            self.mark(told_change(self.steered, settings), "change")
+        told = told_change(self.steered, settings)
+        if shot and told and not self.timeline.widen_change(shot, settings):
+            self.mark(told, "change")
         self.steered = settings
         run.steer(settings)
 
@@ -703,6 +701,7 @@ class Session:
         if state != self.state:
             self.state = state
             self.state_changed.emit(state)
+        self._check_staleness()
 
     def say(self, message: str) -> None:
         """Show a sentence to the person; "" takes it away."""

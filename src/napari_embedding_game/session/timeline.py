@@ -280,10 +280,10 @@ def told_change(before: Settings, after: Settings) -> str:
         passed |= {*STEERABLE, "affinity"}
     for each in fields(Settings):
         old, new = getattr(before, each.name), getattr(after, each.name)
-        if old == new or each.name in passed:
-            continue
         if each.name == "repulsion":
             old, new = repulsion_of(before), repulsion_of(after)
+        if old == new or each.name in passed:
+            continue
         words.append(f"{each.metadata['title']} {_said(old)} to {_said(new)}")
     return ", ".join(words)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
 
 import msgspec
+import numpy as np
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
@@ -199,11 +200,13 @@ def _stored(one: SavedMap, rows: Rows) -> SavedMap:
 
 
 def _small(moment: OneMoment) -> OneMoment:
-    """Return a moment without the neighbours of very many rows."""
-    shot = moment.snapshot
-    if shot is None or shot.neighbors is None or len(shot.neighbors) <= MOST_NEIGHBORS:
+    """Return a moment as JSON can have it, without the neighbours of very many rows."""
+    if (shot := moment.snapshot) is None:
         return moment
-    return replace(moment, snapshot=replace(shot, neighbors=None))
+    is_small = shot.neighbors is None or len(shot.neighbors) <= MOST_NEIGHBORS
+    parts = {"neighbors": shot.neighbors if is_small else None}
+    energy = float(np.nan_to_num(shot.energy))  # JSON has no infinite numbers
+    return replace(moment, snapshot=replace(shot, energy=energy, **parts))
 
 
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:

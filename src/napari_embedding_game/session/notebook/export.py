@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from csv import QUOTE_ALL
 from dataclasses import asdict, fields, replace
 from datetime import date
 from functools import partial
@@ -158,7 +159,7 @@ class _Notebook:
         index = names[self.dataset.kept].rename(unique_name("name", taken))
         self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
         """What the code reads of each row."""
-        table = self._beside("cells.csv", lambda target: self.rows.to_csv(target))
+        table = self._beside("cells.csv", partial(self.rows.to_csv, quoting=QUOTE_ALL))
         self._text(
             TITLE,
             title=saved.title,
@@ -176,7 +177,8 @@ class _Notebook:
         self._add_clusters()
         if self.dataset.profile.shape[1]:
             for number, compared in enumerate(saved.comparisons, 1):
-                self._add_comparison(compared, f"comparison {number}")
+                column = unique_name(f"comparison {number}", {*self.rows})
+                self._add_comparison(compared, column)
         methods = methods_text(saved)
         self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 

@@ -182,8 +182,9 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
         told.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
-    is_fenchel = settings.init in _OF_FENCHEL
-    told.append(f"{_in_words(settings.init)} start{' (Tucker)' if is_fenchel else ''}")
+    if not record.is_branch:
+        cited = " (Tucker)" if settings.init in _OF_FENCHEL else ""
+        told.append(f"{_in_words(settings.init)} start{cited}")
     told.append(f"seed {settings.random_state}")
     d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
     yield (
@@ -205,8 +206,9 @@ def _of_steering(record: RunRecord) -> Iterator[str]:
         )
     games = [record.settings, *(step.settings for step in record.steered)]
     changes = [
-        f"{told_change(before, step.settings)} after {step.iteration} iterations"
+        f"{what} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
+        if (what := told_change(before, step.settings))  # "" where it went to and fro
     ]
     if changes:
         yield f"Settings were changed while it ran: {'; '.join(changes)}."
