@@ -230,7 +230,7 @@ def _fit(options: Options) -> int:
     reading = {name: getattr(options, name) for name in _READING}
     dataset = _read(source, options.space, options.recipe, reading)
     if dataset.is_distances:
-        if settings.metric not in (Settings.metric, "precomputed"):
+        if settings.metric not in (Settings().metric, "precomputed"):
             raise DataError(
                 f"{dataset.space} says which rows are neighbours: leave out --metric."
             )

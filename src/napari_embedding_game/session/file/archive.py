@@ -203,10 +203,9 @@ def _small(moment: OneMoment) -> OneMoment:
     """Return a moment as JSON can have it, without the neighbours of very many rows."""
     if (shot := moment.snapshot) is None:
         return moment
-    is_small = shot.neighbors is None or len(shot.neighbors) <= MOST_NEIGHBORS
-    parts = {"neighbors": shot.neighbors if is_small else None}
-    energy = float(np.nan_to_num(shot.energy))  # JSON has no infinite numbers
-    return replace(moment, snapshot=replace(shot, energy=energy, **parts))
+    near, energy = shot.neighbors, float(np.nan_to_num(shot.energy))  # as JSON has it
+    near = near if near is not None and len(near) <= MOST_NEIGHBORS else None
+    return replace(moment, snapshot=replace(shot, neighbors=near, energy=energy))
 
 
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
