@@ -78,6 +78,9 @@ def test_where_nothing_was_changed_the_repulsion_or_the_landmarks_are_raised():
     far = alarm(WIDE, Settings(), WIDE[:200] + 90)
     assert "raise the number of landmarks" in far.sentence
     assert far.remedy == {"n_landmarks": 800}
+    most = alarm(WIDE[:60], Settings(), WIDE[:60] + 90)
+    assert most.sentence.endswith("choose the approximation exact.")
+    assert most.remedy == {"approximation": "exact"}
     given = alarm(HEAP, Settings(method="given"))
     assert "choose another method" in given.sentence
     assert not given.remedy

@@ -56,3 +56,14 @@ def test_where_nothing_is_to_be_right_about_nothing_moves(torn, which):
     ] = True
     found = correct(embedding, neighbors, chosen)
     assert np.array_equal(found.embedding, embedding)
+
+
+def test_a_stranger_on_a_single_spot_goes_home_and_not_onto_it(torn):
+    embedding, neighbors = torn
+    embedding[3:13] = embedding[3]
+    neighbors[3:13] = np.arange(3, 13)
+    chosen = np.isin(np.arange(2 * N), [*range(3, 13), N])  # N lies in that group
+    found = correct(embedding, neighbors, chosen)
+    assert N in found.stepped_out
+    home = embedding[neighbors[N]].mean(axis=0)
+    np.testing.assert_allclose(found.embedding[N], home, rtol=1e-4)

@@ -105,3 +105,6 @@ def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
     kind, half_known = by_name["kind"], by_name["partly"]
     assert half_known.same == pytest.approx(kind.same, abs=0.05)
     assert map_quality(X, embedding).columns == ()
+    named = map_quality(X, embedding, columns={"clusters": halves}, clusters=labels)
+    assert [one.same for one in named.columns] == [by_name["half"].same]
+    assert named.clusters.same == kind.same

@@ -182,8 +182,9 @@ def test_values_that_are_no_numbers_are_named():
     X = np.ones((10, 3))
     X[4, 1] = np.nan
     for method in ("wilcoxon", "t-test"):
-        with pytest.raises(InputError, match=r"1 columns .* first of them two"):
-            markers(X, np.arange(10) < 5, None, ["one", "two", "three"], method=method)
+        for names in (["one", "two", "three"], np.array(["one", "two", "three"])):
+            with pytest.raises(InputError, match=r"1 columns .* first of them two"):
+                markers(X, np.arange(10) < 5, None, names, method=method)
 
 
 def test_unknown_methods_are_refused():

@@ -88,6 +88,10 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     wanted, _ = neighbours(X.toarray(), metric)
     assert recall(found.indices, wanted) > 0.999
     assert found.search == ("brute" if metric == "manhattan" else "exact")
+    by_row = np.argsort(np.tile(X.tocoo().row, 2), kind="stable")
+    halves = np.tile(X.data / 2, 2)[by_row], np.tile(X.indices, 2)[by_row], 2 * X.indptr
+    in_parts = knn_graph(sparse.csr_matrix(halves, X.shape), K, metric=metric)
+    np.testing.assert_array_equal(in_parts.indices, found.indices)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +122,15 @@ def test_groups_far_apart_keep_their_neighbours(search, far):
     graph = knn_graph(X, K, search=search, n_jobs=1)
     assert graph.search == search
     assert recall(graph.indices, neighbours(X)[0]) > 0.999
+
+
+@pytest.mark.parametrize("search", ["brute", "descent"])
+@pytest.mark.parametrize("metric", ["manhattan", "sqeuclidean"])
+def test_rows_far_from_0_have_their_neighbours_by_libraries_too(search, metric):
+    X = np.random.default_rng(0).random((800, 3)) + 1e9
+    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    wanted = neighbours(X - 1e9, metric)[0]
+    assert recall(graph.indices, wanted) > 0.99
 
 
 @pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])

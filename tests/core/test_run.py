@@ -2,14 +2,18 @@
 
 import signal
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core import live_run
 from napari_embedding_game.core.dynamics import play
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.live_run import Run
+from napari_embedding_game.core.live_run import Run, without
 
 CLOUD = np.random.default_rng(0).normal(size=(120, 6))
 
@@ -125,6 +129,8 @@ def test_rows_are_told_by_numbers_or_a_mask_and_checked_at_once():
         lambda: run.drag([0], (np.nan, 0.0)),
         lambda: run.drag([], (0.0, 0.0)),
         lambda: run.drag([120], (0.0, 0.0)),
+        lambda: run.drag([0], [5.0]),
+        lambda: run.pin([0], [[5.0]]),
         lambda: run.pin([0], [[0.0, 0.0], [1.0, 1.0]]),
         lambda: run.pin([0.7], [[0.0, 0.0]]),
         lambda: run.release(mask[:-1]),
@@ -147,6 +153,19 @@ def test_what_is_not_played_is_not_steered():
     assert last.finished
     with pytest.raises(InputError, match="Only a game is steered"):
         game(method="pca").fit(CLOUD, steering=[(5, {"n_landmarks": 5})])
+
+
+def test_any_thread_may_steer_and_no_wish_is_lost(monkeypatch):
+    monkeypatch.setattr(live_run, "without", lambda *_: time.sleep(1e-3) or without(*_))
+    run = game().play(CLOUD)
+    wishes = [partial(run.pin, [i], [[9.0, i]]) for i in range(8)]
+    wishes += [partial(run.set, repulsion=70.0), partial(run.set, n_landmarks=9)]
+    with ThreadPoolExecutor(len(wishes)) as threads:
+        for wish in [threads.submit(wish) for wish in wishes]:
+            wish.result()
+    *_, last = run
+    assert (len(run.forced[0][1].holds), len(last.landmarks)) == (8, 9)
+    assert run.settings.repulsion == 70.0
 
 
 def test_any_thread_may_stop():

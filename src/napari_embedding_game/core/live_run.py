@@ -57,7 +57,7 @@ class Run:
         self._playing: Playing | None = None
         self._is_stopped = self._is_leaving = False
         self._wish, self._hand = Steer(), HandForces()
-        self._wishing, self._computing = threading.Lock(), threading.RLock()
+        self._wishing, self._computing = threading.RLock(), threading.RLock()
 
     def set(self, **parameters: Any) -> None:
         """Play on with other parameters of ``STEERABLE``, such as ``repulsion=700``.
@@ -65,7 +65,8 @@ class Run:
         InputError: the parameter cannot change on the way, or is out of range.
         """
         assert self._changed is not None
-        self.steer(self._changed(parameters))
+        with self._wishing:
+            self.steer(self._changed(parameters))
 
     def drag(self, rows: Any, to: Any) -> None:
         """Draw the middle of some rows to a place (d,), until they are released.
@@ -118,16 +119,18 @@ class Run:
 
         assert self._shape is not None
         check_hand(self.settings)
-        before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
-        left = [] if rows is None else [without(each, rows) for each in before]
-        acting = [*(each for each in left if len(each.rows)), *new]
-        forces = HandForces(
-            springs=tuple(each for each in acting if isinstance(each, Spring)),
-            holds=tuple(each for each in acting if isinstance(each, Hold)),
-        )
-        AppliedForces(forces, torch.zeros(self._shape), None, 1)  # refuses at once
-        self._hand = forces
-        self.steer(forces=forces)
+        with self._wishing:
+            before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
+            left = [] if rows is None else [without(each, rows) for each in before]
+            acting = [*(each for each in left if len(each.rows)), *new]
+            forces = HandForces(
+                springs=tuple(each for each in acting if isinstance(each, Spring)),
+                holds=tuple(each for each in acting if isinstance(each, Hold)),
+            )
+            given = torch.zeros(self._shape)
+            AppliedForces(forces, given, self._shape[1], None, 1)  # refuses at once
+            self._hand = forces
+            self.steer(forces=forces)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None

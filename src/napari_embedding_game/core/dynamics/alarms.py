@@ -65,14 +65,15 @@ def alarm(
         )
     if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
-    stronger = 3 * repulsion_of(settings)
+    stronger = {"repulsion": 3 * repulsion_of(settings)}
+    last = f"raise {_WORDS['repulsion']}", stronger
     low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
     if occupancy(embedding) < LEAST_OCCUPANCY:
         spots = "The points have collapsed onto a few spots"
-        return _mended(spots, settings, "repulsion", stronger)
+        return _mended(spots, settings, *last)
     if len(low) > 1 and (high - low).max() < _HEAP:
         heap = "The points lie in one heap, too close to be told apart"
-        return _mended(heap, settings, "repulsion", stronger)
+        return _mended(heap, settings, *last)
     if landmarks is None or approximation_of(settings) != "landmarks":
         return Alarm()
     n = len(landmarks)
@@ -83,7 +84,11 @@ def alarm(
         f"{n_outside:,} of {n:,} landmarks lie outside of the points and keep none of "
         "them apart"
     )
-    return _mended(outside, settings, "n_landmarks", min(len(embedding), 4 * n))
+    if n == len(embedding):  # no more can be
+        exact = {"approximation": "exact"}
+        return _mended(outside, settings, "choose the approximation exact", exact)
+    more = {"n_landmarks": min(len(embedding), 4 * n)}
+    return _mended(outside, settings, "raise the number of landmarks", more)
 
 
 def occupancy(embedding: Points) -> float:
@@ -104,10 +109,12 @@ def _some_of(embedding: Points) -> Points:
     return embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
 
 
-def _mended(sentence: str, settings: Settings, last: str, value: Any) -> Alarm:
+def _mended(
+    sentence: str, settings: Settings, advice: str, last: dict[str, Any]
+) -> Alarm:
     """Return an alarm whose remedy is the default of what was changed for the worse.
 
-    Where nothing was, it is another ``value`` of the ``last`` resort.
+    Where nothing was, it is the ``last`` resort, with its ``advice``.
     """
     if not get_method(settings.method).takes_repulsion:
         return Alarm(f"{sentence}: choose another method.")
@@ -125,4 +132,4 @@ def _mended(sentence: str, settings: Settings, last: str, value: Any) -> Alarm:
     if remedy:
         changed = " and ".join(_WORDS[name] for name in remedy)
         return Alarm(f"{sentence}: set {changed} back to default.", remedy)
-    return Alarm(f"{sentence}: raise {_WORDS[last]}.", {last: value})
+    return Alarm(f"{sentence}: {advice}.", last)

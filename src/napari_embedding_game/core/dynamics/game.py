@@ -74,8 +74,9 @@ class Game:
         """Let these forces of a hand act from now on, in place of those before."""
         self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
-        y, rows = self.y.positions, self._problem.memory_rows
-        self._hand = AppliedForces(forces, y, rows, n_left) if forces else None
+        y, d = self.y.positions, self._problem.n_components
+        given = forces, y, d, self._problem.memory_rows, n_left
+        self._hand = AppliedForces(*given) if forces else None
 
     def steps(self, settings: Settings) -> Iterator[State]:
         """Take over settings, and enough of the schedule to act on them; play it."""

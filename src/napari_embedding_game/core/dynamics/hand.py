@@ -11,13 +11,14 @@ gradients alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.torch_forces import finest_type
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import HandForces
@@ -33,6 +34,7 @@ FARTHEST = 1e6
 class AppliedForces:
     """Forces on the points ``y`` (N, d) of one game.
 
+    ``n_components``: of the map, whose line ``y`` may hold as a plane.
     ``memory_rows``: row of ``y`` of each point, if they lie in another order.
     ``n_left``: iterations that are played at least; a spring arrives in a third of
     them. Raises InputError for points or positions that are not of the map.
@@ -42,22 +44,26 @@ class AppliedForces:
         self,
         forces: HandForces,
         y: Tensor,
+        n_components: int,
         memory_rows: NDArray[np.intp] | None,
         n_left: int,
     ) -> None:
+        def positions(places: Any, n: int) -> Tensor:
+            return _positions(places, (n, n_components), y)
+
         usual, hurry = FASTEST * radius(y), 3.0 / max(n_left, 3)
         self._springs = []
         for spring in forces.springs:
             rows = _rows(spring.rows, y, memory_rows)
-            target = _finest(_positions([spring.place], 1, y)[0])
+            target = _finest(positions([spring.place], 1)[0])
             way = float(torch.linalg.vector_norm(target - _middle(y, rows)))
             self._springs.append((rows, target, max(usual, hurry * way)))
         self._holds = [
-            (_rows(h.rows, y, memory_rows), _positions(h.places, len(h.rows), y))
+            (_rows(h.rows, y, memory_rows), positions(h.places, len(h.rows)))
             for h in forces.holds
         ]
         held = forces.landmarks
-        self._landmarks = [(h.number, _positions([h.place], 1, y)[0]) for h in held]
+        self._landmarks = [(h.number, positions([h.place], 1)[0]) for h in held]
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:
@@ -102,18 +108,15 @@ def _rows(
     return torch.as_tensor(rows, device=y.device)
 
 
-def _positions(positions: Iterable[Iterable[float]], n: int, like: Tensor) -> Tensor:
-    """Return n positions as rows of ``like``; on a line with a second coordinate."""
-    array, d = np.asarray(positions, dtype=float), like.shape[1]
-    fits = array.ndim == 2 and len(array) == n and 1 <= array.shape[1] <= d
-    if not fits or not (np.abs(array) <= FARTHEST).all():
+def _positions(positions: Any, shape: tuple[int, int], like: Tensor) -> Tensor:
+    """Return positions as rows of ``like``; on a line with a second coordinate."""
+    array = np.asarray(positions, dtype=float)
+    if array.shape != shape or not (np.abs(array) <= FARTHEST).all():
         raise InputError(
             f"Points and landmarks can be moved to places from -{FARTHEST:g} to "
             f"{FARTHEST:g} in the dimensions of the map."
         )
-    padded = np.zeros((n, d))
-    padded[:, : array.shape[1]] = array
-    return torch.as_tensor(padded).to(like)
+    return torch.as_tensor(padded_to_plane(array)).to(like)
 
 
 def _middle(y: Tensor, rows: Tensor) -> Tensor:

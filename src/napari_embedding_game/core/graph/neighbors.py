@@ -36,7 +36,13 @@ from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.precomputed import precomputed_neighbors
-from napari_embedding_game.core.graph.rows import SEARCHED, TOO_LARGE, Rows
+from napari_embedding_game.core.graph.rows import (
+    SEARCHED,
+    TOO_LARGE,
+    Rows,
+    centred,
+    summed,
+)
 from napari_embedding_game.core.threads import PARALLEL, resolve_n_jobs
 
 Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
@@ -106,6 +112,8 @@ def knn_graph(
     unknown metric, or distances beyond single precision.
     """
     check_rows(X.shape[0], n_neighbors)
+    if sparse.issparse(X):
+        X = summed(X.tocsr())
     if metric == "precomputed":
         indices, distances = precomputed_neighbors(X, n_neighbors)
         search, recall = "precomputed", None
@@ -225,6 +233,8 @@ def _found(
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
     first = search or choose_search(n, n_dims, metric, sparse.issparse(X))
+    if metric not in SEARCHED:
+        X = centred(X, metric)
     if first == "brute":
         return first, *_brute(X, k, metric, n_jobs), None
     if first == "descent":

@@ -35,19 +35,16 @@ def precomputed_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return neighbours and distances of every row, nearest first, (N, K) each.
 
-    Of a sparse matrix the stored entries are the neighbours, zeros too.  It may hold K
-    - 1 in a row, as scanpy counts the row itself; the answer has as many then.
+    Of a sparse matrix, in which each stands once, the stored entries are the
+    neighbours, zeros too.  It may hold K - 1 in a row, as scanpy counts the row itself;
+    the answer has as many then.
 
     InputError: no square matrix, values below 0, too few neighbours, or all distances
     are 0.
     """
     check_distances(distances)
     if sparse.issparse(distances):
-        entries = sparse.csr_matrix(distances)
-        if not entries.has_canonical_format:
-            entries = entries.copy()
-            entries.sum_duplicates()
-        indices, nearest = _stored(entries.tocoo(), n_neighbors)
+        indices, nearest = _stored(distances.tocoo(), n_neighbors)
     else:
         indices, nearest = _of_all(np.asarray(distances), n_neighbors)
     if not nearest.any():

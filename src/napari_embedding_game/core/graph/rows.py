@@ -22,6 +22,11 @@ SEARCHED = ("euclidean", "cosine", "correlation")
 
 A further one needs its branch in ``Rows._plain`` and in ``Rows.distances``.
 """
+_OF_DIFFERENCES = ("sqeuclidean", "minkowski", "l1", "manhattan", "cityblock",
+                   "taxicab", "chebyshev")  # fmt: skip
+"""Metrics of libraries that ask for nothing but the differences of rows."""
+_FAR = 1e3
+"""Widths of all rows that they may lie from 0 in a library."""
 TOO_LARGE = (
     "Values are missing, or so large that distances between rows go beyond single "
     "precision (3e38): leave out rows with NaN, divide all of them by a common number."
@@ -103,6 +108,14 @@ class Rows:
         return float(np.ldexp(1.0, max(np.frexp(largest)[1] - _LARGEST_POWER, -1_000)))
 
 
+def summed(X: Any) -> Any:
+    """Return a sparse matrix with each entry once, in order; it stays as it is."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def are_filled(X: Any) -> NDArray[np.bool_]:
     """Return which rows are not of zeros alone, (N,)."""
     if sparse.issparse(X):
@@ -115,5 +128,9 @@ def centred(X: Any, metric: str) -> Any:
 
     Only those in double precision may lie so far from 0 that squares would not tell.
     """
-    is_far = metric == "euclidean" and not sparse.issparse(X) and X.dtype == np.float64
-    return Rows(X, metric)[:] if is_far else X
+    if sparse.issparse(X) or X.dtype != np.float64:
+        return X
+    if metric == "euclidean":
+        return Rows(X, metric)[:]
+    apart = X - np.median(X, axis=0) if metric in _OF_DIFFERENCES else X
+    return apart if np.abs(X).max() > _FAR * np.abs(apart).max() else X

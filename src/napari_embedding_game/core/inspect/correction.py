@@ -70,8 +70,8 @@ def correct(
     radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
     way = mean_places(stepped_out, ~chosen) - middle
     length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
-    # Who belongs nearer than the rim steps to the rim, and nobody farther than home.
-    reach = np.clip(length, GAP * radius, 2 * GAP * radius)
+    # Who belongs nearer than the rim steps to the rim; where all are on one spot, home.
+    reach = np.clip(length, GAP * radius, 2 * GAP * radius) if radius else length
     corrected[stepped_out] = middle + way / length * reach
     return Correction(corrected, drawn_in, stepped_out)
 

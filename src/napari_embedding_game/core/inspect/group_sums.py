@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from napari_embedding_game.core.graph.rows import summed
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import resolve_n_jobs
 
@@ -108,10 +109,7 @@ def _readable(X: Any) -> Any:
     X = X if X.format in ("csr", "csc") else X.tocsr()
     if X.data.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    return summed(X)
 
 
 def _gathered(

@@ -113,7 +113,7 @@ def iter_markers(
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
-    groups = _checked_groups(inside, outside, X.shape[0])
+    groups = _checked_groups(inside, outside, samples, X.shape[0])
     if samples is not None:
         X, groups = yield from _of_samples(X, groups, samples, log1p)
         method, n_jobs = "t-test", 1
@@ -219,14 +219,15 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
 
 
 def _checked_groups(
-    inside: BoolArray, outside: BoolArray | None, n_rows: int
+    inside: BoolArray, outside: BoolArray | None, samples: Any, n_rows: int
 ) -> NDArray[np.int32]:
     """Return _INSIDE, _OUTSIDE or -1 for each row."""
     outside = ~inside if outside is None else outside
-    if len(inside) != n_rows or len(outside) != n_rows:
+    lengths = [len(each) for each in (inside, outside, samples) if each is not None]
+    if set(lengths) != {n_rows}:
         raise InputError(
-            f"The groups are over {len(inside)} and {len(outside)} rows, the data "
-            f"over {n_rows}: say of every row whether it belongs to a group."
+            f"Groups and samples are over {' and '.join(map(str, lengths))} rows, the "
+            f"data over {n_rows}: say of every row what it belongs to."
         )
     if n_both := np.count_nonzero(inside & outside):
         raise InputError(
@@ -266,10 +267,10 @@ def _check_known(
     pairs = zip(sides, sizes, strict=True)
     bad = np.flatnonzero(np.any([side.n < size for side, size in pairs], axis=0))
     if len(bad):
+        first = bad[0] if names is None else names[bad[0]]
         raise InputError(
             f"{len(bad)} columns have values that are no finite numbers, the first of "
-            f"them {names[bad[0]] if names else bad[0]}: leave those rows or columns "
-            "out."
+            f"them {first}: leave those rows or columns out."
         )
 
 

@@ -59,8 +59,8 @@ class ColumnAgreement:
 
     @property
     def agreement(self) -> float:
-        """0 as by chance, 1 where all neighbours are of one group."""
-        return (self.same - self.by_chance) / (1 - self.by_chance)
+        """0 as by chance, 1 where all neighbours are of one group; NaN if not known."""
+        return (self.same - self.by_chance) / ((1 - self.by_chance) or math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def map_quality(
     affordable = int(WORK / (n_points * max(X.shape[1], 1)))
     n_sampled = min(n_points, MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
     rows = rng.choice(n_points, n_sampled, replace=False)
-    groups = dict(columns or {}) | ({} if clusters is None else {CLUSTERS: clusters})
+    groups = list((columns or {}).items())
+    if clusters is not None:  # the last, as a column may have its name
+        groups.append((CLUSTERS, clusters))
     at_once = max(1, _BLOCK // n_points)
 
     def figures_of(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
@@ -121,7 +123,7 @@ def map_quality(
             _rank_score(in_data, shown, k),
             _rank_score(on_map, near, k),
             _triplet_score(in_data, on_map, rng),
-            *(_same_group(of[some][:, None], of[shown]) for of in groups.values()),
+            *(_same_group(of[some][:, None], of[shown]) for _, of in groups),
         ]
 
     starts = range(0, n_sampled, at_once)
@@ -129,18 +131,18 @@ def map_quality(
     known = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
     figures = [float(each.mean()) if len(each) else math.nan for each in known]
     found = [
-        ColumnAgreement(name, same, by_chance)
-        for (name, codes), same in zip(groups.items(), figures[4:], strict=True)
-        if (by_chance := _by_chance(codes)) < 1 and not math.isnan(same)
+        ColumnAgreement(name, same, _by_chance(codes))
+        for (name, codes), same in zip(groups, figures[4:], strict=True)
     ]
-    found.sort(key=lambda one: -one.agreement)
+    own = None if clusters is None else found.pop()
+    told = (one for one in found if not math.isnan(one.agreement))
     kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
         *(kept, trusted, continued, triplets),
         n_sampled=n_sampled,
         n_neighbors=k,
-        columns=tuple(one for one in found if one.name != CLUSTERS),
-        clusters=next((one for one in found if one.name == CLUSTERS), None),
+        columns=tuple(sorted(told, key=lambda one: -one.agreement)),
+        clusters=own if own and not math.isnan(own.agreement) else None,
     )
 
 
