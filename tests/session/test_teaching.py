@@ -71,7 +71,7 @@ def test_all_points_get_a_class_and_a_confidence(session):
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert (column, heard) == ("taught", [1])
     told = teaching.told(learned, [*examples])
-    assert told.startswith("100% ± ")
+    assert told.startswith("100% (")
     assert "(by chance 33%; cross-validated balanced accuracy)" in told
     doubtful = teaching.doubtful(session.dataset, column, said(session))
     assert (said(session).codes[doubtful] == -1).all()

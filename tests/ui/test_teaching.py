@@ -129,7 +129,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     learn(qtbot, filled(qtbot, teach))
     assert session.look.color_by == "taught"
     assert session.dataset.obs["taught"].tolist() == ["even", "odd"] * 20
-    assert teach.state.text().startswith("100% ± ")
+    assert teach.state.text().startswith("100% (")
     assert (
         "of unseen examples are classified correctly (by chance 50%"
         in teach.state.text()

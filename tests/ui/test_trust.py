@@ -140,8 +140,8 @@ def test_parts_and_samples_that_a_map_follows_are_warned_of(
     found = replace(FOUND, columns=followed, clusters=clusters)
     trust.show_quality(found)
     assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
-    assert "88% of a point's neighbours are of its own stim" in trust.warning.text()
-    assert "more than of its own cluster (70%)" in trust.warning.text()
+    assert "88% of a point's neighbours have the same stim" in trust.warning.text()
+    assert "more than are of its cluster (70%)" in trust.warning.text()
     assert "batch effect of stim" in dock.trust_fold.button.text()
     trust.show_quality(FOUND)
     assert trust.warning.isHidden()
@@ -184,7 +184,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     told = finished.run.stage.text
     assert told() == "An earlier map."
     session.selection.select(0)
-    assert told() == "Escape shows all groups again."
+    assert told() == "An earlier map. Escape shows all groups again."
     session.selection.clear()
     assert told() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)

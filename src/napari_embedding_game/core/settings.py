@@ -87,8 +87,7 @@ class Settings:
         None,
         "Repulsion",
         "Low: groups draw together into lines and branches. High: finer clusters open "
-        "up. Points move at once. In the papers "
-        "lambda times the number of rows.",
+        "up. Points move at once. It is the papers' lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,
         steerable=True,

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.teaching import Learned, learn
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset, Examples
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.annotation import NONE, Annotation
@@ -100,15 +101,16 @@ def told(learned: Learned, names: Sequence[str]) -> str:
             f"Learned from {learned.n_examples} examples, but not tested: {single} "
             "has a single one. Add another to have it tested."
         )
+    low, high = max(0, learned.score - learned.spread), learned.score + learned.spread
     sentence = (
-        f"{learned.score:.0%} ± {learned.spread:.0%} of unseen examples are classified "
-        f"correctly (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
+        f"{learned.score:.0%} ({low:.0%} to {min(1, high):.0%}) of unseen examples are "
+        f"classified correctly (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
         "accuracy)."
     )
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
     n, share = learned.counts[fewest], learned.recalls[weakest]
     if n < FEW:
-        return f"{sentence} {names[fewest]} has {n}: add more of it."
+        return f"{sentence} Class {names[fewest]} has only {counted(n, 'example')}: add more."
     if share < learned.score - learned.spread:
         return f"{sentence} {names[weakest]} is correct least often ({share:.0%})."
     return sentence

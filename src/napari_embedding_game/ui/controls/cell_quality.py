@@ -138,7 +138,7 @@ class CellQualityView(QWidget):
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
         self._column = ""
-        self.view = Choice("What is drawn of the cells, a line for each sample.")
+        self.view = Choice("What is drawn; each sample has a line.")
         self.view.changed.connect(self._draw)
         self.state = text_label()
         say, words = partial(show_text, self.state), "Scoring doublets …"

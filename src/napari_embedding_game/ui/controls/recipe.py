@@ -42,9 +42,12 @@ QUALITY = {
     "max_mito": ("Mitochondrial %", "Cells with more are left out as dying."),
 }
 PREPARATION = {
-    "min_cells": ("Cells of a gene", "Genes of fewer are left out as noise."),
-    "n_top_genes": ("Most variable genes", "So many genes make the map."),
-    "n_comps": ("Principal components", "So many numbers of a cell are embedded."),
+    "min_cells": (
+        "Cells of a gene",
+        "Genes found in fewer cells are left out as noise.",
+    ),
+    "n_top_genes": ("Most variable genes", "Number of genes that the map is made of."),
+    "n_comps": ("Principal components", "Number of components that are embedded."),
 }
 """Title and meaning of fields of :class:`Recipe`."""
 DEFAULTS = {f.name: f.default for f in fields(Recipe)}

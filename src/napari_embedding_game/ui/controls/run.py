@@ -35,14 +35,14 @@ WORDS_MS = 500
 RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
 LATER = "then lay out the map."
 CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
-REMEDY_TIP = "Change these settings and lay the map out anew."
+REMEDY_TIP = "Change settings and lay the map out anew: {}."
 GIVEN_TIP = (
     "Show the map that the data came with, and which of its points are misplaced."
 )
 PLAIN_TIP = "Make a map of the data as they are."
-RESTORED = "Opened. Click a group to see who is in it."
+RESTORED = "Opened. Click a group to see what is in it."
 LOOKED_BACK = "An earlier map."
-FINISHED = "Finished. Click a group to see who is in it."
+FINISHED = "Finished. Click a group to see what is in it."
 SELECTED = "Escape shows all groups again."
 STAGE_TIP = (
     "Similar points attract each other; landmarks, the pale rings, push them apart. "
@@ -83,7 +83,7 @@ class RunControls(QWidget):
         )
         self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop = push_button("Stop", stop_tip, session.stop)
-        self.mend = push_button("", REMEDY_TIP, self._mend, "main")
+        self.mend = push_button("", "", self._mend, "main")
         self.save = SaveMenu(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
@@ -241,7 +241,8 @@ class RunControls(QWidget):
         if self._is_reading or self._saving:
             return READING if self._is_reading else self._saving
         if not session.selection.is_empty:
-            return SELECTED
+            is_earlier = self._came == LOOKED_BACK
+            return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED
         if session.message:  # which says it better
             return ""
         if session.snapshot is None:
@@ -255,7 +256,10 @@ class RunControls(QWidget):
         remedy = self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
         self.mend.setVisible(bool(self._remedy))
-        self.mend.setText(in_lines(f"Run again with {settings_text(self._remedy)}"))
+        told = settings_text(self._remedy)
+        shown = told if len(self._remedy) == 1 else "these changes"
+        self.mend.setText(in_lines(f"Run again with {shown}"))
+        self.mend.setToolTip(REMEDY_TIP.format(told))
         self.refresh()
 
 

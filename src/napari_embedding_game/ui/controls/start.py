@@ -43,7 +43,7 @@ class Start(QWidget):
         tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
         self.open_button = push_button("Open…", tip)
         self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
-        tip = "Load ready-made data to try the game on."
+        tip = "Load example data to try the program on."
         self.sample_button = push_button("Sample", tip)
         samples = QMenu(self)
         add_entries(

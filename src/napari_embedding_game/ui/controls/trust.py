@@ -225,10 +225,10 @@ def _warnings(found: MapQuality) -> dict[str, str]:
     if column is not None:
         clusters, more = found.clusters, ""
         if clusters is not None and column.agreement >= clusters.agreement:
-            more = f", more than of its own cluster ({clusters.same:.0%})"
+            more = f", more than are of its cluster ({clusters.same:.0%})"
         told[f"batch effect of {column.name}?"] = (
-            f"{column.same:.0%} of a point's neighbours are of its own {column.name}, "
-            f"{column.by_chance:.0%} by chance{more}. If that is no biology but a "
-            "batch effect, mix the batches under Data."
+            f"{column.same:.0%} of a point's neighbours have the same {column.name}, "
+            f"{column.by_chance:.0%} by chance{more}. If that is a batch effect and "
+            "not biology, mix the batches under Data."
         )
     return told

@@ -55,8 +55,8 @@ NO_IMAGE = "The image {}of these objects is not open: open it."
 NO_FOLDER = "The images of {} are not open: locate their folder."
 LOCATE = "Locate folder…"
 TIP = (
-    "Names stay on the objects that are there still; the map does, while their numbers "
-    "stay the same."
+    "Names stay on the objects that are still there. The map stays while the numbers "
+    "are the same."
 )
 
 

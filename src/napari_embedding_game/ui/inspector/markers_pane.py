@@ -139,7 +139,7 @@ class MarkersPane(Listener):
                 "The level that it is compared with, or all others.",
             )
         )
-        tip = "All columns as .csv. The notebook and the methods have what was saved."
+        tip = "All columns as .csv; Save > Notebook and Methods then include it."
         self.saved = push_button("Save table…", tip, self._save)
         self.state, self.table = text_label(), Table(*COLUMNS)
         self.table.setMinimumHeight(HEAD + LEAST_ROWS * ROW)

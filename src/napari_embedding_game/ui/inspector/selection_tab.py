@@ -42,13 +42,13 @@ from napari_embedding_game.ui.tasks.worker import Asking
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
-    "Click a group on the map, or in the list of the Map tab, to see who is in it. "
+    "Click a group on the map, or in the list of the Map tab, to see what is in it. "
     "Ctrl-click adds another, Escape clears."
 )
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
 RENAME_TIP = "The name: type another and press Enter (F2)."
-COLUMN_TIP = "Column that the composition is of."
+COLUMN_TIP = "Column by which the points are counted below."
 SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLICK_TIP}"
 DIFFERENCES_TIP = (
     "Difference from the rest in standard deviations: blue is higher, orange lower."
