@@ -104,13 +104,14 @@ def told(learned: Learned, names: Sequence[str]) -> str:
     low, high = max(0, learned.score - learned.spread), learned.score + learned.spread
     sentence = (
         f"{learned.score:.0%} ({low:.0%} to {min(1, high):.0%}) of unseen examples are "
-        f"classified correctly (by chance {1 / len(learned.counts):.0%}; cross-validated balanced "
-        "accuracy)."
+        f"classified correctly (by chance {1 / len(learned.counts):.0%}; cross-validated "
+        "balanced accuracy)."
     )
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
     n, share = learned.counts[fewest], learned.recalls[weakest]
     if n < FEW:
-        return f"{sentence} Class {names[fewest]} has only {counted(n, 'example')}: add more."
+        few = counted(int(n), "example")
+        return f"{sentence} Class {names[fewest]} has only {few}: add more."
     if share < learned.score - learned.spread:
         return f"{sentence} {names[weakest]} is correct least often ({share:.0%})."
     return sentence

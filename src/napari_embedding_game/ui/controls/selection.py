@@ -27,7 +27,7 @@ TIPS = {
     "objects": "Move to the selected objects in the image.",
     "hold": "Hold the selected points in place while the others move.",
     "let go": "Free the selected points that are held, or all.",
-    "neighbors": "Press and hold: points that are similar in the data move to the selection.",
+    "neighbors": "Press and hold: similar points move to the selection.",
 }
 
 
