@@ -102,10 +102,11 @@ def told(learned: Learned, names: Sequence[str]) -> str:
             "has a single one. Add another to have it tested."
         )
     low, high = max(0, learned.score - learned.spread), learned.score + learned.spread
+    chance = 1 / len(learned.counts)
     sentence = (
         f"{learned.score:.0%} ({low:.0%} to {min(1, high):.0%}) of unseen examples are "
-        f"classified correctly (by chance {1 / len(learned.counts):.0%}; cross-validated "
-        "balanced accuracy)."
+        f"classified correctly (by chance {chance:.0%}; cross-validated balanced "
+        "accuracy)."
     )
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
     n, share = learned.counts[fewest], learned.recalls[weakest]
