@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -92,19 +93,15 @@ class Compared:
     told: str = ""
     """What is to be known of the numbers that were compared; "" for nothing."""
 
+    @cached_property
     def plot(self) -> VolcanoPlot:
-        """Return it as a plot."""
-        found = self.markers
-        changes, p_values = found.logfoldchanges, found.pvals_adj
-        title = self.groups.title
+        """It as a plot."""
         return VolcanoPlot(
-            names=found.names, changes=changes, p_values=p_values, title=title
+            names=self.markers.names,
+            changes=self.markers.logfoldchanges,
+            p_values=self.markers.pvals_adj,
+            title=self.groups.title,
         )
-
-    def frame(self) -> pd.DataFrame:
-        """Return the rows of the table."""
-        rows = self.markers.frame()[:N_LISTED].set_index("names", drop=False)
-        return rows[SHOWN]
 
 
 class MarkersPane(Listener):
@@ -311,6 +308,7 @@ class MarkersPane(Listener):
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
-        self.table.show_frame(compared.frame())
+        rows = markers.frame()[:N_LISTED].set_index("names", drop=False)
+        self.table.show_frame(rows[SHOWN])
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         self._say(f"{sizes} {words}", " ".join(filter(None, (compared.told, tip))))

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.ui.inspector.markers_pane import (
-    Compared,
-    MarkersPane,
-    told_p,
-)
+from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, told_p
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 NONE_YET = "Select a group on the map: its genes are compared with all others'."
@@ -26,7 +22,6 @@ class VolcanoPane(PlotPane):
     def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
         super().__init__(markers.session, self._tip)
         self._markers, self._on_name = markers, on_name
-        self._shown: Compared | None = None
         markers.shown_by.append(self)
         self.listen([markers.compared_changed], self.catch_up)
         self.canvas.clicked.connect(self._pick)
@@ -37,41 +32,34 @@ class VolcanoPane(PlotPane):
         super().showEvent(event)
         self._markers.meet()
 
-    def let_go(self) -> None:
-        """Keep nothing of data that are gone."""
-        super().let_go()
-        self._shown = None
-
     def catch_up(self) -> None:
         """Show what was compared."""
         self.say(self._markers.state.text() or NONE_YET)
-        if self._markers.compared is not self._shown:
-            self._shown = self._markers.compared
+        if self.canvas.plot is not self.plot():
             self.canvas.show_plot(self.plot())
 
     def plot(self) -> VolcanoPlot | None:
         """Return what is shown; None where nothing is."""
         compared = self._markers.compared
-        return None if compared is None else compared.plot()
+        return None if compared is None else compared.plot
 
     def _row_at(self, x: float, y: float) -> int | None:
-        shown = self._shown
-        if shown is None or self.canvas.is_due:  # what is seen is another
+        plot = self.plot()
+        if plot is None or self.canvas.is_due:  # what is seen is another
             return None
-        return self.canvas.nearest(shown.plot().places(), x, y)
+        return self.canvas.nearest(plot.places(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
-        place, shown = self._row_at(x, y), self._shown
-        if place is not None and shown is not None:
-            self._on_name(str(shown.markers.names[place]))
+        row, found = self._row_at(x, y), self._markers.result
+        if row is not None and found is not None:
+            self._on_name(str(found.names[row]))
 
     def _tip(self, x: float, y: float) -> str:
-        place, shown = self._row_at(x, y), self._shown
-        if place is None or shown is None:
+        row, found = self._row_at(x, y), self._markers.result
+        if row is None or found is None:
             return HINT
-        found = shown.markers
         return (
-            f"{found.names[place]}\nlog2 fold {found.logfoldchanges[place]:+.2f}, "
-            f"p adj. {told_p(found.pvals_adj[place])}\nin {found.pts[place]:.0%}, "
-            f"out {found.pts_rest[place]:.0%}"
+            f"{found.names[row]}\nlog2 fold {found.logfoldchanges[row]:+.2f}, "
+            f"p adj. {told_p(found.pvals_adj[row])}\nin {found.pts[row]:.0%}, "
+            f"out {found.pts_rest[row]:.0%}"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import napari
 import numpy as np
-from qtpy.QtWidgets import QComboBox
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
@@ -18,6 +17,7 @@ from napari_embedding_game.session.plates import (
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import SHADES, value_colors
+from napari_embedding_game.ui.style.form_widgets import Choice
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 
@@ -49,9 +49,8 @@ class PlateWidget(MapTool):
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
         """What is told of each well on show."""
-        self.plate = QComboBox()
-        self.plate.setToolTip("Which of the plates is shown.")
-        self.plate.activated.connect(self._draw)
+        self.plate = Choice("Which of the plates is shown.")
+        self.plate.changed.connect(self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip)
         self.canvas.clicked.connect(self._choose)
@@ -81,10 +80,7 @@ class PlateWidget(MapTool):
         self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
         self._columns = plate_columns(dataset, plates) if dataset and plates else []
-        present = self.plate.currentText()
-        self.plate.clear()
-        self.plate.addItems([plate.name or "no plate" for plate in plates])
-        self.plate.setCurrentIndex(max(0, self.plate.findText(present)))
+        self.plate.offer((one.name or "no plate", one.name) for one in plates)
         self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
             part.setVisible(bool(plates))

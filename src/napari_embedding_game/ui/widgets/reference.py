@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import napari
-from qtpy.QtWidgets import QCheckBox, QFileDialog, QPushButton
+from qtpy.QtWidgets import QCheckBox, QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
@@ -25,7 +26,7 @@ from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Choice, set_role
-from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
 FILES = "Maps of cells (*.h5ad)"
@@ -65,18 +66,15 @@ class ReferenceWidget(MapTool):
         super().__init__(napari_viewer)
         self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
-        self.file, self.cancel = QPushButton("Open a reference…"), QPushButton("Cancel")
-        self.label, self.predict = Choice(), QPushButton("Predict")
-        self.place = QPushButton("Place on its map")
+        predict = partial(self._ask, predict_labels, self._on_predicted)
+        place = partial(self._ask, place_cells, self._on_placed)
+        self.file = push_button("Open a reference…", TIPS["file"], self._open)
+        self.cancel = push_button("Cancel", TIPS["cancel"], self._rest)
+        self.label = Choice(TIPS["label"])
+        self.predict = push_button("Predict", TIPS["predict"], predict)
+        self.place = push_button("Place on its map", TIPS["place"], place)
         self.correct = QCheckBox("Remove a batch effect")
-        for name, tip in TIPS.items():
-            getattr(self, name).setToolTip(tip)
-        self.file.clicked.connect(self._open)
-        self.cancel.clicked.connect(self._rest)
-        self.predict.clicked.connect(
-            lambda: self._ask(predict_labels, self._on_predicted)
-        )
-        self.place.clicked.connect(lambda: self._ask(place_cells, self._on_placed))
+        self.correct.setToolTip(TIPS["correct"])
         self._connections.connect(self._session.dataset_changed, self._rest)
         rows = row(self.file, self.cancel), row(self.label, self.predict)
         self.lay_out(*rows, self.place, self.correct, self.state)

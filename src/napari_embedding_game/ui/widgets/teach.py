@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import napari
@@ -41,11 +42,9 @@ NOTHING_SELECTED = "Select points on the map first, then add them to a class."
 OUTDATED = "Examples were changed since: Learn brings the map up to date."
 KNOWN = "The map has these classes; Learn tests how well they can be told apart."
 HOW_TESTED = "Share of examples that are classified correctly by the others."
-TIPS = {
-    "new": "Make the selected points examples of a new class: a cluster with a name.",
-    "add": "The selected points become examples of the chosen class.",
-    "learn": "Learn the class of every point, and colour the map.",
-}
+NEW_TIP = "Make the selected points examples of a new class: a cluster with a name."
+ADD_TIP = "The selected points become examples of the chosen class."
+LEARN_TIP = "Learn the class of every point, and colour the map."
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
 """Examples of a class from which on its share of right ones tells something."""
@@ -78,12 +77,12 @@ class TeachWidget(MapTool, Listener):
             Column("Sure", "Probability of the class.", _share),
             is_many=True,
         )
-        button = push_button
-        self.new = button("New class", TIPS["new"], self._new)
-        self.add = button("Add selection", TIPS["add"], self._add)
-        self.learn = button("Learn", TIPS["learn"], self._learn, "main")
-        self.classes.edited.connect(self._rename)
-        self.doubtful.picked.connect(self._on_picked)
+        self.new = push_button("New class", NEW_TIP, self._new)
+        self.add = push_button("Add selection", ADD_TIP, self._add)
+        self.learn = push_button("Learn", LEARN_TIP, self._learn, "main")
+        self.classes.edited.connect(partial(self._do, session.clusters.rename))
+        select = session.selection.select_points
+        self.doubtful.picked.connect(lambda rows, _: select(np.array(rows, np.intp)))
         self._heard.connect(session.dataset_changed, self._on_data)
         self.listen([session.clusters.changed], self._on_clusters)
         self.listen([session.look.events.color_by], self.catch_up)
@@ -106,27 +105,23 @@ class TeachWidget(MapTool, Listener):
 
     def _new(self) -> None:
         """Make the selected points a group, and let its name be typed."""
-        points = self._session.selection.points
-        made = self._do(lambda: self._session.clusters.make_cluster(points))
+        session = self._session
+        made = self._do(session.clusters.make_cluster, session.selection.points)
         if made is not None:
             self.classes.type_into(made)
 
     def _add(self) -> None:
         """Make the selected points examples of the chosen class."""
-        selection, chosen = self._session.selection, self._chosen
-        if selection.is_empty or chosen is None:
+        session, chosen = self._session, self.classes.chosen()
+        if session.selection.is_empty or not chosen:
             self._tell(NOTHING_SELECTED)
         else:
-            add_to = self._session.clusters.add_to
-            self._do(lambda: add_to(chosen, selection.points))
+            self._do(session.clusters.add_to, chosen[0], session.selection.points)
 
-    def _rename(self, cluster: int, name: str) -> None:
-        self._do(lambda: self._session.clusters.rename(cluster, name))
-
-    def _do(self, job: Callable[[], Any]) -> Any:
-        """Do something; say why where it cannot be done."""
+    def _do(self, edit: Callable[..., Any], *what: Any) -> Any:
+        """Make an edit; say why where it cannot be made."""
         try:
-            return job()
+            return edit(*what)
         except (DataError, InputError) as error:
             self._tell(str(error))
             return None
@@ -166,14 +161,7 @@ class TeachWidget(MapTool, Listener):
         self.catch_up()
         self._tell(text)
 
-    def _on_picked(self, rows: list[int], is_added: bool) -> None:
-        self._session.selection.select_points(np.array(rows, np.intp))
-
     # What is shown
-
-    @property
-    def _chosen(self) -> int | None:
-        return next(iter(self.classes.chosen()), None)
 
     @property
     def _said(self) -> Annotation:
@@ -191,15 +179,13 @@ class TeachWidget(MapTool, Listener):
         return next(reversed({} if dataset is None else dataset.made("taught")), None)
 
     def _show_classes(self) -> None:
-        self._shown = self._said
-        groups, chosen = self._shown.groups, self.classes.chosen()
-        if self._session.dataset is None:
-            return
+        self._shown = said = self._said
+        groups = said.groups
         recalls: dict[str, float] = {}
         if self._found is not None:
             learned, examples = self._found
             recalls = dict(zip(examples, learned.recalls, strict=False))
-        sizes = np.bincount(self._said.codes + 1, minlength=max(groups, default=0) + 2)
+        sizes = np.bincount(said.codes + 1)
         frame = pd.DataFrame(
             {
                 "class": [group.name for group in groups.values()],
@@ -208,16 +194,21 @@ class TeachWidget(MapTool, Listener):
             },
             index=[*groups],
         )
-        colors = hexes(category_colors(len(groups)))
-        if self._session.look.color_by == CLUSTER:  # as the map has them
-            named = [c for c in self._session.clusters.clusters if c.is_named]
-            shown = hexes(cluster_colors(named))
-            of = {c.name: color for c, color in zip(named, shown, strict=True)}
-            known = zip(groups.values(), colors, strict=True)
-            colors = [of.get(one.name, color) for one, color in known]
-        self.classes.show_frame(frame, dict(zip(groups, colors, strict=True)))
-        first = [*groups][:1]
-        self.classes.choose([code for code in chosen if code in groups] or first)
+        on_map = self._on_map()
+        known = {i: one.name for i, one in groups.items() if one.name in on_map}
+        self.classes.show_frame(frame, {i: on_map[name] for i, name in known.items()})
+        if not self.classes.chosen():
+            self.classes.choose([*groups][:1])
+
+    def _on_map(self) -> dict[str, str]:
+        """Return the colours of classes by their names, as the map has them."""
+        session, column = self._session, self._column
+        if column is not None and session.look.color_by != CLUSTER:
+            names = session.dataset.obs[column].astype("category").cat.categories
+            return dict(zip(names, hexes(category_colors(len(names))), strict=True))
+        named = [c for c in session.clusters.clusters if c.is_named]
+        colors = hexes(cluster_colors(named))
+        return {c.name: color for c, color in zip(named, colors, strict=True)}
 
     def _show_doubtful(self) -> None:
         dataset, column = self._session.dataset, self._column
@@ -234,9 +225,7 @@ class TeachWidget(MapTool, Listener):
             },
             index=rows,
         )
-        chosen = self.doubtful.chosen()
         self.doubtful.show_frame(frame)
-        self.doubtful.choose(chosen)
 
     def _tell(self, said: str = "") -> None:
         """Show what can be done, and say it after what has been done."""
