@@ -54,6 +54,10 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     assert game.isAncestorOf(focused)
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
+    QTest.keyClick(canvas, Qt.Key.Key_F2)  # there is nothing to name
+    game.clusters.table.picked.emit([2, 9], False)  # 9 was listed, and is gone
+    assert session.selection.clusters == (2,)
+    session.selection.clear()
 
 
 def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(

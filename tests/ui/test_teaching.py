@@ -124,7 +124,7 @@ def test_selections_become_examples_and_come_back(qtbot, teach, session, dock):
 
 
 def test_learning_colours_the_map_and_doubtful_points_become_examples(
-    qtbot, teach, session
+    qtbot, teach, session, dock
 ):
     learn(qtbot, filled(qtbot, teach))
     assert session.look.color_by == "taught"
@@ -150,6 +150,11 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     assert book.clustering.names[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
+    book.release(said.group_id("even"))
+    session.selection.clear()
+    odd = dock.controller.scene.layers.points.face_color[1]
+    swatch = QColor(teach.classes.item(0, 0).data(COLOR)).getRgbF()
+    assert swatch[:3] == pytest.approx(odd[:3], abs=0.01)  # as on the map still
 
 
 def test_what_fails_is_told_and_learning_is_stopped_by_other_data(

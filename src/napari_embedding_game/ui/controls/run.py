@@ -12,7 +12,7 @@ from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import Session, State
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.controls.save_menu import SaveMenu
+from napari_embedding_game.ui.controls.save_menu import save_button
 from napari_embedding_game.ui.controls.settings_form import settings_text
 from napari_embedding_game.ui.style.form_widgets import (
     finish_typing,
@@ -84,7 +84,7 @@ class RunControls(QWidget):
         self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop = push_button("Stop", stop_tip, session.stop)
         self.mend = push_button("", "", self._mend, "main")
-        self.save = SaveMenu(session, writing)
+        self.save = save_button(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
         self.stage.setToolTip(STAGE_TIP)

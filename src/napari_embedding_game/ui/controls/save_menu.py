@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QMenu, QPushButton
 
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.layouts import add_entries
+from napari_embedding_game.ui.style.layouts import add_entries, push_button
 from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
@@ -30,25 +30,20 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
     "Session, to go on later": ({ENDING: "Embedding game session"}, ""),
 }
 """Kinds of file, by their endings, and tooltip of each entry."""
-
-
 TIP = "A figure, table, notebook … What you do not save stays under Recent maps."
 
 
-class SaveMenu(QPushButton):
-    """The Save button; asks for the path of the file, and has it written."""
+def save_button(session: Session, writing: WritingTask) -> QPushButton:
+    """Return a button whose menu asks for the path of a file, and has it written."""
 
-    def __init__(self, session: Session, writing: WritingTask) -> None:
-        super().__init__("Save")
-        self.setToolTip(TIP)
-        self._session, self._writing = session, writing
-        menu = QMenu(self)
-        for words, (kinds, tip) in FORMATS.items():
-            text = f"{words} ({', '.join(kinds)})…"
-            add_entries(menu, [(text, partial(self._save, kinds), tip)])
-        self.setMenu(menu)
-
-    def _save(self, kinds: Mapping[str, str]) -> None:
-        path = ask(self, proposed(self._session.dataset, "map"), kinds)
+    def save(kinds: Mapping[str, str]) -> None:
+        path = ask(button, proposed(session.dataset, "map"), kinds)
         if path is not None:
-            self._writing.save(path)
+            writing.save(path)
+
+    button = push_button("Save", TIP)
+    button.setMenu(menu := QMenu(button))
+    for words, (kinds, tip) in FORMATS.items():
+        text = f"{words} ({', '.join(kinds)})…"
+        add_entries(menu, [(text, partial(save, kinds), tip)])
+    return button

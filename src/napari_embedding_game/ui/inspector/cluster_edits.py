@@ -141,7 +141,8 @@ class ClusterEdits(QWidget):
         action.setToolTip(tip)
         action.setShortcut(QKeySequence(keys))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        action.triggered.connect(lambda: act())
+        # A key on the canvas triggers it as well while it cannot be done.
+        action.triggered.connect(lambda: action.isVisible() and act())
         return action
 
     def _build(self) -> None:

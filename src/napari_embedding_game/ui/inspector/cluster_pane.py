@@ -67,7 +67,7 @@ class ClusterPane(Listener):
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self.tell)
         self.table.edited.connect(self.edits.name)
-        self.table.picked.connect(lambda keys, _: session.selection.replace(keys))
+        self.table.picked.connect(self._on_picked)
         self._asking = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
@@ -136,6 +136,11 @@ class ClusterPane(Listener):
 
     def _on_failed(self, error: BaseException) -> None:
         log_error("How firm the clusters are", error)
+
+    def _on_picked(self, keys: list[int], is_added: bool) -> None:
+        """Select clusters; in a game one of them may have gone since it was listed."""
+        known = self._session.clusters.clustering.by_id
+        self._session.selection.replace(key for key in keys if key in known)
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)

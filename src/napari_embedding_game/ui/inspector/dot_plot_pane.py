@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
@@ -24,9 +23,8 @@ from napari_embedding_game.session.expression_rows import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
-    SHADES,
     composition_columns,
-    value_colors,
+    shades,
     value_limits,
     worded,
 )
@@ -125,7 +123,7 @@ class DotPlotPane(PlotPane):
             groups=tuple(shown[0].categories),
             values=values,
             shares=summary.shares,
-            scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
+            scale=shades(),
             limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
             title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share > 0)",
         )

@@ -83,7 +83,7 @@ class Colored:
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
-        scale = value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
+        scale = shades()
         if bar is not None and (bar[0][-1] == RED).all():  # whatever the limits
             scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
@@ -342,6 +342,11 @@ def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     return low, high if high > low else low + max(1.0, abs(low))
+
+
+def shades() -> Colors:
+    """Return viridis from the first to the last colour: (SHADES, 4)."""
+    return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 
 
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:

@@ -16,7 +16,7 @@ from napari_embedding_game.session.plates import (
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import SHADES, value_colors
+from napari_embedding_game.ui.style.coloring import shades, value_colors
 from napari_embedding_game.ui.style.form_widgets import Choice
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
@@ -126,7 +126,7 @@ class PlateWidget(MapTool):
             plate=plate.name,
             rgba=value_colors(figures[number], (0.0, highest)),
             title=f"Share of {named}" if is_share else COUNT,
-            scale=value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0)),
+            scale=shades(),
             limits=(0.0, highest),
             is_share=is_share,
             chosen=self._ringed(plate),

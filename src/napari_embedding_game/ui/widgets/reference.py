@@ -66,13 +66,11 @@ class ReferenceWidget(MapTool):
         super().__init__(napari_viewer)
         self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
-        predict = partial(self._ask, predict_labels, self._on_predicted)
-        place = partial(self._ask, place_cells, self._on_placed)
         self.file = push_button("Open a reference…", TIPS["file"], self._open)
         self.cancel = push_button("Cancel", TIPS["cancel"], self._rest)
         self.label = Choice(TIPS["label"])
-        self.predict = push_button("Predict", TIPS["predict"], predict)
-        self.place = push_button("Place on its map", TIPS["place"], place)
+        self.predict = push_button("Predict", TIPS["predict"], self._predict)
+        self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = QCheckBox("Remove a batch effect")
         self.correct.setToolTip(TIPS["correct"])
         self._connections.connect(self._session.dataset_changed, self._rest)
@@ -108,8 +106,8 @@ class ReferenceWidget(MapTool):
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
-        if name and not self._jobs.is_busy:
-            self._begin(lambda: load_reference(Path(name)), self._take)
+        if name:
+            self._begin(partial(load_reference, Path(name)), self._take)
 
     def _take(self, reference: ReferenceMap) -> None:
         self._reference = reference
@@ -117,14 +115,18 @@ class ReferenceWidget(MapTool):
         self.label.offer(zip(columns, columns, strict=True), first_label(reference))
         self._rest()
 
+    def _predict(self) -> None:
+        self._ask(predict_labels, self._on_predicted)
+
+    def _place(self) -> None:
+        self._ask(place_cells, self._on_placed)
+
     def _ask(
         self, work: Callable[..., Stages[Any]], then: Callable[[Any], None]
     ) -> None:
-        dataset, reference = self._session.dataset, self._reference
-        if dataset is not None and reference is not None and not self._jobs.is_busy:
-            asked = dataset, reference, self.label.value
-            is_corrected = self.correct.isChecked()
-            self._begin(lambda: work(*asked, correct_batch=is_corrected), then)
+        asked = self._session.dataset, self._reference, self.label.value
+        is_corrected = self.correct.isChecked()
+        self._begin(partial(work, *asked, correct_batch=is_corrected), then)
 
     def _on_placed(self, cells: PlacedCells) -> None:
         try:
