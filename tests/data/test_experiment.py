@@ -10,7 +10,7 @@ from PIL import Image
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.images.experiment import Experiment
+from napari_embedding_game.data.images.experiment import measure_images, open_images
 from napari_embedding_game.data.images.folder import find_pairs, has_pairs
 from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.stages import finish
@@ -32,7 +32,7 @@ def plate(tmp_path):
 
 
 def measured(folder):
-    return finish(Experiment(folder).measure())
+    return finish(measure_images(finish(open_images(folder))))
 
 
 def column(dataset, name):
@@ -41,8 +41,8 @@ def column(dataset, name):
 
 def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     folder, fields = plate
-    experiment = Experiment(folder)
-    dataset = finish(experiment.measure())
+    images = finish(open_images(folder))
+    dataset = finish(measure_images(images))
     obs, counts = dataset.obs, dataset.obs["well"].value_counts()
     for well, (image, labels) in fields.items():
         ids = np.unique(labels)[1:]
@@ -58,13 +58,13 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     assert obs.index[0] == "A01_s1 label 3"
     assert "Measured 42 objects of 12 images in 1 channel." in dataset.notes
     # Boxes are places in the stack of labels.
-    stack = experiment.images.labels
+    stack = images.labels
     assert stack.shape == (12, 1, *SHAPE)
     for row in range(0, len(obs), 5):
         box = stack[dataset.objects.slices(row)]
         assert (box == dataset.objects.label_ids[row]).any()
         place = int(dataset.objects.boxes[row, 0])
-        assert experiment.images.names[place] == obs["image"].iloc[row]
+        assert images.names[place] == obs["image"].iloc[row]
     # Texture is measured against the range of all images.
     image, labels = fields["B02"]
     whole = image.astype(int).copy()  # background gives the same range
@@ -75,7 +75,7 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     # Edited labels are measured as they are.
     stack[2, 0, 30:34, 40:44] = 999
-    after = finish(experiment.measure())
+    after = finish(measure_images(images))
     assert "A03_s1 label 999" in after.obs.index
     assert len(after.obs) == len(obs) + 1
 
@@ -204,11 +204,11 @@ def test_coloured_and_grey_pictures_of_different_sizes(tmp_path):
         colors = np.dstack([image // 16, image // 32, image // 64]).astype(np.uint8)
         Image.fromarray(colors).save(tmp_path / f"b{seed}.png")
         tifffile.imwrite(tmp_path / f"b{seed}_masks.tif", labels)
-    experiment = Experiment(tmp_path)
-    dataset = finish(experiment.measure())
+    images = finish(open_images(tmp_path))
+    dataset = finish(measure_images(images))
     assert {"red_mean", "green_mean", "blue_mean"} <= set(dataset.profile_names)
-    stack = experiment.images.channels[""]
-    assert experiment.images.is_rgb
+    stack = images.channels[""]
+    assert images.is_rgb
     assert stack.shape == (2, 1, 40, 60, 3)
     assert not np.asarray(stack[1, 0, 30:]).any()
     assert len(dataset.obs) == 8

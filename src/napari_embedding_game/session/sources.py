@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import adata_stages
-from napari_embedding_game.data.images.experiment import Experiment
+from napari_embedding_game.data.images.experiment import (
+    ExperimentImages,
+    measure_images,
+    open_images,
+)
 from napari_embedding_game.data.images.join import JoinRequest, join
 from napari_embedding_game.data.images.measure import measure_stages
 from napari_embedding_game.data.images.nuclei import nuclei_stages
@@ -158,25 +162,28 @@ class MeasuredSource(Source):
         return ReadResult(dataset=dataset, columns=dataset.profile_names)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ExperimentSource(Source):
     """A folder of images with their labels, whose objects are measured."""
 
-    words = "the images of '{experiment.folder.name}'"
+    words = "the images of '{folder.name}'"
 
-    experiment: Experiment
+    folder: Path
+    images: ExperimentImages | None = None
+    """Once they were looked at; their labels may be edited."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure the objects of every image."""
-        dataset = yield from self.experiment.measure(options)
+        self.images = self.images or (yield from open_images(self.folder))
+        dataset = yield from measure_images(self.images, options)
         dataset, names = replace(dataset, read_options=options), dataset.profile_names
-        return ReadResult(dataset, columns=names, images=self.experiment.images)
+        return ReadResult(dataset, columns=names, images=self.images)
 
 
 def source_of(path: Path) -> Source:
     """Return a file or folder as a source of the kind that it is."""
     if readers.is_experiment(path):
-        return ExperimentSource(Experiment(path))
+        return ExperimentSource(path)
     return FileSource(path)
 
 

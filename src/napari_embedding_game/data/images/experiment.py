@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ MASKS = (
 def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
-    Raises DataError as :meth:`Experiment.measure`, or if another space is asked.
+    Raises DataError as :func:`open_images`, or if another space is asked.
     """
     spaces = [f"measures of {path.name}"]
     if options.space not in (None, *spaces):
@@ -62,7 +62,8 @@ def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
             f"{path.name} is a folder of images, of which only '{spaces[0]}' can be "
             f"embedded, not '{options.space}'."
         )
-    dataset = yield from Experiment(path).measure(options)
+    images = yield from open_images(path)
+    dataset = yield from measure_images(images, options)
     return ReadResult(dataset, spaces, dataset.profile_names)
 
 
@@ -97,130 +98,126 @@ class ExperimentImages:
     limits: dict[str, Span]
     """Values of each that are shown black and in full colour."""
     is_rgb: bool
+    looks: Sequence[_Look]
+    notes: Sequence[str]
+    """Sentences: what was left out, and why."""
 
 
-@dataclass(eq=False)
-class Experiment:
-    """A folder of images with labels that is measured, and can be measured again."""
+def open_images(folder: Path) -> Stages[ExperimentImages]:
+    """Look at all images, without measuring any, in stages.
 
-    folder: Path
-    images: ExperimentImages | None = None
-    """Once they were looked at."""
-    _seen: list[_Look] = field(default_factory=list)
-    _notes: list[str] = field(default_factory=list)
-
-    def look(self) -> Stages[ExperimentImages]:
-        """Look at all images, without measuring any, in stages.
-
-        Raises DataError as :meth:`measure`.
-        """
-        yield Stage(f"Looking for images in {self.folder.name}")
-        (pairs, lost), looks, notes = find_pairs(self.folder), list[_Look](), []
-        for i, pair in enumerate(pairs):
-            yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
-            try:
-                looks.append(_look_at(pair))
-            except DataError as error:
-                notes.append(f"{pair.name} was left out: {error}")
-        if not looks:
-            raise DataError(notes[0])
-        kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
-        usual = Counter(kinds).most_common(1)[0][0]
-        both = list(zip(looks, kinds, strict=True))
-        self._seen = seen = [look for look, kind in both if kind == usual]
-        if others := [look.pair.name for look, kind in both if kind != usual]:
-            was = "was" if len(others) == 1 else "were"
-            notes.append(
-                f"{counted(len(others), 'image')} with other channels or axes than the "
-                f"other {len(seen):,} ({', '.join(usual[0])}) {was} left out, to "
-                f"be measured apart: {listed(others)}."
-            )
-        more = len(notes) - _MOST_REASONS
-        self._notes = notes[:_MOST_REASONS]
-        self._notes += [f"So were {more:,} others."] if more > 0 else []
-        ends = {end for look in seen for end in look.ends if end}
-        # Some programs write 255 for what others write as 1.
-        is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in seen}
-        are_masks = len(ends) == 1 or is_mixed
-        self._notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
-        images = _stacked(self.folder.absolute(), seen)
-        for i, look in enumerate(seen):
-            yield Stage("Reading the labels", i / len(seen))
-            labels = _labels(look.pair)
-            labels = as_labels(labels) if are_masks else labels
-            images.labels[i] = _padded(labels, images.labels.shape[1:])
-        self.images = images
-        return images
-
-    def measure(self, options: ReadOptions = AS_USUAL) -> Stages[Dataset]:
-        """Measure the objects of all images, in stages.
-
-        Returns each measure with mean 0 and standard deviation 1 over all images in
-        ``X``; in ``obs`` the image, label and centre of each object, and what names of
-        files or a table tell of its image; in ``objects`` its place in the stacks of
-        ``images``.  Raises DataError if no image has labels, or none can be read.
-        """
-        name = self.folder.name
-        yield Stage(f"Measuring {name}")
-        images = self.images or (yield from self.look())
-        pairs = [look.pair for look in self._seen]
-        known, table_notes = join_tables(pairs, tables_of(self.folder, pairs))
-        spans = _common([look.spans for look in self._seen])
-        tables, parts = list[pd.DataFrame](), list[Objects]()
-        for i in range(len(pairs)):
-            table, objects = yield from self._measured(images, i, spans)
-            tables.append(table)
-            parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
-        n_objects = [len(table) for table in tables]
-        if not any(n_objects):
-            raise DataError(
-                f"The labels of {name} hold no object in {len(tables):,} images, only "
-                "background: segment first."
-            )
-        yield Stage("Checking the numbers")
-        how: dict[str, Any] = {
-            "channels": list(spans),
-            "scale": [1.0] * (images.labels.ndim - 1),
-            "first_axis": "image",
-            "folder": str(images.folder),
-            "images": [
-                {"name": pair.name, "labels": str(pair.labels), "objects": n}
-                | {str(k): str(v) for k, v in known.iloc[i].dropna().items()}
-                for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=True))
-            ],
-        }
-        known["image"] = pd.Categorical(images.names, images.names)
-        known = known[sorted(known, key=lambda column: _ORDER.get(column, 0))]
-        metadata = known.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
-        table = pd.concat([table for table in tables if len(table)])
-        dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
-        what = counted(len(table), "object"), counted(len(pairs), "image")
-        told = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
-        empty = [one["name"] for one in how["images"] if not one["objects"]]
-        if empty:
-            hold = "holds" if len(empty) == 1 else "hold"
-            without = f"{counted(len(empty), 'image')} {hold} no object"
-            told += [f"{without}: {listed(empty)}."]
-        told += [*self._notes, *table_notes, *dataset.notes]
-        return replace(dataset, notes=tuple(told))
-
-    def _measured(
-        self, images: ExperimentImages, i: int, spans: dict[str, Span]
-    ) -> Stages[tuple[pd.DataFrame, Objects]]:
-        """Measure one image by its labels of now; no rows without an object."""
-        look, n = self._seen[i], len(self._seen)
-        text = f"Measuring image {i + 1:,} of {n:,}: {look.pair.name}"
-        yield Stage(text, i / n)
-        depth, height, width = (1, *look.shape)[-3:]
-        labels = np.asarray(images.labels[i])[:depth, :height, :width]
-        labels = labels.reshape(look.shape)
-        channels = _channels(look.pair, look.shape) if (labels > 0).any() else {}
-        size, share = [1.0] * labels.ndim, (i / n, 1 / n)
-        table, objects = yield from measured_table(
-            labels, channels, size, spans, text=text, share=share
+    Raises DataError if no image has labels, or none can be read.
+    """
+    yield Stage(f"Looking for images in {folder.name}")
+    (pairs, lost), looks, notes = find_pairs(folder), list[_Look](), []
+    for i, pair in enumerate(pairs):
+        yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
+        try:
+            looks.append(_look_at(pair))
+        except DataError as error:
+            notes.append(f"{pair.name} was left out: {error}")
+    if not looks:
+        raise DataError(notes[0])
+    kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
+    usual = Counter(kinds).most_common(1)[0][0]
+    both = list(zip(looks, kinds, strict=True))
+    seen = [look for look, kind in both if kind == usual]
+    if others := [look.pair.name for look, kind in both if kind != usual]:
+        was = "was" if len(others) == 1 else "were"
+        notes.append(
+            f"{counted(len(others), 'image')} with other channels or axes than the "
+            f"other {len(seen):,} ({', '.join(usual[0])}) {was} left out, to "
+            f"be measured apart: {listed(others)}."
         )
-        table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
-        return table, objects
+    more = len(notes) - _MOST_REASONS
+    notes = notes[:_MOST_REASONS]
+    notes += [f"So were {more:,} others."] if more > 0 else []
+    ends = {end for look in seen for end in look.ends if end}
+    # Some programs write 255 for what others write as 1.
+    is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in seen}
+    are_masks = len(ends) == 1 or is_mixed
+    notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
+    images = _stacked(folder.absolute(), seen, notes)
+    for i, look in enumerate(seen):
+        yield Stage("Reading the labels", i / len(seen))
+        labels = _labels(look.pair)
+        labels = as_labels(labels) if are_masks else labels
+        images.labels[i] = _padded(labels, images.labels.shape[1:])
+    return images
+
+
+def measure_images(
+    images: ExperimentImages, options: ReadOptions = AS_USUAL
+) -> Stages[Dataset]:
+    """Measure the objects of all images, in stages.
+
+    Returns each measure with mean 0 and standard deviation 1 over all images in
+    ``X``; in ``obs`` the image, label and centre of each object, and what names of
+    files or a table tell of its image; in ``objects`` its place in the stacks of
+    ``images``, whose labels are measured as they are now.  Raises DataError as
+    :func:`~.measure.measured_dataset`.
+    """
+    name, seen = images.folder.name, images.looks
+    yield Stage(f"Measuring {name}")
+    pairs = [look.pair for look in seen]
+    known, table_notes = join_tables(pairs, tables_of(images.folder, pairs))
+    spans = _common([look.spans for look in seen])
+    tables, parts = list[pd.DataFrame](), list[Objects]()
+    for i in range(len(pairs)):
+        table, objects = yield from _measured(images, i, spans)
+        tables.append(table)
+        parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
+    n_objects = [len(table) for table in tables]
+    if not any(n_objects):
+        raise DataError(
+            f"The labels of {name} hold no object in {len(tables):,} images, only "
+            "background: segment first."
+        )
+    yield Stage("Checking the numbers")
+    how: dict[str, Any] = {
+        "channels": list(spans),
+        "scale": [1.0] * (images.labels.ndim - 1),
+        "first_axis": "image",
+        "folder": str(images.folder),
+        "images": [
+            {"name": pair.name, "labels": str(pair.labels), "objects": n}
+            | {str(k): str(v) for k, v in known.iloc[i].dropna().items()}
+            for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=True))
+        ],
+    }
+    known["image"] = pd.Categorical(images.names, images.names)
+    known = known[sorted(known, key=lambda column: _ORDER.get(column, 0))]
+    metadata = known.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
+    table = pd.concat([table for table in tables if len(table)])
+    dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
+    what = counted(len(table), "object"), counted(len(pairs), "image")
+    told = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
+    empty = [one["name"] for one in how["images"] if not one["objects"]]
+    if empty:
+        hold = "holds" if len(empty) == 1 else "hold"
+        without = f"{counted(len(empty), 'image')} {hold} no object"
+        told += [f"{without}: {listed(empty)}."]
+    told += [*images.notes, *table_notes, *dataset.notes]
+    return replace(dataset, notes=tuple(told))
+
+
+def _measured(
+    images: ExperimentImages, i: int, spans: dict[str, Span]
+) -> Stages[tuple[pd.DataFrame, Objects]]:
+    """Measure one image by its labels of now; no rows without an object."""
+    look, n = images.looks[i], len(images.looks)
+    text = f"Measuring image {i + 1:,} of {n:,}: {look.pair.name}"
+    yield Stage(text, i / n)
+    depth, height, width = (1, *look.shape)[-3:]
+    labels = np.asarray(images.labels[i])[:depth, :height, :width]
+    labels = labels.reshape(look.shape)
+    channels = _channels(look.pair, look.shape) if (labels > 0).any() else {}
+    size, share = [1.0] * labels.ndim, (i / n, 1 / n)
+    table, objects = yield from measured_table(
+        labels, channels, size, spans, text=text, share=share
+    )
+    table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
+    return table, objects
 
 
 # Files
@@ -291,7 +288,9 @@ def _channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]
     return split_channels(named if len(files) > 1 else files[0], shape)
 
 
-def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
+def _stacked(
+    folder: Path, looks: Sequence[_Look], notes: Sequence[str]
+) -> ExperimentImages:
     """Images as stacks, and labels that are still to be filled in."""
     import dask.array as da
     import zarr
@@ -324,7 +323,8 @@ def _stacked(folder: Path, looks: Sequence[_Look]) -> ExperimentImages:
         for key in limits
     }
     names = tuple(look.pair.name for look in looks)
-    return ExperimentImages(folder, names, labels, channels, limits, is_rgb)
+    stacks = labels, channels, limits, is_rgb
+    return ExperimentImages(folder, names, *stacks, looks, notes)
 
 
 def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:

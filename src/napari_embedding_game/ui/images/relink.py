@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.images.experiment import Experiment
+from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.label_objects import Objects, share_shown
-from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
@@ -261,24 +261,18 @@ class Relink(LayerPanel):
         """Show the images of a folder that were measured before, and link them."""
         if not folder.is_dir():
             return
-
-        def look() -> Stages[Experiment]:
-            experiment = Experiment(folder)
-            yield from experiment.look()
-            return experiment
-
         self._of_folder = f"Opening the images of {folder} again …"
-        self._looking.ask(look)
+        self._looking.ask(partial(open_images, folder))
         self._tell()
 
-    def _on_looked(self, experiment: Experiment) -> None:
-        dataset, images = self._session.dataset, experiment.images
+    def _on_looked(self, images: ExperimentImages) -> None:
+        dataset = self._session.dataset
         names = _image_names(dataset)
         if images.names[: len(names)] == names:
-            self._loading.ask_again_as(ExperimentSource(experiment))
+            self._loading.ask_again_as(ExperimentSource(images.folder, images))
             self._link(show_experiment(self._viewer, images, dataset.name))
         else:
-            self._of_folder = OTHER_IMAGES.format(experiment.folder.name)
+            self._of_folder = OTHER_IMAGES.format(images.folder.name)
         self._tell()
 
     def _on_failed(self, error: BaseException) -> None:
@@ -329,8 +323,7 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
 def pixels_of(source: Source | None) -> Any:
     """Return the labels that a source reads its objects from; None without any."""
     if isinstance(source, ExperimentSource):
-        images = source.experiment.images
-        return None if images is None else images.labels
+        return None if source.images is None else source.images.labels
     request = getattr(source, "request", None)
     return getattr(source, "labels", None) if request is None else request.pixels
 
