@@ -61,9 +61,8 @@ def numbered(labels: NDArray[np.int32]) -> Clustering:
     """Return clusters (n,) that are called by their numbers."""
     ids, sizes = np.unique(labels, return_counts=True)
     pairs = zip(ids.tolist(), sizes.tolist(), strict=True)
-    return Clustering(
-        labels, tuple(Cluster(id=i, name=str(i), size=size) for i, size in pairs)
-    )
+    clusters = (Cluster(id=i, name=str(i), size=size) for i, size in pairs)
+    return Clustering(labels, tuple(clusters))
 
 
 def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:

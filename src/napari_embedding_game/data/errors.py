@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -55,24 +51,6 @@ def check_filled(path: Path) -> None:
         )
 
 
-# What h5py, anndata, numpy, pandas and pyarrow raise on damaged bytes.
-PARSER_ERRORS = (
-    OSError,
-    EOFError,
-    SystemError,  # h5py's own, of a link that cannot be followed
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    SyntaxError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
 @contextmanager
 def explain_damage(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser raises about `path` into a :class:`DataError`.
@@ -94,7 +72,7 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
             "embed a smaller part of it, for instance its principal components, or "
             "export it again."
         ) from error
-    except PARSER_ERRORS as error:
+    except Exception as error:  # as various as the libraries and the damages
         if _LOCKED in str(error):
             raise DataError(
                 f"{path.name} is open in another program, which may be writing it: "

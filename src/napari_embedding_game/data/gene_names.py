@@ -90,7 +90,5 @@ def _plain(names: pd.Series) -> pd.Series:
 
 
 def _places(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
-    found: NDArray[np.intp] = np.append(known.index, -1)[
-        pd.Index(known).get_indexer(asked)
-    ]
-    return found
+    places = pd.Index(known).get_indexer(asked)
+    return np.asarray(np.append(known.index, -1)[places], np.intp)

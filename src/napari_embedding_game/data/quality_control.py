@@ -98,9 +98,8 @@ def find_doublets(
     Raises DataError if there are too few cells, cells of too few genes, or the scores
     do not part.
     """
-    smallest = (
-        X.shape[0] if batches is None else int(batches.astype(str).value_counts().min())
-    )
+    texts = None if batches is None else batches.astype(str)
+    smallest = X.shape[0] if texts is None else int(texts.value_counts().min())
     if smallest < FEWEST_FOR_DOUBLETS:
         raise DataError(
             f"Doublets cannot be told among {smallest} cells, and "
@@ -111,9 +110,9 @@ def find_doublets(
     from anndata import AnnData
 
     adata, key = AnnData(sp.csr_matrix(X, dtype=np.float32)), None
-    if batches is not None:
+    if texts is not None:
         key = "batch"
-        adata.obs[key] = pd.Categorical(batches.astype(str))
+        adata.obs[key] = pd.Categorical(texts)
     # Exact neighbours: the others of scanpy fail with pynndescent 0.7.
     options: Any = {"use_approx_neighbors": False, "random_state": 0, "verbose": False}
     try:

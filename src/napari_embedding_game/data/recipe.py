@@ -118,10 +118,9 @@ def apply_recipe(
     yield Stage("Putting the map's data together")
     n_comps, mixed = components.shape[1], f', "{key}" mixed by Harmony' if key else ""
     fresh = {k: v.to_numpy() for k, v in quality.items() if k not in part.obs}
+    n_used = len(projection.genes)
     facts = {
-        **recipe_facts(
-            recipe, dataset.space, kept, genes, len(projection.genes), n_comps
-        ),
+        **recipe_facts(recipe, dataset.space, kept, genes, n_used, n_comps),
         "left_out": {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()},
         **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
     }
@@ -153,12 +152,9 @@ def _told(
 ) -> list[str]:
     """Return sentences on what a recipe left out, and on its steps."""
     n_cells, notes = facts["cells_left_out"] + facts["cells_used"], list[str]()
+    because = {_DOUBLET: "scrublet takes them for doublets"}
     for rows, why in reasons.values():
-        words = (
-            "scrublet takes them for doublets"
-            if why == _DOUBLET
-            else f"they have {why}"
-        )
+        words = because.get(why, f"they have {why}")
         if n := np.count_nonzero(rows):
             notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
     if n_lost := facts["genes_left_out"]:
@@ -183,13 +179,10 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
     """
     reasons = left_out(recipe, quality)
     if (n_kept := int(passing(reasons).sum())) < 3:
-        n, (rows, why) = (
-            len(quality),
-            max(reasons.values(), key=lambda one: one[0].sum()),
-        )
+        rows, why = max(reasons.values(), key=lambda one: one[0].sum())
         raise DataError(
-            f"Only {n_kept} of {n:,} cells of {where} are within the limits of the "
-            f"recipe, as {rows.sum():,} have {why}: change that number of the recipe."
+            f"Only {n_kept} of {len(rows):,} cells of {where} are within the limits of "
+            f"the recipe, as {rows.sum():,} have {why}: change that number of it."
         )
     return reasons
 

@@ -10,15 +10,8 @@ from typing import TypeAlias
 Well: TypeAlias = tuple[int, int]
 """Row and column, both from 0."""
 
-FORMATS: dict[int, tuple[int, int]] = {
-    6: (2, 3),
-    12: (3, 4),
-    24: (4, 6),
-    48: (6, 8),
-    96: (8, 12),
-    384: (16, 24),
-    1536: (32, 48),
-}
+_SHAPES = (2, 3), (3, 4), (4, 6), (6, 8), (8, 12), (16, 24), (32, 48)
+FORMATS = {rows * columns: (rows, columns) for rows, columns in _SHAPES}
 """Rows and columns of the usual plates, by their number of wells."""
 ROWS = (*ascii_uppercase, "AA", "AB", "AC", "AD", "AE", "AF")
 """Names of the rows."""

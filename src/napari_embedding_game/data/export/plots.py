@@ -165,15 +165,13 @@ class MapPlot(Plot):
 
     def key(self) -> Key:
         """Return the groups with their numbers of points, the points of none last."""
-        levels, key = self.colors.levels, list[tuple[str, Any]]()
-        if levels is None:
-            return key
+        if (levels := self.colors.levels) is None:
+            return []
         names = unique_names(levels.categories.append(pd.Index([NO_LEVEL])))
         codes = np.where(levels.codes < 0, len(names) - 1, levels.codes)
         found = np.unique(codes, return_index=True, return_counts=True)
-        for code, row, count in zip(*found, strict=True):
-            key.append((f"{names[code]} ({count:,})", self.colors.rgba[row]))
-        return key
+        each = zip(*found, strict=True)
+        return [(f"{names[k]} ({n:,})", self.colors.rgba[row]) for k, row, n in each]
 
     def paint(self, axes: Any) -> None:
         """Draw into empty axes."""

@@ -103,16 +103,9 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
     with path.open("rb") as file, quiet, np.errstate(all="ignore"):
         if file.read(3) != b"FCS":
             raise ValueError("no .fcs file")
-        try:
-            data = flowio.FlowData(
-                file,
-                ignore_offset_error=True,
-                ignore_offset_discrepancy=True,
-                nextdata_offset=0,
-            )
-            events = data.as_array()
-        except (ArithmeticError, re.error, flowio.exceptions.FCSParsingError) as error:
-            raise ValueError(str(error)) from error
+        how = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
+        data = flowio.FlowData(file, nextdata_offset=0, **how)
+        events = data.as_array()
     if events.shape != (data.event_count, len(data.pnn_labels)):
         raise ValueError("another number of events or channels than is declared")
     markers = [one.strip() for one in data.pns_labels]

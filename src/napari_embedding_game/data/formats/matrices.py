@@ -67,12 +67,10 @@ def from_matrix(
     reasons = {f"no values in {space}": are_empty, **(left_out or {})}
     away = np.any([*reasons.values()], axis=0)
     filled = np.where(away[:, None], 0, X) if away.any() else X
-    kept, row_notes = validation.usable_rows(
-        filled, where, obs.index, names, options.missing
-    )
-    reasons[MISSING_VALUES] = ~kept
-    kept = kept & ~away
-    notes += row_notes
+    found = filled, where, obs.index, names, options.missing
+    finite, row_notes = validation.usable_rows(*found)
+    reasons[MISSING_VALUES] = ~finite
+    kept, notes = finite & ~away, [*notes, *row_notes]
     if standardise and looks_like_counts(X[kept]):
         X, columns = validation.as_rows(X), f"{len(names):,} columns ({listed(names)})"
         told = f"Not standardised, because they look like raw counts: {columns}."

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.errors import PARSER_ERRORS, DataError, check_filled
+from napari_embedding_game.data.errors import DataError, check_filled
 from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
 
 _TEXT_BYTES = 80  # a short text as a Python object
@@ -107,9 +107,9 @@ def read_element(item: Any, where: str, what: str) -> Any:
     check_part(item, where, what)
     try:
         values = read_elem(item)
-    except PARSER_ERRORS:
-        raise
-    except Exception as error:  # anndata's IORegistryError has no public name
+    except Exception as error:
+        if type(error).__name__ != "IORegistryError":  # which has no public name
+            raise
         kind = item.attrs.get("encoding-type", "unknown")
         version = item.attrs.get("encoding-version", "unknown")
         raise DataError(

@@ -188,10 +188,8 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
     frame.columns = pd.Index(columns.unique_names(frame.columns))
     names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
-        taken, names = (
-            names.names,
-            names.map(lambda levels: ", ".join(map(str, levels))),
-        )
+        taken = names.names
+        names = names.map(lambda levels: ", ".join(map(str, levels)))
     elif isinstance(names, pd.RangeIndex):
         names = pd.RangeIndex(1, len(frame) + 1)
         if frame.shape[1] > 1 and columns.is_row_name(first):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import PARSER_ERRORS, explain_damage
+from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.export.anndata_result import rows_by_name, storable_obs
 from napari_embedding_game.data.formats.anndata import adata_stages, read_whole
 from napari_embedding_game.data.formats.store import open_store, read_element
@@ -39,7 +39,7 @@ def holds_session(path: Path) -> bool:
     try:
         with h5py.File(path) as file:
             return isinstance(file.get(_PLACE), h5py.Dataset)
-    except PARSER_ERRORS:
+    except Exception:
         return False  # whoever reads it says what is wrong
 
 
