@@ -50,6 +50,8 @@ def test_the_figures_follow_the_map_and_its_colours(
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
         assert share(name).endswith("%")
         assert "%" in trust.figures.tips[name]
+    is_doubtful = float(share("trustworthiness").rstrip("%")) < 80
+    assert (trust.far.property("role") == "warning") == is_doubtful
     QTest.mouseClick(trust.show_misplaced, LEFT)
     assert session.look.color_by == "Stretch"
     session.load(None)

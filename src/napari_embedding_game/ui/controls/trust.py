@@ -18,7 +18,7 @@ from napari_embedding_game.session.session import ALIVE, Session, sentence
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import STRETCH
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import set_role, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -32,6 +32,8 @@ MOST_UNASKED = 100_000
 FEW_OUTSIDE = 0.01
 """Share of the points outside of the largest part that is not worth a sentence."""
 MOST_COLUMNS_TOLD = 3
+DOUBTFUL = 0.8
+"""Maps that are less trustworthy are said to be so in the colour of a warning."""
 FIGURES = {
     "neighbors_kept": (
         "Neighbours kept",
@@ -138,6 +140,8 @@ class TrustControls(Listener):
         words = [f"Trustworthy {trust}"] if is_told else []
         words += [f"{far} misplaced"] if far != "–" else []
         self.far.setText(" · ".join(words))
+        is_doubtful = found is not None and found.trustworthiness < DOUBTFUL
+        set_role(self.far, "warning" if is_told and is_doubtful else "")
         self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
 
     # Measuring
