@@ -132,6 +132,10 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
     assert session.clusters.undo_label == "Undo names from lymphocytes"
     session.clusters.undo()
     assert names(session) == {"lymphocytes": 10}
+    tree.open(child)
+    session.clusters.make_cluster(np.arange(20), "both")
+    back(tree)
+    assert session.selection.is_empty  # the clusters that were selected are gone
 
 
 def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, child):

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from napari_embedding_game.session.session import sentence
@@ -104,6 +105,7 @@ def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
 
 def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session):
     frames_to(session)
+    session.hand.hold(np.arange(3))
     session.settings.n_neighbors = 30
     run = session.begin()
     session.receive(run, next(run.frames()))
@@ -112,6 +114,8 @@ def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session
     assert session.stale
     kept = session.moment
     assert kept.settings.n_neighbors == kept.record.settings.n_neighbors == 15
+    assert kept.forces.holds is session.hand.forces.holds
+    assert session.hand.told() == "By hand: 3 points held."
     session.failed(session.begin(), MemoryError())
     assert session.stale
     session.settings.n_neighbors = 15

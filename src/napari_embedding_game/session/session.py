@@ -352,7 +352,12 @@ class Session:
             self.run.stop()
             self.mark_present("Stopped")
             self.clusters.finish()
-            self._go("stopped")
+            self._end("stopped")
+
+    def _end(self, state: State) -> None:
+        if isinstance(self._of, Moment):  # of the map that the run has never moved
+            self.hand.restore(self._of)
+        self._go(state)
 
     # The timeline
 
@@ -449,13 +454,13 @@ class Session:
     def ended(self, run: Run) -> None:
         """Note that the frames of a run have come to their end."""
         if self.plays(run):
-            self._go("stopped")
+            self._end("stopped")
 
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
         if run is self.run:
             self._remedy_of_failure = sentence(error), getattr(error, "remedy", {})
-            self._go("failed")
+            self._end("failed")
             self.say(sentence(error))
 
     def remedy(self, message: str) -> Mapping[str, Any]:
@@ -588,7 +593,8 @@ class Session:
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
         else:
-            self.selection.replace(saved.selected)
+            known = self.clusters.clustering.by_id  # names of a part may have come
+            self.selection.replace(c for c in saved.selected if c in known)
         self.restored.emit(saved)
 
     def _take_up_timeline(self, saved: SavedMap) -> None:
@@ -682,7 +688,7 @@ class Session:
         return with_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
-        is_stored = isinstance(self._of, Moment) and self.state not in ALIVE
+        is_stored = self._of is not self.run and self.state not in ALIVE
         if is_stored:
             # Only what steers can be changed without another graph of neighbours.
             played = self.played
