@@ -17,13 +17,16 @@ def saved(tmp_path, **arrays):
     return path
 
 
-def test_npy(tmp_path, numbers):
+def test_npy(tmp_path, numbers, columns):
     np.save(tmp_path / "data.npy", numbers)
     dataset = read(tmp_path / "data.npy")
     np.testing.assert_array_equal(dataset.X, numbers.astype(np.float32))
     assert dataset.space == "data"
     assert dataset.var_names[0] == "column 1"
     assert dataset.images is None
+    dataset = read(tmp_path / "data.npy", columns=["column 5", "column 2"])
+    np.testing.assert_array_equal(dataset.X, numbers[:, [1, 4]].astype(np.float32))
+    assert columns(tmp_path / "data.npy") == [f"column {i}" for i in range(1, 6)]
 
 
 def test_the_first_of_several_is_told(tmp_path, numbers):
@@ -85,13 +88,6 @@ def test_arrays_that_give_no_map(tmp_path, array, sentence):
     np.save(tmp_path / "data.npy", array)
     with pytest.raises(DataError, match=rf"data\.npy .*{sentence}"):
         read(tmp_path / "data.npy")
-
-
-def test_chosen_columns(tmp_path, numbers, columns):
-    np.save(tmp_path / "data.npy", numbers)
-    dataset = read(tmp_path / "data.npy", columns=["column 5", "column 2"])
-    np.testing.assert_array_equal(dataset.X, numbers[:, [1, 4]].astype(np.float32))
-    assert columns(tmp_path / "data.npy") == [f"column {i}" for i in range(1, 6)]
 
 
 def test_a_table_beside_adds_texts_row_by_row(tmp_path, numbers):

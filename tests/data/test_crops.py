@@ -24,11 +24,8 @@ def test_limits_and_colors(labels):
         image = np.full(labels.shape, value)
         shown = picture(labels, 1, [Channel(image, (0, 1), table)])
         assert shown[32, 32].tolist() == color
-
-
-def test_coloured_pictures_are_as_napari_draws_them(labels):
-    image = np.full((*labels.shape, 3), [30_000, 15_000, 0], np.uint16)
-    shown = picture(labels, 1, [Channel(image, (0, 30_000), rgb=True)])
+    colored = np.full((*labels.shape, 3), [30_000, 15_000, 0], np.uint16)
+    shown = picture(labels, 1, [Channel(colored, (0, 30_000), rgb=True)])
     assert shown[32, 32].tolist() == [255, 128, 0]
 
 

@@ -52,10 +52,5 @@ def test_wells_in_any_spelling():
     assert parse_row("C") == parse_row("3") == parse_row(3.0) == 2
     assert parse_row("2.5") is None
     assert well_name((26, 0)) == "AA01"
-
-
-def test_the_smallest_plate_that_holds_the_wells():
-    assert smallest_format([(0, 0)]) == 6
-    assert smallest_format([(2, 3)]) == 12
-    assert smallest_format([(0, 11)]) == 96
-    assert smallest_format([(31, 47)]) == 1536
+    held = {(0, 0): 6, (2, 3): 12, (0, 11): 96, (31, 47): 1536}
+    assert {well: smallest_format([well]) for well in held} == held

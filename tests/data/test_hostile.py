@@ -89,15 +89,12 @@ def test_pickle_under_any_name(tmp_path, sprung):
     assert not sprung.exists()
 
 
-def test_zip_bomb(tmp_path, little_memory):
+def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", bytes(60_000_000))
     assert (tmp_path / "a.npz").stat().st_size < 100_000
     with pytest.raises(DataError, match=r"a\.npz says that what is packed .* 60\.0 MB"):
         read(tmp_path / "a.npz")
-
-
-def test_gz_bomb(tmp_path, little_memory):
     with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
         file.write(b"a,b\n" + b"1,2\n" * 5_000_000)
     with pytest.raises(DataError, match=r"a\.csv\.gz holds more than .* unpacked"):
@@ -106,9 +103,6 @@ def test_gz_bomb(tmp_path, little_memory):
     content = memory.unpacked(tmp_path / "a.csv.gz")
     assert tracemalloc.get_traced_memory()[1] < 1.5 * len(content)  # held once
     tracemalloc.stop()
-
-
-def test_parquet_of_many_rows_in_few_bytes(tmp_path, little_memory):
     table = pa.table({"a": pa.array(np.zeros(5_000_000)), "b": ["x"] * 5_000_000})
     pq.write_table(table, tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
@@ -236,6 +230,7 @@ def test_pipe_in_place_of_a_file(tmp_path):
         ("4 3", "could not be read"),
         ("9 9 2", "9 genes and 9 cells"),
         ("4 3 3", "could not be read"),
+        ("4 3 2\0", "could not be read"),
     ],
 )
 def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
@@ -245,13 +240,6 @@ def test_declared_size_of_a_10x_matrix(tmp_path, heading, sentence):
     (folder / "matrix.mtx").write_text(text.replace("\n4 3 2\n", f"\n{heading}\n"))
     with pytest.raises(DataError, match=sentence):
         read(folder)
-
-
-def test_a_zero_in_a_10x_matrix(tmp_path):
-    matrix = worlds.tenx(tmp_path / "m", COUNTS) / "matrix.mtx"
-    matrix.write_bytes(matrix.read_bytes().replace(b" 5\n", b" 5\0"))
-    with pytest.raises(DataError, match="could not be read"):
-        read(tmp_path / "m")
 
 
 @pytest.mark.parametrize("number", ["0.61E904704707603", "1e2147483648"])

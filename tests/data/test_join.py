@@ -77,9 +77,6 @@ def test_rows_that_match_are_linked_and_the_others_told(labels):
         "1 row without a label.",
         "Without a row, on no map: 1 label (11).",
     )
-
-
-def test_two_rows_of_one_label_are_linked_with_none(labels):
     found = matched(table(label=[7, 2, 2, 3]), labels)
     assert ids(found) == [7, 0, 0, 3]
     assert "2 rows with the label of another row: 2." in found.sentences
