@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.firmness import FEWEST, MOST, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-BARS, NUMBER, LEAST = 16, 14, 3
+BARS, NUMBER, LEAST = 16, 17, 3
 """Pixels of the highest bar, of the suggested numbers below, and of the lowest bar."""
 SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 USE = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
@@ -46,7 +46,7 @@ class FirmnessStrip(QWidget):
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._colors = colors.accent, colors.text, colors.dim
+        self._colors = colors.line, colors.text, colors.dim
         self.update()
 
     def show_firmness(self, found: Firmness | None) -> None:
@@ -77,7 +77,7 @@ class FirmnessStrip(QWidget):
         """Draw a bar for each number: firm ones in colour, suggested ones like text."""
         if self.firmness is None or self._colors is None:
             return
-        accent, text, dim = self._colors
+        line, text, dim = self._colors
         painter = QPainter(self)
         cuts, marked = self.firmness.cuts, self._suggested
         if self.firmness.is_whole and not any(cut.is_firm for cut in cuts):
@@ -90,10 +90,10 @@ class FirmnessStrip(QWidget):
                 height = LEAST + (BARS - LEAST) * cut.separation.beyond
             width = max(2.0, self._width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
-            color = accent if cut.is_firm else dim
+            color = line if cut.is_firm else dim
             painter.fillRect(bar, text if cut.n_clusters in marked else color)
-        painter.setPen(text)
-        below = QRectF(0, BARS, self.width(), NUMBER)
+        painter.setPen(line)  # as links are
+        below = QRectF(0, BARS + 3, self.width(), NUMBER - 3)
         for number, side, use in zip(marked, SIDES, USE[len(marked)], strict=False):
             painter.drawText(below, side, use.format(number))
 

@@ -45,7 +45,7 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
-WIDEST, BESIDE = "00,000", 86
+WIDEST, BESIDE = " 00,000", 86
 """A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
