@@ -59,4 +59,9 @@ def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
     shares = scores(new, rest, depth)
     assert (shares[300:] < 0.01).mean() > 0.95
     assert (shares[:300] < 0.01).mean() < 0.05
-    assert scores(new[:2], rest[:2], depth[:2]).shape == (2,)  # two are judged alone
+    for n in (1, 2, 5):  # few are compared with the means of as few
+        scores = Unexplained(fitted, np.full(600, 100.0), 3, n)
+        few = [
+            scores(new[i : i + n], rest[i : i + n], depth[:n]) for i in range(0, 40, n)
+        ]
+        assert (np.concatenate(few) < 0.01).mean() < 0.1

@@ -56,6 +56,13 @@ def check_kinds(new):
     assert new.obs["unlike_reference"][known].mean() < 0.1
 
 
+def test_few_cells_like_the_reference_are_not_unlike_it(reference):
+    few = cells(40, seed=1)[:3].copy()
+    tl.map_onto_reference(few, reference, "kind")
+    assert few.uns["embedding_game_reference"]["unlike_by"] == "expression"
+    assert not few.obs["unlike_reference"].any()
+
+
 def test_labels_places_and_what_is_unlike(reference):
     new = cells(120, "ABCD", seed=1)
     new.obs["embedding_game_stretch"] = 1.0  # of a former map

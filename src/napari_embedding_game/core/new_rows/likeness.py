@@ -28,7 +28,8 @@ class Unexplained:
     """Scores of new rows, calibrated on fitted ones.
 
     ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
-    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: residuals that are averaged.
+    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: residuals that are averaged, no
+    more than there will be new rows: the mean of fewer is larger.
     """
 
     def __init__(
@@ -38,9 +39,9 @@ class Unexplained:
         n_components: int,
         n_neighbors: int = 15,
     ) -> None:
-        self._n_neighbors = n_neighbors
         order = np.random.default_rng(0).permutation(len(values))
         halves = np.array_split(order[:MOST_ROWS], 2)
+        self._n_neighbors = min(n_neighbors, len(halves[1]))
         found = []
         for fitted, left_out in (halves, halves[::-1]):
             others = values[left_out]

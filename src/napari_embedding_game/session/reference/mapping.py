@@ -312,7 +312,8 @@ def _unexplained(
     # Genes that either has not would be left over in all cells.
     both = (mine.each >= 0) & (match.each >= 0)
     values, depth = way.scaled(known, mine), _n_found(known, mine.each[both])
-    scores = Unexplained(values[:, both], depth, way.loadings.shape[1], n_neighbors)
+    fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
+    scores = Unexplained(*fitted, way.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MOST_ROWS)):
