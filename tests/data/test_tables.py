@@ -135,8 +135,10 @@ def test_row_names_as_r_writes_them(tmp_path):
         "Taken as row names: the first value of each line, which has no heading."
     )
     assert dataset.var_names == ("a", "b")
-    wells = read(text(tmp_path, "Well,a\nA01,1\nB01,2\n"))  # which a plate needs
-    assert wells.obs["Well"].tolist() == ["A01", "B01"]
+    wells = read(
+        text(tmp_path, "Metadata_Well,a\nA01,1\nB01,2\n")
+    )  # which a plate needs
+    assert wells.obs["Metadata_Well"].tolist() == ["A01", "B01"]
     numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
     assert numbered.obs.index.tolist() == ["1.5", "2.5"]
 

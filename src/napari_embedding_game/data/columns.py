@@ -29,7 +29,7 @@ _NAME_OR_GROUP = re.compile(
     r"|(object|image|cell|nucleus|nuclei|instance|roi|site|field)[_\- .]?(number|no))$",
     re.IGNORECASE,
 )
-_STAYS = re.compile(rf"{TEXT.pattern}|.*\bwell\b", re.IGNORECASE)
+_STAYS = re.compile(rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$", re.I)
 """Names of a first column that never names the rows: what it says is looked at."""
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like: bbox_x0,

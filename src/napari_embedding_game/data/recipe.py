@@ -182,7 +182,7 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
         rows, why = max(reasons.values(), key=lambda one: one[0].sum())
         raise DataError(
             f"Only {n_kept} of {len(rows):,} cells of {where} are within the limits of "
-            f"the recipe, as {rows.sum():,} have {why}: change that number of it."
+            f"the recipe, as {rows.sum():,} have {why}: change that number."
         )
     return reasons
 

@@ -391,7 +391,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     text = text.lstrip().rstrip("\r\n") if is_single else text
     # Its parser of numbers ends the program at exponents beyond 32 bits.
     dtype = str if columns.has_huge_exponent(text) else None
-    has_codes = re.search(rf'[{separator}\n]"?0\d', text[:65_536])
+    has_codes = re.search(rf'[{separator}\n]"?0\d+"?[{separator}\r\n]', text[:65_536])
     try:
         frame = read(io.StringIO(text), dtype=dtype)
         _read_thousands(frame, is_certain=has_commas)
@@ -433,9 +433,9 @@ def _whole(frame: pd.DataFrame) -> list[str]:
 
 def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
-    floats = frame.loc[:, frame.dtypes == np.float64]
-    gaps = floats.loc[:, np.isnan(floats.to_numpy()).any(axis=0)]
-    return _whole(gaps.loc[:, (gaps.abs() >= 2**53).any()])
+    floats = (name for name, kind in frame.dtypes.items() if kind == np.float64)
+    gaps = [name for name in floats if frame[name].hasnans]
+    return _whole(frame[[name for name in gaps if (frame[name].abs() >= 2**53).any()]])
 
 
 def _read_thousands(frame: pd.DataFrame, *, is_certain: bool) -> None:

@@ -155,7 +155,7 @@ def measure_images(
     ``X``; in ``obs`` the image, label and centre of each object, and what names of
     files or a table tell of its image; in ``objects`` its place in the stacks of
     ``images``, whose labels are measured as they are now.  Raises DataError as
-    :func:`~.measure.measured_dataset`.
+    :func:`~.measure.measured_dataset`, or if there is no object.
     """
     name, seen = images.folder.name, images.looks
     yield Stage(f"Measuring {name}")
