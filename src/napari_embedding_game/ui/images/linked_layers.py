@@ -17,7 +17,7 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.ui.canvas.projection import displayed_axes
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
-OBJECTS_OPACITY = 0.35
+OBJECTS_OPACITY = 0.5
 LAID = ("scale", "translate", "rotate", "shear", "affine")
 """What decides where a layer lies."""
 FILE = "napari-embedding-game file"

@@ -23,7 +23,7 @@ from napari_embedding_game.ui.images.linked_layers import (
 from napari_embedding_game.ui.workspace import Workspace
 
 COLOR = "#ffe14d"
-FADING = 0.4
+FADING = 0.2
 """Share of the opacity of the other objects, while some are selected."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
