@@ -292,6 +292,10 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load):
     np.testing.assert_array_equal(area[1:], before[1:])
     assert again.isHidden()
     assert dock.controller.workspace.linked.current.images == (viewer.layers["DNA"],)
+    layer.contour = 0
+    assert again.isHidden()
+    layer.undo()
+    assert not again.isHidden()
     more = labels.copy()
     more.flat[labels.argmin()] = 99  # one object more
     layer.data = more

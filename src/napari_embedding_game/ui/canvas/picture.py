@@ -179,12 +179,16 @@ class MapPicture:
             layer.visible = True
         self._painting.stop()  # it is of before
         self._repaint.cancel()
+        self._paint()
+
+    # Inside
+
+    def _paint(self) -> None:
+        """Paint what is seen now, or have napari draw the markers."""
         if not self._is_possible():
             self._leave()
         elif (job := self._job()) is not None:
             self._lay(job())
-
-    # Inside
 
     def _is_possible(self) -> bool:
         """Whether a picture can stand for the markers."""
@@ -243,10 +247,8 @@ class MapPicture:
         """
         scene, during = scene_of(self._viewer, self.layer), Qt.WidgetAttribute
         is_window = scene and scene.canvas.testAttribute(during.WA_WState_InPaintEvent)
-        if self._is_shown and not is_window and self._is_possible():
-            job = self._job()
-            if job is not None:
-                self._lay(job())
+        if self._is_shown and not is_window:
+            self._paint()
 
     def _stand(self) -> None:
         """Put the picture where it belongs: in space it faces whoever looks."""

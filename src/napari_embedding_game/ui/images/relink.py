@@ -21,6 +21,7 @@ from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
 from napari_embedding_game.session.sources import ExperimentSource, Source
+from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
 from napari_embedding_game.ui.images.fields import show_experiment
@@ -84,6 +85,8 @@ class Relink(LayerPanel):
         self._is_read = False
         """Whether the linked labels are read as they are now."""
         self._watched: Labels | None = None
+        self._strokes: tuple[int, ...] = ()
+        """Those of the linked labels that are known of."""
         self._of_labels = Connections(self)
         self._act: Callable[[], object] = self._locate
         self.button = push_button("", TIP, lambda: self._act())
@@ -127,8 +130,9 @@ class Relink(LayerPanel):
 
     def note_asked(self) -> None:
         """Note whether the objects of the labels are read as they are now."""
-        pixels = None if self._watched is None else finest(self._watched)
-        self._is_read = pixels is not None and pixels_of(self._loading.source) is pixels
+        if self._watched is not None:
+            self._strokes, pixels = strokes(self._watched), finest(self._watched)
+            self._is_read = pixels_of(self._loading.source) is pixels
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
@@ -145,12 +149,19 @@ class Relink(LayerPanel):
             self._of_labels.close()
             self._watched, self._differs = labels, ""
             if labels is not None:  # a look sets off none of these
-                events = labels.events.paint, labels.events.data
-                self._of_labels.connect_all(events, self._on_edit)
+                self._strokes, events = strokes(labels), labels.events
+                self._of_labels.connect_all((events.paint, events.data), self._on_edit)
+                self._of_labels.connect(events.set_data, self._on_drawn)
         self.refresh_soon()
+
+    def _on_drawn(self, event: object) -> None:
+        """Look whether an edit was taken back, or made again."""
+        if strokes(self._watched) != self._strokes:
+            self._on_edit(event)
 
     def _on_edit(self, event: object) -> None:
         self._is_read, self._differs = False, EDITED.format(self._watched.name)
+        self._strokes = strokes(self._watched)
         self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:

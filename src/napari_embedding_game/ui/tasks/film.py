@@ -13,6 +13,7 @@ from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import FACING, flat_map
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
+from napari_embedding_game.ui.canvas.frame import Frame
 from napari_embedding_game.ui.pixels import paint_discs
 
 SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
@@ -20,10 +21,6 @@ SIDE, N_FRAMES, FRAME_MS, LAST_MS = 600, 80, 60, 2_500
 seen."""
 EDGE = 0.04
 """Share of a side that is left free around the map."""
-EASE = 0.25
-"""Share of the way to the extent of a frame that the view goes with it."""
-OUTSIDE = 0.002
-"""Share of the points on each side that may lie outside of the view."""
 
 
 def write_film(
@@ -59,25 +56,15 @@ def _paint(
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield a picture of each map (N, d), (SIDE, SIDE, 3), on white.
 
-    The view follows the extent of the map.
+    The view follows the extent of the map as the canvas does.
     """
-    middle, half = np.zeros(2), 0.0
+    frame = Frame()
+    line = SIDE * (1 - 2 * EDGE) / frame.side, SIDE * EDGE
     for embedding in maps:
         flat, order = flat_map(embedding, facing)
-        low, high = np.quantile(flat, [OUTSIDE, 1 - OUTSIDE], axis=0)
-        wanted = max(float((high - low).max()) / 2, 1e-9)
-        ease = EASE if half else 1.0
-        middle = middle + ease * ((low + high) / 2 - middle)
-        half += ease * (wanted - half)
-        zoom, center = SIDE * (0.5 - EDGE) / half, SIDE / 2
-        sizes = np.full(len(flat), max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / zoom)
-        pixels = paint_discs(
-            np.column_stack([-flat[:, 1], flat[:, 0]]),
-            sizes,
-            colors,
-            ((zoom, center + zoom * middle[1]), (zoom, center - zoom * middle[0])),
-            (SIDE, SIDE),
-            order,
-        )
+        frame.follow(flat)
+        size = max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / line[0]
+        looks = np.full(len(flat), size), colors, (line, line), (SIDE, SIDE), order
+        pixels = paint_discs(frame.to_world(flat), *looks)
         opaque = pixels[..., :3] + (255 - pixels[..., 3:])
         yield opaque.astype(np.uint8)
