@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data import recipe as steps
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import parts_of
@@ -25,13 +26,6 @@ from napari_embedding_game.data.formats.spaces import choose, item_of
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.recipe import (
-    left_out_by,
-    lognormalised,
-    passing,
-    recipe_facts,
-    variable_components,
-)
 from napari_embedding_game.data.stages import Stage, Stages
 
 CHUNK = 8_192
@@ -79,16 +73,17 @@ def write_components(
         yield Stage("Counting the genes of each cell")
         names = store.read_element(root["var"], name, "its table var").index
         quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
-        cells = passing(left_out_by(recipe, pd.concat(quality), name))
+        cells = steps.passing(steps.left_out_by(recipe, pd.concat(quality), name))
         X = X[np.flatnonzero(cells)]
         n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
-        genes, adata = yield from lognormalised(X, n_found, recipe, name)
+        genes, adata = yield from steps.lognormalised(X, n_found, recipe, name)
         solver = "covariance_eigh"
-        variable = yield from variable_components(adata, recipe, name, solver)
+        variable = yield from steps.variable_components(adata, recipe, name, solver)
         components = variable.obsm["X_pca"].astype(np.float32)
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
-    facts = recipe_facts(recipe, where, cells, genes, int(variable.n_vars), n_comps)
+    n_used = int(variable.n_vars)
+    facts = steps.recipe_facts(recipe, where, cells, genes, n_used, n_comps)
     return np.flatnonzero(cells).astype(np.int64), facts
 
 

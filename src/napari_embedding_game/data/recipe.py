@@ -17,15 +17,10 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.data import harmony
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.expression import dense
-from napari_embedding_game.data.harmony import (
-    SEED,
-    check_batches,
-    mixed_by_harmony,
-    told_of_batches,
-)
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
@@ -88,7 +83,7 @@ def apply_recipe(
     reasons = left_out_by(recipe, quality, name)
     kept = passing(reasons)
     if key is not None:
-        check_batches(dataset.obs[kept], key, name)
+        harmony.check_batches(dataset.obs[kept], key, name)
     if recipe.doublets:
         yield Stage("Finding doublets")
         scores, found = np.full(len(kept), np.nan), np.zeros_like(kept)
@@ -112,7 +107,7 @@ def apply_recipe(
         variable.var_names = names[variable.var_names.astype(int)]
         projection = _projection(variable, recipe)
         if key is not None:
-            components = yield from mixed_by_harmony(components, part.obs, key)
+            components = yield from harmony.mixed_by_harmony(components, part.obs, key)
     else:
         components, projection = made.X, made.projection
     yield Stage("Putting the map's data together")
@@ -166,7 +161,7 @@ def _told(
         f"{recipe.max_value:g}, {facts['components']} principal components."
     )
     key = recipe.batch_key
-    return notes if key is None else [*notes, told_of_batches(key)]
+    return notes if key is None else [*notes, harmony.told_of_batches(key)]
 
 
 # The steps, of arrays and of Dask
@@ -249,7 +244,8 @@ def variable_components(
     _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
-    _quiet(sc.pp.pca, variable, n_comps=n_comps, random_state=SEED, svd_solver=solver)
+    how = {"random_state": harmony.SEED, "svd_solver": solver}
+    _quiet(sc.pp.pca, variable, n_comps=n_comps, **how)
     return variable
 
 
@@ -265,7 +261,7 @@ def recipe_facts(
         "genes_left_out": int(np.count_nonzero(~genes)),
         "genes_used": n_used,
         "components": n_comps,
-        "random_state": SEED,
+        "random_state": harmony.SEED,
         "scanpy": metadata.version("scanpy"),
     }
 

@@ -16,13 +16,9 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.columns import numbered_names
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import adata_stages
 from napari_embedding_game.data.formats.matrices import adata_of
-from napari_embedding_game.data.formats.store import (
-    check_part,
-    checked_sparse,
-    open_store,
-)
 from napari_embedding_game.data.limits.memory import check_shape_fits, unpacked
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -88,7 +84,7 @@ def matrix_file(path: Path) -> Path | None:
 
 
 def _read_h5(path: Path) -> _Counts:
-    with open_store(path) as file:
+    with store.open_store(path) as file:
         if "matrix" not in file:
             is_anndata = "obs" in file and "var" in file
             raise DataError(
@@ -98,7 +94,7 @@ def _read_h5(path: Path) -> _Counts:
                 "Cell Ranger 3 and later write them: export what it holds as .h5ad or "
                 ".csv."
             )
-        group = check_part(file["matrix"], path.name, "X")
+        group = store.check_part(file["matrix"], path.name, "X")
         data, indices, indptr, shape = (
             group[part][:] for part in ("data", "indices", "indptr", "shape")
         )
@@ -106,7 +102,7 @@ def _read_h5(path: Path) -> _Counts:
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
         features = group["features"]
         names, kinds = _texts(features["name"]), _texts(features["feature_type"])
-        return checked_sparse(counts), _texts(group["barcodes"]), names, kinds
+        return store.checked_sparse(counts), _texts(group["barcodes"]), names, kinds
 
 
 def _texts(stored: Any) -> list[str]:
@@ -129,7 +125,7 @@ def _read_folder(path: Path) -> _Counts:
     genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].tolist()
     kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
-    return checked_sparse(genes.T), barcodes[0].tolist(), names, kinds
+    return store.checked_sparse(genes.T), barcodes[0].tolist(), names, kinds
 
 
 def _text(path: Path, times: int = 1) -> bytes:

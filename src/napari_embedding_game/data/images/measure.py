@@ -15,20 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data import label_objects
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
-from napari_embedding_game.data.label_objects import (
-    NO_OBJECT,
-    FirstAxis,
-    Objects,
-    check_labels,
-    joined,
-    numbered,
-)
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
@@ -61,7 +54,7 @@ def measure_stages(
     *,
     name: str = "labels",
     scale: Sequence[float] | None = None,
-    first_axis: FirstAxis = "z",
+    first_axis: label_objects.FirstAxis = "z",
     groups: Sequence[Group] = USUAL,
     with_border: bool = True,
     options: ReadOptions = AS_USUAL,
@@ -87,7 +80,7 @@ def measure_stages(
     Raises DataError: if shapes do not fit or there are fewer than two objects.
     """
     yield Stage("Looking at the image")
-    pixels = check_labels(of_image.in_memory(labels, name))
+    pixels = label_objects.check_labels(of_image.in_memory(labels, name))
     if pixels.ndim < 2 or (first_axis != "image" and pixels.ndim > 3):
         raise DataError(
             f"'{name}' has {pixels.ndim} axes, and objects are measured in pictures "
@@ -111,9 +104,9 @@ def measure_stages(
             table.insert(1, first_axis, at)
         parts.append(objects.within(place))
         tables.append(table)
-    objects = joined(parts)
+    objects = label_objects.joined(parts)
     if not len(objects):
-        raise DataError(NO_OBJECT)
+        raise DataError(label_objects.NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
     table.index = pd.Index(_names(table))
     twice = (len(pixels), *pixels.shape)
@@ -148,7 +141,7 @@ def measure_stages(
 
 def measured_dataset(
     table: pd.DataFrame,
-    objects: Objects,
+    objects: label_objects.Objects,
     name: str,
     how: Mapping[str, Any],
     options: ReadOptions,
@@ -190,7 +183,7 @@ def measured_table(
     *,
     text: str = "Measuring the objects",
     share: tuple[float, float] = (0.0, 1.0),
-) -> Stages[tuple[pd.DataFrame, Objects]]:
+) -> Stages[tuple[pd.DataFrame, label_objects.Objects]]:
     """Measure the objects of one picture or stack, in stages, by growing label.
 
     Shape is area, diameter, axes, extent, eccentricity, solidity, perimeter and
@@ -205,7 +198,7 @@ def measured_table(
     """
     from scipy import ndimage
 
-    objects, numbers = numbered(labels)
+    objects, numbers = label_objects.numbered(labels)
     n = len(objects)
     if not n:
         return pd.DataFrame(), objects
