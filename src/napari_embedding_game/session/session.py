@@ -54,7 +54,7 @@ from napari_embedding_game.session.run.record import (
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
-from napari_embedding_game.session.steering import moved, redimensioned
+from napari_embedding_game.session.steering import Take, moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
     Mark,
@@ -292,8 +292,7 @@ class Session:
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, take = redimensioned(layout, n_components, seed, shot)
-        self.hand.carry(take)
-        return self._begin(changed)
+        return self._begin(changed, take)
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
@@ -311,10 +310,13 @@ class Session:
         check_goes_on(self.settings.value)
         return snapshot
 
-    def _begin(self, warm: WarmStart | None) -> Run:
+    def _begin(self, warm: WarmStart | None, take: Take | None = None) -> Run:
         """Stop what is played and return a new run, or a branch from a layout."""
+        held = self.hand.forces
         self.stop()
         self._of = self.moment  # that of now: it stays if the run never moves
+        if take is not None:
+            self.hand.carry(held, take)
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
         if warm is None:
