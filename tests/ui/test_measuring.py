@@ -264,12 +264,18 @@ def test_rows_of_a_table_go_to_the_objects_of_their_label(
     assert lit(layer) == [table["Label"][5]]
 
 
-def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load):
+def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load, qtbot):
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
     again = dock.data.relink
+    QTest.mouseClick(dock.data.measure.measure.native, Qt.MouseButton.LeftButton)
+    layer.fill((0, 0), 999)  # while they are measured
+    qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
+    assert not again.isHidden()
+    layer.undo()
     dataset = loading(dock.data.measure.measure)
+    assert again.isHidden()
     before = measured(dataset, "area").copy()
     layer.contour = 1  # a look is no edit
     assert again.isHidden()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from napari.layers import Labels, Layer
+from napari.layers import Layer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
 
@@ -19,7 +19,7 @@ STROKES = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
 """What was painted in a Labels layer that a key takes back, or does again."""
 
 
-def strokes(layer: Labels) -> tuple[int, ...]:
+def strokes(layer: Layer) -> tuple[int, ...]:
     """Return how many there are of each: napari tells nobody that one is taken back."""
     return tuple(len(getattr(layer, name, ())) for name in STROKES.values())
 

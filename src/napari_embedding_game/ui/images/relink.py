@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 import napari
@@ -85,8 +86,8 @@ class Relink(LayerPanel):
         self._is_read = False
         """Whether the linked labels are read as they are now."""
         self._watched: Labels | None = None
-        self._strokes: tuple[int, ...] = ()
-        """Those of the linked labels that are known of."""
+        self._strokes: WeakKeyDictionary[Layer, Any] = WeakKeyDictionary()
+        """Those of labels that are known of."""
         self._of_labels = Connections(self)
         self._act: Callable[[], object] = self._locate
         self.button = push_button("", TIP, lambda: self._act())
@@ -130,9 +131,10 @@ class Relink(LayerPanel):
 
     def note_asked(self) -> None:
         """Note whether the objects of the labels are read as they are now."""
-        if self._watched is not None:
-            self._strokes, pixels = strokes(self._watched), finest(self._watched)
-            self._is_read = pixels_of(self._loading.source) is pixels
+        for layer in self._viewer.layers:
+            self._strokes[layer] = strokes(layer)
+        pixels = None if self._watched is None else finest(self._watched)
+        self._is_read = pixels is not None and pixels_of(self._loading.source) is pixels
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
@@ -149,19 +151,21 @@ class Relink(LayerPanel):
             self._of_labels.close()
             self._watched, self._differs = labels, ""
             if labels is not None:  # a look sets off none of these
-                self._strokes, events = strokes(labels), labels.events
+                events = labels.events
                 self._of_labels.connect_all((events.paint, events.data), self._on_edit)
                 self._of_labels.connect(events.set_data, self._on_drawn)
+                self._on_drawn()  # edited while they were read
         self.refresh_soon()
 
-    def _on_drawn(self, event: object) -> None:
-        """Look whether an edit was taken back, or made again."""
-        if strokes(self._watched) != self._strokes:
-            self._on_edit(event)
+    def _on_drawn(self, event: object = None) -> None:
+        """Look whether an edit was made, or taken back."""
+        now = strokes(self._watched)
+        if self._strokes.setdefault(self._watched, now) != now:
+            self._on_edit()
 
-    def _on_edit(self, event: object) -> None:
+    def _on_edit(self, event: object = None) -> None:
         self._is_read, self._differs = False, EDITED.format(self._watched.name)
-        self._strokes = strokes(self._watched)
+        self._strokes[self._watched] = strokes(self._watched)
         self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:
