@@ -62,13 +62,17 @@ def test_one_group_is_not_divided(kind):
     assert n_firm <= 1
 
 
-@pytest.mark.parametrize("kind", ["cosine", "sparse", "many columns", "many rows"])
+@pytest.mark.parametrize(
+    "kind", ["cosine", "correlation", "sparse", "many columns", "many rows"]
+)
 def test_two_groups_are_two_and_halves_of_one_are_not(kind):
     sizes = (900, 600) if kind == "many rows" else (150, 60)
     X, of = rows_of(sizes, n_columns=80 if kind == "many columns" else 20)
     one = np.flatnonzero(of == 0)
     order = one[np.argsort(X[one] @ np.r_[2.0, np.ones(X.shape[1] - 1)])]
-    metric = "cosine" if kind == "cosine" else "euclidean"
+    metric = kind if kind in ("cosine", "correlation") else "euclidean"
+    if kind == "correlation":
+        X = X + np.random.default_rng(0).normal(0, 100, (len(X), 1))
     if kind == "sparse":
         X = sparse.csr_matrix(X)
     two = separation(X, one, np.flatnonzero(of == 1), metric=metric)

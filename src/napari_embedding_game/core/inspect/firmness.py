@@ -26,6 +26,7 @@ from scipy.optimize import isotonic_regression
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.inspect.clusters import MergeTree, halves
 
 ALPHA = 0.01
@@ -123,8 +124,9 @@ def separation(
     """Return how far two groups of rows of ``X`` (N, D) are apart in the data.
 
     ``first``, ``second`` (m,) and (n,): their rows; of more than ``MOST_ROWS`` so many
-    are drawn, each group as many as it has a share.  ``metric``: for "cosine" rows are
-    brought to the same length; for any other, they are compared as they are.
+    are drawn, each group as many as it has a share.  ``metric``: for "cosine" and
+    "correlation" rows are brought to the same length, for the latter less their mean;
+    for any other, they are compared as they are.
     ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
 
     InputError: a group has fewer than ``FEWEST`` rows, or of those that are drawn.
@@ -217,12 +219,11 @@ def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
 def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
     """Return the rows as (m, C) numbers, C at most ``MOST_COLUMNS``."""
     from sklearn.decomposition import PCA
-    from sklearn.preprocessing import normalize
 
+    if metric in ("cosine", "correlation"):
+        rows = Rows(rows, metric)[:]
     points = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
     points = points.astype(np.float64)
-    if metric == "cosine":
-        points = normalize(points)
     if points.shape[1] <= MOST_COLUMNS:
         return points
     n_columns = min(MOST_COLUMNS, len(points) - 1)
