@@ -171,7 +171,7 @@ def _storable(column: pd.Series) -> pd.Series:
         return (
             column if isinstance(dtype, np.dtype) else column.astype(_GAPS[dtype.kind])
         )
-    texts = column.astype(object).astype(str)
+    texts = column.astype(str).astype(object)  # a day without its hour
     return texts if column.notna().all() else text_levels(texts.where(column.notna()))
 
 
