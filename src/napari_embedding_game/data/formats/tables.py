@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
@@ -394,7 +394,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     has_codes = re.search(rf'[{separator}\n]"?0\d+"?[{separator}\r\n]', text[:65_536])
     try:
         frame = read(io.StringIO(text), dtype=dtype)
-        _read_thousands(frame, is_certain=has_commas)
+        _read_thousands(frame, marks - {separator})
         rounded = _rounded(frame)
         if doubtful := {*rounded, *(_whole(frame) if has_codes else ())}:
             exact = read(io.StringIO(text), dtype=dict.fromkeys(doubtful, str))
@@ -438,10 +438,10 @@ def _rounded(frame: pd.DataFrame) -> list[str]:
     return _whole(frame[[name for name in gaps if (frame[name].abs() >= 2**53).any()]])
 
 
-def _read_thousands(frame: pd.DataFrame, *, is_certain: bool) -> None:
+def _read_thousands(frame: pd.DataFrame, decimals: Collection[str]) -> None:
     """Make numbers of columns such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
 
-    Also of 1.234 and 987 where it `is_certain` that decimals have a comma.
+    Also of 1.234 and 987 where the other mark is known to stand before `decimals`.
     """
     for name, (point, mark) in product(frame.select_dtypes(object), _MARKS):
         texts = frame[name].mask(frame[name] == "None")
@@ -449,8 +449,8 @@ def _read_thousands(frame: pd.DataFrame, *, is_certain: bool) -> None:
         first = [str(one) for one in known[:1]]
         if known.dtype != object or not all(re.fullmatch(number, one) for one in first):
             continue
-        has_both = is_certain or known.str.contains(rf"\{mark}.*\{point}").any()
-        if has_both and known.str.fullmatch(number).all():
+        is_sure = point in decimals or known.str.contains(rf"\{mark}.*\{point}").any()
+        if is_sure and known.str.fullmatch(number).all():
             plain = texts.str.replace(mark, "").str.replace(point, ".")
             frame[name] = pd.to_numeric(plain)
 
