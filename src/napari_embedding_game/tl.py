@@ -23,20 +23,53 @@ that is not there, DataError of a space.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from napari_embedding_game.core.errors import InputError, whole
+from napari_embedding_game.core.estimator import (
+    EmbeddingGame,
+    Steering,
+    as_parameters,
+    parameters_of,
+)
+from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.neighbors import knn_graph
+from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.compare import neighbors_kept
+from napari_embedding_game.core.inspect.firmness import (
+    Separation,
+    firm_cuts,
+    separation,
+    suggested,
+)
+from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
+from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.dataset import is_of_pairs
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.export.anndata_result import OF_A_MAP
+from napari_embedding_game.data.export.result import storable, versions
+from napari_embedding_game.data.formats.spaces import (
+    choose,
+    item_of,
+    root_of,
+    split_space,
+)
+from napari_embedding_game.data.formats.store import read_element
+from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session.file.archive import recorded_map
+from napari_embedding_game.session.reference import reference_map
+from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
+from napari_embedding_game.session.run.replay import replayed_result
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    import pandas as pd
     from anndata import AnnData
-    from numpy.typing import NDArray
-
-    from napari_embedding_game.core.estimator import Steering
-    from napari_embedding_game.core.inspect.firmness import Separation
-    from napari_embedding_game.core.inspect.markers import MarkerMethod
 
 __all__ = [
     "are_two",
@@ -108,9 +141,6 @@ def embedding_game(
         "parameters", with the space or the graph used and the seed; "landmarks",
         "energy", "map_hash" and "versions".
     """
-    from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.estimator import EmbeddingGame, parameters_of
-
     adata = _target(adata, copy)
     X, made_with, noted = _numbers(adata, use_rep, neighbors_key)
     if "neighbors_key" in noted:
@@ -161,10 +191,6 @@ def replay(
     n_clusters : int, optional
         Landmarks are merged into so many clusters; None leaves each a cluster.
     """
-    from napari_embedding_game.data.errors import DataError
-    from napari_embedding_game.session.file.archive import recorded_map
-    from napari_embedding_game.session.run.replay import replayed_result
-
     saved = recorded_map(session)
     record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names
     assert record is not None
@@ -250,16 +276,10 @@ def map_onto_reference(
     ``uns["embedding_game_reference"]`` : dict
         The genes that are missing, all numbers, and notes.
     """
-    from napari_embedding_game.data.stages import finish
-    from napari_embedding_game.session.reference import reference_map
-    from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
-
     name = "The reference"
     if isinstance(reference, str | Path):
-        name, reference = (
-            Path(reference).name,
-            reference_map.read_whole(Path(reference)),
-        )
+        name = Path(reference).name
+        reference = reference_map.read_whole(Path(reference))
     known = reference_map.reference_of(reference, name)
     wanted = [labels] if isinstance(labels, str) else list(labels)
     adata = _target(adata, copy)
@@ -314,9 +334,6 @@ def compare(
         InputError where groups overlap or have fewer than 2 rows, or 2 samples, and
         where values are no finite numbers.
     """
-    from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.inspect.markers import markers
-
     if adata.X is None:
         raise InputError("The AnnData has no X: put what is compared there.")
     if samples is not None and samples not in adata.obs:
@@ -366,12 +383,6 @@ def stability(
     ``uns["embedding_game"]["stability"]`` : str
         The same of all cells, as a sentence.
     """
-    import numpy as np
-
-    from napari_embedding_game.core.errors import InputError, whole
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
-    from napari_embedding_game.core.inspect.compare import neighbors_kept
-
     whole("n_seeds", n_seeds, 1)
     key, at = _keys(key_added)
     noted = adata.uns.get(key, {}).get("parameters", {})
@@ -434,16 +445,6 @@ def firmness(
         and of highest modularity over the widest range of resolutions, and the fine
         one, the last that is firm up to resolution 1; one where they are the same.
     """
-    import numpy as np
-    import pandas as pd
-    from scipy.spatial import cKDTree
-
-    from napari_embedding_game.core.graph.edges import edges
-    from napari_embedding_game.core.graph.neighbors import knn_graph
-    from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
-    from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
-    from napari_embedding_game.session.reference.reference_map import space_of_map
-
     key, at = _keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
         raise _no_map(at)
@@ -451,7 +452,7 @@ def firmness(
     if metric == "precomputed":
         metric = "euclidean"
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, _ = _space(adata, use_rep or space_of_map(adata, adata.uns[key]))
+    X, _ = _space(adata, use_rep or reference_map.space_of_map(adata, adata.uns[key]))
     X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
     nearest = edges(knn_graph(X, metric=metric), "mixed")
@@ -493,11 +494,6 @@ def are_two(
     Separation
         ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``apart``.
     """
-    import numpy as np
-
-    from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.core.inspect.firmness import separation
-
     first, second = _mask(adata, inside), _mask(adata, outside)
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
@@ -507,11 +503,6 @@ def are_two(
 
 def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
     """Return whether each cell is in a group, (n_obs,); a Series goes by its names."""
-    import numpy as np
-    import pandas as pd
-
-    from napari_embedding_game.core.errors import InputError
-
     names = adata.obs_names
     index = given.index if isinstance(given, pd.Series) else names
     if not (index.equals(names) or index.equals(pd.RangeIndex(len(index)))):
@@ -527,8 +518,6 @@ def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
 
 def _no_map(at: str) -> Exception:
     """Return the error of an AnnData without a map that was made here."""
-    from napari_embedding_game.core.errors import InputError
-
     return InputError(
         f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one first, '
         "or give the key_added that it was made with."
@@ -539,8 +528,6 @@ def _numbers(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
 ) -> tuple[Any, int, dict[str, str]]:
     """Return a space, or distances between neighbours; K; and where they are from."""
-    from napari_embedding_game.core.errors import InputError
-
     if use_rep is not None and neighbors_key is not None:
         raise InputError(
             f'Give either use_rep ("{use_rep}") or neighbors_key ("{neighbors_key}"): '
@@ -566,24 +553,17 @@ def _numbers(
 
 def _numbers_of_map(adata: AnnData, key: str) -> Any:
     """Return what a map was made of: a space, or distances between neighbours."""
-    from napari_embedding_game.data.dataset import is_of_pairs
-    from napari_embedding_game.data.formats.spaces import choose, item_of, root_of
-    from napari_embedding_game.session.reference.reference_map import space_of_map
-
     noted = adata.uns[key]["parameters"]
     if "neighbors_key" in noted:
         return _numbers(adata, None, noted["neighbors_key"])[0]
     of = str(noted.get("use_rep", noted.get("space")))
-    space = of if is_of_pairs(of) else space_of_map(adata, adata.uns[key])
+    space = of if is_of_pairs(of) else reference_map.space_of_map(adata, adata.uns[key])
     root = root_of(adata)
     return _loaded(item_of(root, choose(root, space or of, "The AnnData")))
 
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
-    from napari_embedding_game.core.errors import InputError
-    from napari_embedding_game.data.formats.spaces import choose, root_of, split_space
-
     space = choose(root_of(adata), use_rep, "The AnnData")
     place = split_space(space)
     if place is not None and place[0] == "obsp":
@@ -596,8 +576,6 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
 
 def _loaded(X: Any) -> Any:
     """Return an array or sparse matrix that was a table, or in a file."""
-    from napari_embedding_game.data.formats.store import read_element
-
     if hasattr(X, "to_numpy"):
         return X.to_numpy(float, na_value=float("nan"))
     return read_element(X, "The AnnData", "its X")
@@ -605,8 +583,6 @@ def _loaded(X: Any) -> Any:
 
 def _keys(key_added: str | None) -> tuple[str, str]:
     """Return the key of obs and uns, and that of obsm."""
-    from napari_embedding_game.data.columns import KEY
-
     return key_added or KEY, key_added or f"X_{KEY}"
 
 
@@ -625,12 +601,6 @@ def _put_map(
     key_added: str | None,
 ) -> None:
     """Put a map in the place of a former one."""
-    import numpy as np
-    import pandas as pd
-
-    from napari_embedding_game.data.export.anndata_result import OF_A_MAP
-    from napari_embedding_game.data.export.result import storable, versions
-
     key, at = _keys(key_added)
     former = [f"{key}_{name}" for name in OF_A_MAP]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")

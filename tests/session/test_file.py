@@ -580,6 +580,8 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     (tmp_path / "away").mkdir()
     world(tmp_path / "away", "table, gaps left out").save(tmp_path / "away/work.zip")
     (tmp_path / "away").rename(tmp_path / "here")
+    with pytest.raises(DataError, match="rename the file"):
+        finish(FileSource(tmp_path / "caf\udce9.csv").read(ReadOptions()))
     path = tmp_path / "here" / "work.zip"
     assert Desk.opened(path).session.dataset.source.parent == path.parent
     with (path.parent / "cells.csv").open("a") as file:

@@ -217,13 +217,13 @@ class Hand:
         )
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
-    def carry(self, was: HandForces, take: Callable[[Place], Place]) -> None:
-        """Hold in another map what was held: ``take`` makes (m, e) of (m, d)."""
+    def carry(self, take: Callable[[Place], Place]) -> None:
+        """Take what is held along into another map: ``take`` makes (m, e) of (m, d)."""
 
         def one(place: tuple[float, ...]) -> tuple[float, ...]:
             return tuple(take(np.array([place]))[0].tolist())
 
-        self._drag = None
+        self._drag, was = None, self.forces
         if was:
             forces = HandForces(
                 springs=tuple(replace(s, place=one(s.place)) for s in was.springs),

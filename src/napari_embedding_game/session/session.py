@@ -54,7 +54,7 @@ from napari_embedding_game.session.run.record import (
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings
-from napari_embedding_game.session.steering import Take, moved, redimensioned
+from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
     Mark,
@@ -257,10 +257,13 @@ class Session:
             check_hand(self.settings.value)
         self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
-        self.hand.move(rows, by)
-        if is_pinned:
-            self.hand.pin(rows, layout.embedding)
-        return self._begin(layout)
+
+        def hold() -> None:
+            self.hand.move(rows, by)
+            if is_pinned:
+                self.hand.pin(rows, layout.embedding)
+
+        return self._begin(layout, hold)
 
     def change_dimensions(self, n_components: int) -> Run | None:
         """Choose the dimensions of the map, and go on in them from the map on show.
@@ -292,7 +295,7 @@ class Session:
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, take = redimensioned(layout, n_components, seed, shot)
-        return self._begin(changed, take)
+        return self._begin(changed, lambda: self.hand.carry(take))
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
@@ -310,13 +313,17 @@ class Session:
         check_goes_on(self.settings.value)
         return snapshot
 
-    def _begin(self, warm: WarmStart | None, take: Take | None = None) -> Run:
-        """Stop what is played and return a new run, or a branch from a layout."""
-        held = self.hand.forces
-        self.stop()
+    def _begin(
+        self, warm: WarmStart | None, hold: Callable[[], None] | None = None
+    ) -> Run:
+        """Stop what is played and return a new run, or a branch from a layout.
+
+        ``hold``: changes what is held by hand, as the layout is another one.
+        """
+        self._halt()
         self._of = self.moment  # that of now: it stays if the run never moves
-        if take is not None:
-            self.hand.carry(held, take)
+        if hold is not None:
+            hold()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
         if warm is None:
@@ -350,11 +357,18 @@ class Session:
 
     def stop(self) -> None:
         """End the run; its last snapshot stays."""
-        if self.run and self.state in ALIVE:
-            self.run.stop()
+        if self._halt():
+            self._end("stopped")
+
+    def _halt(self) -> bool:
+        """Return whether there was a run to end; what is held by hand stays."""
+        run = self.run if self.state in ALIVE else None
+        if run is not None:
+            run.stop()
             self.mark_present("Stopped")
             self.clusters.finish()
-            self._end("stopped")
+            self._go("stopped")
+        return run is not None
 
     def _end(self, state: State) -> None:
         if isinstance(self._of, Moment):  # of the map that the run has never moved

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from napari_embedding_game.data import readers, samples
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
 from napari_embedding_game.data.formats.anndata import adata_stages
 from napari_embedding_game.data.images.experiment import (
@@ -78,6 +79,9 @@ class FileSource(Source):
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it, and apply the recipe if there is one."""
+        told = str(self.path).encode(errors="replace").decode()
+        if told != str(self.path):  # no session could say which file it is of
+            raise DataError(f"{told} has a letter of no alphabet: rename the file.")
         if self.request is None or options.transposed:
             return (yield from load_with_choices(self.path, options))
         return (yield from load_joined(self.path, self.request, options))
