@@ -173,7 +173,7 @@ def measured(folder):
     objects = Objects(np.arange(N) + 3, np.arange(4 * N).reshape(N, 4))
     values = numbers() * 7
     return of_layer(
-        objects=objects,
+        source_objects=objects,
         kept=np.arange(N) != 5,
         profile=values,
         profile_names=["area", "length", "mean", "sum"],

@@ -298,8 +298,6 @@ class Dataset:
         obs: pd.DataFrame,
         kept: NDArray[np.bool_] | None = None,
         left_out: Mapping[str, NDArray[np.bool_]] | None = None,
-        source: Path | None = None,
-        objects: Objects | None = None,
         **parts: Any,
     ) -> Dataset:
         """Build a dataset from *all* rows of a source, keeping those of `kept`.
@@ -308,15 +306,8 @@ class Dataset:
         kept have missing values, unless `left_out` says otherwise.
         """
         parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
-        whole = cls(
-            obs=obs,
-            source=source,
-            kept=np.ones(len(obs), bool),
-            source_obs_names=obs.index,
-            source_obs=obs,
-            source_objects=objects,
-            **parts,
-        )
+        parts = {"source": None, "source_obs_names": obs.index, **parts}
+        whole = cls(obs=obs, source_obs=obs, kept=np.ones(len(obs), bool), **parts)
         if kept is not None and not kept.all():
             whole = whole.subset(kept, why=MISSING_VALUES)
         return whole if left_out is None else replace(whole, left_out=left_out)

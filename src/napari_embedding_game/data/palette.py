@@ -109,14 +109,11 @@ def scanpy_colors(
 
     `known` are colours by column and level.
     """
-    columns = [n for n in known if isinstance(obs.get(n), pd.Series)]
-    return {
-        f"{n}_colors": np.array(
-            hexes(level_colors(obs[n].cat.categories, known[n])), dtype=object
-        )
-        for n in columns
-        if obs[n].dtype == "category"
-    }
+    found, made = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
+    for name in found.columns.intersection(list(known)):
+        colors = level_colors(found[name].cat.categories, known[name])
+        made[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
+    return made
 
 
 def seen_as(rgb: NDArray[np.floating], eyes: NDArray[np.floating]) -> NDArray[Any]:

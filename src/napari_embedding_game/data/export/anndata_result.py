@@ -167,10 +167,10 @@ def _storable(column: pd.Series) -> pd.Series:
     if isinstance(dtype, pd.CategoricalDtype):
         is_number = dtype.categories.dtype.kind in "biuf"
         return column if is_number else text_levels(column)
-    if dtype.kind in _GAPS:  # of numpy, of pandas or of Arrow
-        return (
-            column if isinstance(dtype, np.dtype) else column.astype(_GAPS[dtype.kind])
-        )
+    if isinstance(dtype, np.dtype) and dtype.kind in _GAPS:
+        return column
+    if dtype.kind in _GAPS:  # of pandas or of Arrow
+        return column.astype(_GAPS[dtype.kind])
     texts = column.astype(str).astype(object)  # a day without its hour
     return texts if column.notna().all() else text_levels(texts.where(column.notna()))
 
