@@ -33,6 +33,9 @@ MOST_SAMPLES, MOST_DOTS = 8, 20_000
 """Samples with a line of their own, and cells that are drawn as dots."""
 COUNTS, GENES, MITO = "Counts per cell", "Genes per cell", "Mitochondrial %"
 AGAINST, DOUBLETS = "Genes against counts", "Doublet scores"
+FIGURES = {COUNTS: "total_counts", GENES: "n_genes_by_counts", MITO: "pct_counts_mt"}
+"""Where :func:`~.cell_quality` has them."""
+LOGARITHMIC = COUNTS, GENES
 VIEWS = {COUNTS: (COUNTS,), GENES: (GENES,), MITO: (MITO,), AGAINST: (COUNTS, GENES)}
 """Figures of a cell that each plot shows: across, and up."""
 LIMITS = {
@@ -78,12 +81,12 @@ class QualityPlot(Plot):
     def _paint_bars(self, axes: Any, name: str) -> None:
         values = self.values[name]
         bars = np.linspace(0, max(float(np.nanmax(values)), 1e-3), N_BARS)
-        if is_log(name):
+        if name in LOGARITHMIC:
             values = np.maximum(values, 1)
             bars = np.geomspace(values.min(), values.max() + 1, N_BARS)
             axes.set_xscale("log")
         axes.set(xlim=bars[[0, -1]], ylabel="Cells")
-        if is_log(name):
+        if name in LOGARITHMIC:
             _write_in_full(axes.xaxis)
         samples = pd.Series() if self.samples is None else self.samples
         levels = sorted(samples.dropna().unique(), key=str)
@@ -155,14 +158,11 @@ class CellQualityView(QWidget):
         self._finding.stop()
         show_text(self.state, "")
         self._dataset = dataset
+        known = {title: name for title, name in FIGURES.items() if name in quality}
         self._values = {
-            COUNTS: quality["total_counts"].to_numpy(),
-            GENES: quality["n_genes_by_counts"].to_numpy(),
+            title: quality[name].to_numpy() for title, name in known.items()
         }
-        views = [COUNTS, GENES, AGAINST]
-        if "pct_counts_mt" in quality:
-            self._values[MITO] = quality["pct_counts_mt"].to_numpy()
-            views.insert(2, MITO)
+        views = [view for view, axes in VIEWS.items() if {*axes} <= {*known}]
         if "doublet_score" in dataset.quality:
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
@@ -223,8 +223,3 @@ class CellQualityView(QWidget):
             limits[most] = float(f"{high:.2g}") if high < values.max() else 0.0
         limits.pop("", None)
         self._limit(limits)
-
-
-def is_log(name: str) -> bool:
-    """Return whether a figure is drawn on a logarithmic axis, as suits counts."""
-    return name in (COUNTS, GENES)

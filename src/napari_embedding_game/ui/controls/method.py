@@ -21,6 +21,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import repulsion_range
 from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.controls.settings_form import (
+    AUTOMATICALLY,
     FIELDS,
     NAMES,
     make_form,
@@ -38,8 +39,6 @@ from napari_embedding_game.ui.style.layouts import column, panel, row
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
-AUTOMATICALLY = ("learning_rate", "landmark_learning_rate", "momentum", "max_iter")
-"""Numbers that are left to the engine at their lowest value."""
 MAIN = (
     "method",
     "approximation",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from magicgui.widgets import ComboBox, Container, FloatSpinBox, create_widget
 from magicgui.widgets.bases import RangedWidget, ValueWidget
@@ -33,6 +32,13 @@ CHOICES: Mapping[str, Callable[[], Mapping[Any, str]]] = {
     "device": lambda: DEVICES,
 } | {n: f.metadata["choices"] for n, f in FIELDS.items() if "choices" in f.metadata}
 """Values and their titles, of settings that are chosen from a list."""
+KINDS = get_type_hints(Settings)
+AUTOMATICALLY = [
+    name
+    for name in NAMES
+    if name not in CHOICES and type(None) in get_args(KINDS[name])
+]
+"""Numbers that are left to the engine at their lowest value."""
 WHOLE = ("perplexity", "max_iter")
 """Numbers that are shown without decimals."""
 SIGNIFICANT, MOST_DECIMALS = 3, 10
@@ -49,11 +55,8 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 
 def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
-    """Return a control for each of ``NAMES``, by the type and metadata of its field.
-
-    A number that may be None is chosen automatically at its lowest value.
-    """
-    kinds, controls = get_type_hints(Settings), Container[ValueWidget](labels=False)
+    """Return a control for each of ``NAMES``, by the type and metadata of its field."""
+    controls = Container[ValueWidget](labels=False)
     for name in NAMES:
         told = FIELDS[name].metadata
         options: dict[str, Any] = {"tooltip": told["words"]}
@@ -63,13 +66,15 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
             options["min"], options["max"], options["step"] = told["shown"]
         if name == "max_iter":  # magicgui's other box has no "automatic"
             options["widget_type"] = "FloatSpinBox"
-        kind, is_automatic = _without_none(kinds[name])
+        kind = KINDS[name]
+        if type(None) in get_args(kind):
+            kind = get_args(kind)[0]
         widget = create_widget(
             name=name, label=told["title"], annotation=kind, options=options
         )
         if name in WHOLE:
             widget.native.setDecimals(0)
-        if is_automatic and name not in CHOICES:
+        if name in AUTOMATICALLY:
             widget.native.setSpecialValueText(AUTOMATIC)
             widget.value = widget.min
         controls.append(widget)
@@ -119,14 +124,6 @@ def _widen(widget: RangedWidget, value: float) -> None:
         widget.min = value
     if value > widget.max:
         widget.max = value
-
-
-def _without_none(kind: Any) -> tuple[Any, bool]:
-    """Return a type without None, and whether None was among its values."""
-    if get_origin(kind) not in (Union, UnionType):
-        return kind, False
-    others = [one for one in get_args(kind) if one is not type(None)]
-    return others[0], len(others) < len(get_args(kind))
 
 
 def _value_text(name: str, value: Any) -> str:
