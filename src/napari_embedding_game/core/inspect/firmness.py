@@ -218,14 +218,15 @@ def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
 
 def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
     """Return the rows as (m, C) numbers, C at most ``MOST_COLUMNS``."""
-    from sklearn.decomposition import PCA
-
     if metric in ("cosine", "correlation"):
         rows = Rows(rows, metric)[:]
     points = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
     points = points.astype(np.float64)
     if points.shape[1] <= MOST_COLUMNS:
         return points
+    # Two threads that import scikit-learn at the same time break each other.
+    from sklearn.decomposition import PCA
+
     n_columns = min(MOST_COLUMNS, len(points) - 1)
     pca = PCA(n_columns, svd_solver="randomized", random_state=0)
     return np.asarray(pca.fit_transform(points))

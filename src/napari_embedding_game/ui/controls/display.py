@@ -93,7 +93,6 @@ class DisplayControls(Listener):
 
     def catch_up(self) -> None:
         """Show the look as it is, and what can be chosen."""
-        self.gene_sets.refresh()
         dataset, look = self._session.dataset, self._look
         splits = [] if dataset is None else split_columns(dataset.obs)
         if look.split_by not in splits:  # one that is gone splits nothing

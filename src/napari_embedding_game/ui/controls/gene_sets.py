@@ -57,21 +57,14 @@ class GeneSetsPanel(Fold):
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
-        self._dataset: Dataset | None = None
         # Also while nobody looks: a score is of the data that it was asked of.
-        Connections(self).connect(session.dataset_changed, self.refresh)
-        self.hide()
-        self._enable()
+        Connections(self).connect(session.dataset_changed, self._begin_anew)
+        self._begin_anew(session.dataset)
 
-    def refresh(self, *event: object) -> None:
-        """Begin anew where there are other data."""
-        dataset = self._session.dataset
-        if dataset is not self._dataset:
-            self._dataset = dataset
-            self._scoring.stop()
-            self._say("")
-            has_genes = dataset is not None and dataset.has_expression
-            self.setVisible(has_genes)
+    def _begin_anew(self, dataset: Dataset | None) -> None:
+        self._scoring.stop()
+        self._say("")
+        self.setVisible(dataset is not None and dataset.has_expression)
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))

@@ -68,7 +68,6 @@ class DotPlotPane(PlotPane):
         self.result: ClusterExpression | None = None
         self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
-        self._offer_columns()
         self.genes.setClearButtonEnabled(True)
         self.head.addLayout(row(self.rows, self.scaled))
         self.head.addWidget(self.genes)

@@ -25,7 +25,6 @@ class VolcanoPane(PlotPane):
         markers.shown_by.append(self)
         self.listen([markers.compared_changed], self.catch_up)
         self.canvas.clicked.connect(self._pick)
-        self.catch_up()
 
     def showEvent(self, event: object) -> None:
         """Compare now what was selected while nobody looked."""

@@ -93,7 +93,6 @@ class TeachWidget(MapTool, Listener):
         rows = QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum
         self.classes.setSizePolicy(*rows)
         self.column.setStretchFactor(self.doubtful, 1)
-        self._tell()
 
     def catch_up(self) -> None:
         """Bring all up to date."""
