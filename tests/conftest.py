@@ -40,12 +40,14 @@ def _command(*arguments):
 
 
 LONGEST = (
+    "test_any_machine",
+    "test_neighbors",
+    "test_packaging",
     "test_random_user",
     "test_scene",
-    "test_packaging",
     "test_tutorials",
+    "test_faults",
     "test_large_fit",
-    "test_leaks",
 )
 """Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"

@@ -116,25 +116,6 @@ def wheel_of_sdist(unpacked_sdist, tmp_path_factory):
     return build(unpacked_sdist, "wheel", tmp_path_factory.mktemp("wheel_of_sdist"))
 
 
-@pytest.fixture(scope="module")
-def wheel_environment(wheel, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("environment")
-    return install(folder, wheel), folder
-
-
-@pytest.fixture(scope="module", params=["wheel", "editable"])
-def installed(request, tmp_path_factory):
-    """The Python of an environment with the plugin, and where its package must be.
-
-    The wheel of the sdist is the same wheel, byte by byte: another test says so.
-    """
-    if request.param == "wheel":
-        return request.getfixturevalue("wheel_environment")
-    folder = tmp_path_factory.mktemp(request.param)
-    source = request.getfixturevalue("unpacked_sdist")
-    return install(folder, "--editable", source), source / "src"
-
-
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "cells.csv"
@@ -143,13 +124,13 @@ def table(tmp_path):
     return path
 
 
-def test_napari_finds_the_plugin_and_it_works(installed, table):
-    python, place = installed
+def test_napari_finds_an_editable_install(unpacked_sdist, tmp_path, table):
+    python = install(tmp_path / "environment", "--editable", unpacked_sdist)
 
     *_, told, validated = run(python, "-c", PROBE, table).splitlines()
     found = json.loads(told)
 
-    assert Path(found["package"]).is_relative_to(place)
+    assert Path(found["package"]).is_relative_to(unpacked_sdist / "src")
     assert found["icon"]
     assert set(found["widgets"]) == WIDGETS
     assert {"*.h5ad", "*.csv", "*.npz"} <= set(found["patterns"])
@@ -161,8 +142,9 @@ def test_napari_finds_the_plugin_and_it_works(installed, table):
 @pytest.mark.skipif(
     sys.platform == "linux" and not os.environ.get("DISPLAY"), reason="needs a display"
 )
-def test_every_entry_of_the_manifest_opens_in_a_window(wheel_environment, table):
-    python, _ = wheel_environment
+def test_every_entry_of_the_manifest_opens_in_a_window(wheel, tmp_path, table):
+    """The wheel of the sdist is the same, byte by byte: another test says so."""
+    python = install(tmp_path / "environment", wheel)
     script = Path(__file__).with_name("manifest_in_window.py")
     platform = "xcb" if sys.platform == "linux" else os.environ.get("QT_QPA_PLATFORM")
     *_, told = run(

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from napari_embedding_game.core import elementary
+from napari_embedding_game.core import elementary, threads
 from napari_embedding_game.core.energy import fft
 from napari_embedding_game.core.estimator import EmbeddingGame
 
@@ -25,10 +26,10 @@ OLD_PROCESSOR = {
 """What makes libraries use the kernels of old processors; no others look at it."""
 
 
-def hashes(n_jobs, settings):
-    """What the player prints under these settings."""
+def hashes(settings):
+    """What the player prints in a process with these settings, on one thread."""
     # A numpy without such kernels warns.
-    command = [sys.executable, "-W", "ignore", PLAYER, str(n_jobs)]
+    command = [sys.executable, "-W", "ignore", PLAYER, "1"]
     ran = subprocess.run(
         command,
         env=os.environ | settings,
@@ -42,14 +43,17 @@ def hashes(n_jobs, settings):
 
 
 def test_maps_are_the_same_on_other_processors_and_when_loops_were_just_compiled(
-    tmp_path,
+    tmp_path, monkeypatch, capsys
 ):
-    usual = hashes(4, {})
+    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)  # back afterwards
+    monkeypatch.setattr(sys, "argv", [PLAYER, "4"])
+    runpy.run_path(PLAYER)["main"]()
+    usual = capsys.readouterr().out.splitlines()
     assert len(usual) == 4
     assert usual[0].startswith("projected")
     # With an empty cache of compiled loops.
     cold = OLD_PROCESSOR | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    assert hashes(1, cold) == usual
+    assert hashes(cold) == usual
     assert list(tmp_path.rglob("*.nbi"))
 
 

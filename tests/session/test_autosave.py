@@ -1,8 +1,10 @@
 import os
 import time
 
+import numpy as np
 import pytest
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -75,3 +77,16 @@ def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
     (tmp_path / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
     assert find_recent_sessions(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_has_what_there_was_when_its_saving_began(dataset, tmp_path):
+    desk = Desk(dataset)
+    saver, session = Autosave(desk.maps.capture, tmp_path), desk.session
+    job = saver.job()
+    session.add(Dataset.add_column, "depth", np.arange(40.0))
+    job()
+    saved = archive.load(saver.path).maps[0]
+    assert "depth" not in saved.dataset.added
+    assert "depth" not in saved.dataset.obs
+    assert "depth" not in session.dataset.source_obs
+    saver.closing()()

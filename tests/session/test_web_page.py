@@ -5,8 +5,6 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -211,11 +209,11 @@ def test_whole_numbers_of_a_table_are_no_counts(tmp_path, cells, has_expression)
     assert (limits in _payload(tmp_path / "map.html")) is not has_expression
 
 
-def test_the_command_line_writes_a_page(tmp_path, cells):
+def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
     cells.write_h5ad(tmp_path / "map.h5ad")
-    command = [sys.executable, "-m", "napari_embedding_game.cli", "export"]
-    files = [str(tmp_path / "map.h5ad"), str(tmp_path / "map.html")]
-    subprocess.run([*command, *files, "--basis", "X_umap"], check=True)
+    files = tmp_path / "map.h5ad", tmp_path / "map.html"
+    done = command_line("export", *files, "--basis", "X_umap")
+    assert done.exit_code == 0, done.output
     text = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert SCRIPT not in text

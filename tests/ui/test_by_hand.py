@@ -9,106 +9,69 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED
+from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.workspace import open_workspace
 
-LEFT = Qt.MouseButton.LeftButton
+LEFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier
 
 
-class Docks:
-    """The dock of a window, and what a hand does with it."""
+def choose(person, cluster):
+    """Click the row of a cluster."""
+    person.dock.tabs.setCurrentIndex(MAP)
+    table = person.dock.clusters.table
+    person.wait(lambda: bool(table.rows_of([cluster])), "the row")
+    index = table.model().index(table.rows_of([cluster])[0], 0)
+    table.scrollTo(index)
+    QTest.mouseClick(table.viewport(), LEFT, pos=table.visualRect(index).center())
+    person.wait(lambda: person.session.selection.clusters == (cluster,), "the click")
 
-    def __init__(self, viewer, qtbot):
-        self.viewer, self._qtbot = viewer, qtbot
-        docks = viewer.window.dock_widgets.values()
-        self.game = next(w for w in docks if isinstance(w, plugin.GameDock))
-        self.inspector = self.game.inspector
-        self.session = self.game.controller.session
 
-    @property
-    def canvas(self):
-        return canvas_widget(self.game)
+def turn_wheel(widget, clicks=-3):
+    """Turn the wheel over the middle of a widget.
 
-    def click(self, widget, place=None):
-        QTest.mouseClick(widget, LEFT, pos=place or widget.rect().center())
+    Qt hands a wheel of the machine from each widget that leaves it to the one
+    around it, and one that is sent by a program it does not: this does it.
+    """
+    place = widget.mapToGlobal(widget.rect().center())
+    none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    phase, turn = Qt.ScrollPhase.NoScrollPhase, QPoint(0, 120 * clicks)
+    while widget is not None:
+        at = QPointF(widget.mapFromGlobal(place)), QPointF(place)
+        event = QWheelEvent(*at, QPoint(), turn, *none, phase, False)
+        QApplication.sendEvent(widget, event)
+        if event.isAccepted():
+            return
+        widget = widget.parentWidget()
 
-    def click_run(self):
-        self.click(self.game.run.run)
-        self._qtbot.waitUntil(lambda: self.session.state == "finished")
 
-    def choose(self, cluster):
-        """Click the row of a cluster."""
-        self.game.tabs.setCurrentIndex(0)
-        table = self.game.clusters.table
-        self._qtbot.waitUntil(lambda: bool(table.rows_of([cluster])))
-        index = table.model().index(table.rows_of([cluster])[0], 0)
-        table.scrollTo(index)
-        self.click(table.viewport(), table.visualRect(index).center())
-        self._qtbot.waitUntil(lambda: self.session.selection.clusters == (cluster,))
+def focus(person, widget):
+    widget.setFocus()
+    person.wait(widget.hasFocus, "the cursor")
 
-    def told_of(self, clusters):
-        """Open the tab of the selection, and wait until these are told of."""
-        self.game.tabs.setCurrentIndex(1)
 
-        def is_told():
-            report, selection = self.inspector.report, self.session.selection
-            is_of_these = report is not None and report.size == len(selection.rows)
-            return is_of_these and selection.clusters == clusters
+def press(key, modifier=Qt.KeyboardModifier.NoModifier):
+    """Press a key wherever the cursor is."""
+    QTest.keyClick(QApplication.focusWidget(), key, modifier)
 
-        self._qtbot.waitUntil(is_told)
 
-    def click_tab(self, name):
-        self.game.tabs.setCurrentIndex(1)
-        tabs = self.inspector.tabs
-        names = [tabs.tabText(place) for place in range(tabs.count())]
-        self.click(tabs.tabBar(), tabs.tabBar().tabRect(names.index(name)).center())
-        assert tabs.tabText(tabs.currentIndex()) == name
-
-    def turn_wheel(self, widget, clicks=-3):
-        """Turn the wheel over the middle of a widget.
-
-        Qt hands a wheel of the machine from each widget that leaves it to the one
-        around it, and one that is sent by a program it does not: this does it.
-        """
-        place = widget.mapToGlobal(widget.rect().center())
-        none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
-        phase = Qt.ScrollPhase.NoScrollPhase
-        while widget is not None:
-            here = QPointF(widget.mapFromGlobal(place))
-            turn = QPoint(0, 120 * clicks)
-            event = QWheelEvent(
-                here, QPointF(place), QPoint(), turn, *none, phase, False
-            )
-            QApplication.sendEvent(widget, event)
-            if event.isAccepted():
-                return
-            widget = widget.parentWidget()
-
-    def focus(self, widget):
-        widget.setFocus()
-        self._qtbot.waitUntil(widget.hasFocus)
-
-    def press(self, key, modifier=Qt.KeyboardModifier.NoModifier):
-        """Press a key wherever the cursor is."""
-        QTest.keyClick(QApplication.focusWidget(), key, modifier)
-
-    def write(self, text):
-        QTest.keyClicks(QApplication.focusWidget(), text)
+def write(text):
+    QTest.keyClicks(QApplication.focusWidget(), text)
 
 
 @pytest.fixture
-def docks(make_napari_viewer, session, engine, qtbot, from_menu):
+def person(make_napari_viewer, session, engine, person_at_the_window):
     viewer = make_napari_viewer(show=True)
     open_workspace(viewer, session)
-    from_menu(viewer.window.plugins_menu, "Embedding Game", "Map (Embedding Game)")
     viewer.window.resize(1400, 900)
+    person = person_at_the_window.Person(viewer)
     viewer.window.activate()
-    docks = Docks(viewer, qtbot)
-    qtbot.waitUntil(lambda: QApplication.activeWindow() is docks.game.window())
-    docks.click_run()
-    yield docks
+    window = person.dock.window()
+    person.wait(lambda: QApplication.activeWindow() is window, "the window")
+    person.run()
+    yield person
     engine.gate.set()
 
 
@@ -127,18 +90,24 @@ def named_genes():
     )
 
 
-def test_what_a_person_does_by_mouse_and_keys(docks, named_genes, qtbot):
-    f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot)
-    napari_keeps_its_own_undo_of_a_painted_layer(docks)
-    the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot)
-    a_number_is_typed_key_by_key_and_counts_at_its_end(docks)
-    the_share_of_misplaced_points_is_shown(docks)
-    markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot)
+def test_what_a_person_does_by_mouse_and_keys(person, named_genes, qtbot):
+    dock, session = person.dock, person.session
+    tab_goes_down_the_tab_and_passes_over_what_is_folded(dock)
+    ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(dock, session, qtbot)
+    f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot)
+    napari_keeps_its_own_undo_of_a_painted_layer(person)
+    the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot)
+    a_number_is_typed_key_by_key_and_counts_at_its_end(person)
+    the_share_of_misplaced_points_is_shown(person)
+    f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
+        dock, session, qtbot
+    )
+    markers_are_sorted_and_copied_as_a_table(person, named_genes, qtbot)
 
 
-def the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
-    game = docks.game
-    docks.viewer.window.resize(1400, 620)
+def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
+    game = person.dock
+    person.viewer.window.resize(1400, 620)
     QApplication.processEvents()
     for fold in (game.method_fold, game.look_fold):
         fold.expand()
@@ -152,100 +121,100 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(docks, qtbot):
         game.game.repulsion_slider.native,
         game.game.controls["n_neighbors"].native,
     ):
-        settings = docks.session.settings.value
+        settings = person.session.settings.value
         bar.setValue(0)
-        docks.focus(docks.canvas)
-        docks.turn_wheel(over)
+        focus(person, person.canvas)
+        turn_wheel(over)
         assert bar.value() > 0, over
-        assert docks.session.settings.value == settings
-    docks.session.look.color_by = "counts"  # its legend has handles
+        assert person.session.settings.value == settings
+    person.session.look.color_by = "counts"  # its legend has handles
     handles = game.look.legend.scale.slider
     limits = handles.value()
     bar.setValue(0)
-    docks.turn_wheel(handles)
+    turn_wheel(handles)
     assert bar.value() > 0
     assert handles.value() == limits
 
 
-def a_number_is_typed_key_by_key_and_counts_at_its_end(docks):
-    docks.game.method_fold.expand()
-    game, settings = docks.game.game, docks.session.settings
+def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
+    person.dock.method_fold.expand()
+    game, settings = person.dock.game, person.session.settings
     landmarks = game.controls["n_landmarks"].native
     for field, text, name in (
         (landmarks, "300", "n_landmarks"),
         (game.controls["n_neighbors"].native, "150", "n_neighbors"),
         (game.repulsion.native, "2700", "repulsion"),
     ):
-        docks.focus(field)
+        focus(person, field)
         field.selectAll()
         before = getattr(settings, name)
-        docks.write(text)
+        write(text)
         assert field.lineEdit().text() == text
         assert getattr(settings, name) == before
-        docks.press(Qt.Key.Key_Return)
+        press(Qt.Key.Key_Return)
         assert getattr(settings, name) == int(text)
-    docks.focus(landmarks)
+    focus(person, landmarks)
     landmarks.selectAll()
-    docks.write("40")
-    docks.click_run()  # without Enter, and the button need not take the cursor
+    write("40")
+    person.run()  # without Enter, and the button need not take the cursor
     assert settings.n_landmarks == 40
 
 
-def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(docks, qtbot):
-    session, control = docks.session, Qt.KeyboardModifier.ControlModifier
-    points = docks.game.controller.scene.layers.points
-    docks.viewer.layers.selection.active = points
+def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot):
+    session = person.session
+    points = person.dock.controller.scene.layers.points
+    person.viewer.layers.selection.active = points
     mode = points.mode
-    docks.choose(2)
-    docks.focus(docks.canvas)
-    docks.press(Qt.Key.Key_F2)
-    table = docks.game.clusters.table
+    choose(person, 2)
+    focus(person, person.canvas)
+    press(Qt.Key.Key_F2)
+    table = person.dock.clusters.table
     qtbot.waitUntil(lambda: table.isAncestorOf(QApplication.focusWidget()))
-    docks.write("T 235")
-    docks.press(Qt.Key.Key_Return)
+    write("T 235")
+    press(Qt.Key.Key_Return)
 
     def is_named(name):
         return session.clusters.clustering.by_id[2].name == name
 
     qtbot.waitUntil(lambda: is_named("T 235"))
     assert points.mode == mode  # the digits went into the name, not to napari
-    docks.focus(docks.canvas)
-    docks.press(Qt.Key.Key_Z, control)
+    focus(person, person.canvas)
+    press(Qt.Key.Key_Z, CONTROL)
     assert not session.clusters.clustering.by_id[2].is_named
-    docks.press(Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
+    press(Qt.Key.Key_Z, CONTROL | Qt.KeyboardModifier.ShiftModifier)
     assert is_named("T 235")
-    search = docks.game.clusters.search
-    docks.focus(search)
-    docks.write("ab")
-    docks.press(Qt.Key.Key_Z, control)
+    search = person.dock.clusters.search
+    focus(person, search)
+    write("ab")
+    press(Qt.Key.Key_Z, CONTROL)
     assert search.text() == ""
     assert is_named("T 235")
 
 
-def napari_keeps_its_own_undo_of_a_painted_layer(docks):
-    session = docks.session
+def napari_keeps_its_own_undo_of_a_painted_layer(person):
+    session = person.session
     session.clusters.rename(1, "B cells")
-    labels = docks.viewer.add_labels(np.zeros((20, 20), np.uint8))
+    labels = person.viewer.add_labels(np.zeros((20, 20), np.uint8))
     labels.fill((3, 3), 5)
-    docks.focus(docks.canvas)
-    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    focus(person, person.canvas)
+    press(Qt.Key.Key_Z, CONTROL)
     assert labels.data.max() == 0
     assert session.clusters.clustering.by_id[1].name == "B cells"
     labels.mode = "paint"
-    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)  # none is left
+    press(Qt.Key.Key_Z, CONTROL)  # none is left
     assert not session.clusters.clustering.by_id[1].is_named
     session.clusters.rename(1, "B cells")
-    docks.choose(1)  # in the dock the key is the dock's
-    docks.press(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    choose(person, 1)  # in the dock the key is the dock's
+    press(Qt.Key.Key_Z, CONTROL)
     assert not session.clusters.clustering.by_id[1].is_named
 
 
-def markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
-    docks.session.load(named_genes)
-    docks.click_run()
-    docks.choose(0)
-    pane = docks.inspector.markers
-    docks.click_tab("Markers")
+def markers_are_sorted_and_copied_as_a_table(person, named_genes, qtbot):
+    person.session.load(named_genes)
+    person.run()
+    choose(person, 0)
+    pane = person.inspector.markers
+    person.open_tab("Markers")
     qtbot.waitUntil(lambda: pane.result is not None)
     view, header = pane.table, pane.table.horizontalHeader()
     model = view.model()
@@ -257,7 +226,8 @@ def markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
 
     def click_heading(column):
         place = header.sectionViewportPosition(column) + 5
-        docks.click(header.viewport(), QPoint(place, header.height() // 2))
+        at = QPoint(place, header.height() // 2)
+        QTest.mouseClick(header.viewport(), LEFT, pos=at)
 
     click_heading(3)
     shares = [int(share[:-1]) for share in column(3)]
@@ -265,29 +235,107 @@ def markers_are_sorted_and_copied_as_a_table(docks, named_genes, qtbot):
     click_heading(1)
     changes = list(map(float, column(1)))
     assert changes == sorted(changes)
-    docks.click(view.viewport(), view.visualRect(model.index(0, 1)).center())
-    assert docks.session.look.color_by == column(0)[0]
-    docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    at = view.visualRect(model.index(0, 1)).center()
+    QTest.mouseClick(view.viewport(), LEFT, pos=at)
+    assert person.session.look.color_by == column(0)[0]
+    press(Qt.Key.Key_C, CONTROL)
     lines = QApplication.clipboard().text().split("\n")
     assert lines[0].split("\t")[1:] == ["log2 FC", "p adj.", "In", "Out"]
     assert [line.split("\t")[0] for line in lines[1:]] == column(0)
-    docks.choose(1)
-    docks.press(Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    choose(person, 1)
+    press(Qt.Key.Key_C, CONTROL)
     lines = QApplication.clipboard().text().split("\n")
     assert lines[0].startswith("Cluster\tPoints\t")
     assert len(lines) == 5
 
 
-def the_share_of_misplaced_points_is_shown(docks):
-    table, numbers = docks.game.clusters.table, docks.inspector.numbers
-    assert "5.0% misplaced" in docks.game.trust.far.text()
+def the_share_of_misplaced_points_is_shown(person):
+    table, numbers = person.dock.clusters.table, person.inspector.numbers
+    assert "5.0% misplaced" in person.dock.trust.far.text()
     model = table.model()
     far = {model.index(row, MISPLACED).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}
     table.sortByColumn(MISPLACED, Qt.SortOrder.DescendingOrder)
     assert model.index(0, MISPLACED).data() == "10%"
-    docks.choose(0)
-    docks.told_of((0,))
+    choose(person, 0)
+    person.look_inside()
     assert "10% misplaced" in numbers.text()
     across, tip = Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole
     assert "lie far from similar points" in model.headerData(MISPLACED, across, tip)
+
+
+def stops(root):
+    """Return what the Tab key leads to in a dock, in its order."""
+    found, widget = [], root.nextInFocusChain()
+    while widget is not root:
+        by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if root.isAncestorOf(widget) and widget.isVisible() and widget.isEnabled():
+            found += [widget] if by_tab else []
+        widget = widget.nextInFocusChain()
+    return found
+
+
+def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qtbot):
+    canvas, search = canvas_widget(game), game.clusters.search
+    canvas.setFocus()
+    qtbot.waitUntil(canvas.hasFocus)
+    QTest.keyClick(canvas, Qt.Key.Key_F, CONTROL)
+    assert search.hasFocus()
+    QTest.keyClicks(search, "2")
+    QTest.keyClick(search, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.selection.clusters == (2,))
+    QTest.keyClick(search, Qt.Key.Key_Escape)
+    assert search.text() == ""
+    assert session.selection.clusters == (2,)
+    focused = QApplication.focusWidget()
+    assert game.isAncestorOf(focused)
+    QTest.keyClick(focused, Qt.Key.Key_Escape)
+    assert session.selection.is_empty
+
+
+def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
+    game, session, qtbot
+):
+    def type_into(field, text):
+        qtbot.waitUntil(field.hasFocus)
+        field.selectAll()
+        QTest.keyClicks(field, text)
+
+    session.selection.select(3)
+    session.look.color_by = "counts"  # no list of clusters then
+    game.clusters.edits.rename.trigger()
+    title = game.inspector.title
+    for key, name in (("Escape", "3"), ("Return", "Mono")):
+        type_into(title, "Mono")
+        QTest.keyClick(title, getattr(Qt.Key, f"Key_{key}"))
+        assert session.selection.clusters == (3,)
+        assert session.clusters.clustering.by_id[3].name == name
+        assert title.text().endswith(name)
+        game.inspector.edit_name()
+    game.tabs.setCurrentIndex(PLOTS)
+    game.plots.tabs.setCurrentWidget(game.plots.dot_plot)
+    genes = game.plots.dot_plot.genes
+    genes.setFocus()
+    type_into(genes, "a, b")
+    QTest.keyClick(genes, Qt.Key.Key_Escape)
+    assert session.selection.clusters == (3,)
+    session.look.color_by = CLUSTER
+    game.tabs.setCurrentIndex(MAP)
+    number = game.clusters.slider.number
+    number.setFocus()
+    type_into(number, "2")
+    labels = (np.arange(40) % 3).astype(np.int32)
+    session.clusters.receive(labels, 4, session.merging)  # as a frame of a game does
+    assert number.text() == "2"
+
+
+def tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
+    game.method_fold.expand(False)
+    found = stops(game)
+    inside = game.method_fold.inside
+    assert not any(inside.isAncestorOf(widget) for widget in found)
+    first = [game.clusters.search, game.look.color_by, game.clusters.table]
+    places = [found.index(widget) for widget in first]
+    assert places == sorted(places)
+    game.method_fold.expand()
+    assert any(inside.isAncestorOf(widget) for widget in stops(game))

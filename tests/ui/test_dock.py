@@ -144,37 +144,37 @@ def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
     assert "inner_products" not in game.controls["affinity"].choices
 
 
+CHOSEN = {
+    "approximation": "sampled_edges",
+    "n_landmarks": 80,
+    "n_neighbors": 30,
+    "learning_rate": 0.2,
+    "landmark_learning_rate": 0.4,
+    "momentum": 0.0,
+    "max_iter": 900,
+    "schedule": "paper",
+    "affinity": "uniform",
+    "metric": "cosine",
+    "init": "pca",
+    "random_state": 5,
+    "device": "cpu",
+}
+
+
 def test_every_setting_of_the_engine_has_its_control(dock, session):
     game, settings = dock.game, session.settings
-    game.controls["approximation"].value = "sampled_edges"
-    game.controls["n_landmarks"].value = 80
-    game.controls["n_neighbors"].value = 30
-    game.controls["learning_rate"].value = 0.2
-    game.controls["landmark_learning_rate"].value = 0.4
-    game.controls["momentum"].value = 0.0
-    game.controls["max_iter"].value = 900
-    game.controls["schedule"].value = "paper"
-    game.controls["affinity"].value = "uniform"
-    game.controls["metric"].value = "cosine"
-    game.controls["init"].value = "pca"
-    game.controls["random_state"].value = 5
-    game.controls["device"].value = "cpu"
-    assert (settings.approximation, settings.n_landmarks) == ("sampled_edges", 80)
-    assert (settings.learning_rate, settings.landmark_learning_rate) == (0.2, 0.4)
-    assert (settings.momentum, settings.max_iter) == (0.0, 900)
+    for name, value in CHOSEN.items():
+        game.controls[name].value = value
+    assert {name: getattr(settings.value, name) for name in CHOSEN} == CHOSEN
     assert isinstance(settings.max_iter, int)
-    start = settings.value
-    assert (start.n_neighbors, start.metric, start.init) == (30, "cosine", "pca")
-    assert (start.affinity, start.random_state, start.device) == ("uniform", 5, "cpu")
     game.controls["max_iter"].value = 0
     game.controls["momentum"].value = game.controls["momentum"].min
     assert (settings.max_iter, settings.momentum) == (None, None)
     texts = {name: game.controls[name].native.text() for name in AUTOMATICALLY}
-    automatic = dict.fromkeys(("momentum", "max_iter"), AUTOMATIC)
     assert texts == {
         "learning_rate": "0.20",
         "landmark_learning_rate": "0.40",
-        **automatic,
+        **dict.fromkeys(("momentum", "max_iter"), AUTOMATIC),
     }
     settings.momentum = 0.5
     game.controls["momentum"].value = -0.02  # which nobody can mean

@@ -1,7 +1,5 @@
 """What napari's manifest names, with the real engine and real data."""
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -62,17 +60,6 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     assert widget._viewer.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     assert list(boxes(window)) == [GAME]
-
-
-def test_opening_the_dock_imports_nothing_of_the_engine():
-    """In the window's thread: torch and scikit-learn alone take seconds."""
-    code = """if True:
-        import sys
-        import napari_embedding_game.ui.plugin
-        print(*{"torch", "sklearn", "scipy.stats", "scanpy"} & set(sys.modules))
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout.strip(), done.returncode) == ("", 0), done.stderr
 
 
 def test_a_sample_shows_the_dock_wherever_they_are(window, qtbot, from_menu):

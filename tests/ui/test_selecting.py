@@ -212,11 +212,17 @@ def test_a_lasso_with_the_mouse(seen, session):
         assert camera.center == before
 
 
-@pytest.mark.parametrize("is_stack", [False, True])
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
-    qtbot, seen, session, monkeypatch, is_stack
+    qtbot, seen, session, monkeypatch
 ):
     monkeypatch.setattr(mouse, "RADIUS", 12)
+    for is_stack in (False, True):
+        layer = select_over_the_image(qtbot, seen, session, is_stack)
+        seen.dock.select.brush.click()
+        seen.viewer.layers.remove(layer)
+
+
+def select_over_the_image(qtbot, seen, session, is_stack):
     viewer, dock, labels = seen.viewer, seen.dock, grid(5, 8)
     labels[18:30, 18:30] = 13  # larger than the brush
     if is_stack:  # the same places in another slice are other objects
@@ -246,6 +252,7 @@ def test_lasso_and_brush_over_the_image_select_what_they_surround(
     assert drag((1, 9), (1, 10), key=CONTROL) == [1, 3, 13]
     # What is not seen is not painted.
     assert drag((1, 1), (1, 17), is_seen=False) == [1, 3, 13]
+    return layer
 
 
 # Values

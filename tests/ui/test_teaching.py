@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QLineEdit
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session import teaching
+from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.table import COLOR
 from napari_embedding_game.ui.widgets import teach as module
 from napari_embedding_game.ui.widgets.teach import TeachWidget
@@ -194,3 +195,32 @@ def test_columns_that_come_to_data_without_any_are_offered(inspector, session, p
     session.dataset.add_column("a", classes)
     session.columns_changed.emit()
     assert inspector.details.column.value == "a"
+
+
+def test_what_is_learned_a_second_time_is_seen_everywhere(
+    qtbot, teach, inspector, session, dock
+):
+    def of(*classes):
+        """Make these rows the examples of the classes, and learn."""
+        for group in session.clusters.state.annotation.groups:
+            session.clusters.release(group)
+        for number, rows in enumerate(classes):
+            session.clusters.make_cluster(np.array(rows), f"class {number}")
+        learn(qtbot, teach)
+
+    X = np.zeros_like(session.dataset.X)
+    X[1::2, 0] = X[20:, 1] = 9  # one measure parts odd rows, another the halves
+    session.load(replace(session.dataset, X=X, profile=X))
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    of(range(0, 12, 2), range(1, 12, 2))
+    inspector.show()
+    qtbot.waitUntil(lambda: inspector.details.column.value == "taught")
+    inspector.show(MAP)
+    dock.look.split_by.value = "taught"
+    assert [n for _, n in session.view.panels.captions] == ["20", "20"]
+    points = dock.controller.scene.layers.points
+    even = points.data.copy()
+    of(range(12), range(20, 32))
+    qtbot.waitUntil(lambda: points.data[:20, 1].max() < points.data[20:, 1].min())
+    assert not np.array_equal(even, points.data)

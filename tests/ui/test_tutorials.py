@@ -1,8 +1,6 @@
 """The tutorials, gone through in a real window with small data."""
 
-import json
 import warnings
-from contextlib import chdir
 
 import anndata
 import numpy as np
@@ -94,39 +92,6 @@ def test_from_raw_counts_to_named_cells(person, counts_file, tmp_path):
     person.wait(lambda: "cluster (file)" in points.features, "the layer's table")
     table = points.features
     assert list(table["cluster (file)"]) == list(adata.obs["cluster"])
-    check_code(person, tmp_path)
-
-
-def check_code(person, folder):
-    """Save the notebook from the menu, and run what was written."""
-    notebook = folder / "code.ipynb"
-    person.save(notebook)
-    made = run_code(notebook)
-    clusters = made["adata"].obs["map_cluster"]  # the file has a column "cluster"
-    assert clusters.tolist() == person.session.clusters.clustering.names.tolist()
-    np.testing.assert_array_equal(
-        made["adata"].obsm["X_embedding_game"], person.session.snapshot.embedding
-    )
-    cells = json.loads(notebook.read_text())["cells"]
-    code = "".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    assert f'"{person.session.look.color_by}"' in code  # a gene
-    assert "Wolf" in "".join(cells[-1]["source"])
-
-
-def run_code(path):
-    """Run the cells of a notebook here, without windows, and return its variables."""
-    import matplotlib.pyplot as plt
-
-    with warnings.catch_warnings(), chdir(path.parent):
-        warnings.simplefilter("ignore")
-        plt.switch_backend("Agg")
-        cells = json.loads(path.read_text())["cells"]
-        made: dict[str, object] = {}
-        for cell in cells:
-            if cell["cell_type"] == "code":
-                exec("".join(cell["source"]), made)
-        plt.close("all")
-    return made
 
 
 @pytest.fixture

@@ -4,16 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
+import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.read_options import Recipe
-from napari_embedding_game.data.recipe import apply_recipe
-from napari_embedding_game.data.stages import Stage, finish
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.ui.canvas.layers import BEHIND
 from napari_embedding_game.ui.game_dock import MAP, GameDock
 from napari_embedding_game.ui.widgets import reference
@@ -22,61 +20,29 @@ from napari_embedding_game.ui.widgets.reference import ReferenceWidget
 LEFT = Qt.MouseButton.LeftButton
 
 
-@pytest.fixture
-def opened(qtbot, viewer):
-    """Open a widget on the viewer of the dock."""
-    made = []
-
-    def open_one(kind):
-        widget = kind(viewer)
-        qtbot.addWidget(widget)
-        widget.resize(400, 700)
-        widget.show()
-        made.append(widget)
-        return widget
-
-    yield open_one
-    for widget in made:
-        widget.close()
-
-
 def click(button):
     QTest.mouseClick(button, LEFT)
 
 
-# Labels from a reference
-
-RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=60, n_comps=6)
-RATES = np.random.default_rng(5).gamma(0.6, 2, (2, 120))
-
-
 @pytest.fixture
-def cells(session, dock, play):
-    """The dock with 40 cells of two kinds on a map."""
-    pytest.importorskip("scanpy", reason="the recipe is scanpy's")
-    from anndata import AnnData
-
-    from napari_embedding_game.data.formats.anndata import from_anndata
-
-    kind = np.arange(40) % 2
-    obs = pd.DataFrame({"cell_type": pd.Categorical(np.array(["T", "B"])[kind])})
-    obs.index = [f"c{i}" for i in range(40)]
-    counts = np.random.default_rng(0).poisson(RATES[kind]).astype(np.float32)
-    names = pd.DataFrame(index=[f"g{i}" for i in range(120)])
-    adata = AnnData(counts, obs, names)
-    session.load(finish(apply_recipe(from_anndata(adata, "cells"), RECIPE)))
+def widget(qtbot, viewer, session, dock, play):
+    """The widget, beside the dock with 40 cells of two kinds on a map."""
+    session.load(worlds.prepared(worlds.cells(40, "AB", column="cell_type")))
     play()
+    widget = ReferenceWidget(viewer)
+    qtbot.addWidget(widget)
+    widget.resize(400, 700)
+    widget.show()
+    return widget
 
 
 @pytest.fixture
-def chosen(qtbot, cells, session, opened, answer, tmp_path):
+def chosen(qtbot, widget, session, answer, tmp_path):
     """The widget with the map, saved as a reference, that was chosen."""
-    path = tmp_path / "reference.h5ad"
+    path = answer(tmp_path / "reference.h5ad")
     result = replace(session.result(), embedding=session.dataset.X[:, :2])
     write(session.dataset, result, path)
-    widget = opened(ReferenceWidget)
     assert not widget.predict.isVisible()
-    answer(path)
     click(widget.file)
     assert not widget.file.isEnabled()
     qtbot.waitUntil(widget.predict.isEnabled)
@@ -158,10 +124,8 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
     assert session.dataset.added == {}
 
 
-def test_what_is_no_reference_is_told(qtbot, cells, opened, tmp_path, answer):
-    (tmp_path / "no.h5ad").write_bytes(b"none")
-    answer(tmp_path / "no.h5ad")
-    widget = opened(ReferenceWidget)
+def test_what_is_no_reference_is_told(qtbot, widget, tmp_path, answer):
+    answer(tmp_path / "no.h5ad").write_bytes(b"none")
     click(widget.file)
     qtbot.waitUntil(
         lambda: "no.h5ad" in widget.state.text() and widget.file.isEnabled()
