@@ -311,3 +311,9 @@ def names_read(dock):
     drawn, names = dock.controller.scene.layers.projection(), dock.names
     seen = [] if drawn is None else names.lie(drawn)[1].tolist()
     return {t: one for t, one in zip(names.names.texts, seen, strict=False) if one > 0}
+
+
+def choose(box, text):
+    """Choose in a box of a dock, as a person does."""
+    box.setCurrentText(text)
+    box.activated.emit(box.currentIndex())

@@ -42,6 +42,7 @@ def hashes(settings):
     return ran.stdout.splitlines()
 
 
+@pytest.mark.filterwarnings("ignore:The points lie in one heap")
 def test_maps_are_the_same_on_other_processors_and_when_loops_were_just_compiled(
     tmp_path, monkeypatch, capsys
 ):

@@ -228,7 +228,13 @@ class Seen:
 
 
 @pytest.fixture
-def seen(make_napari_viewer, workspace, qtbot, click_run):
+def look_at(qtbot):
+    """The mouse over the canvas of a window with a dock."""
+    return lambda viewer, dock: Seen(viewer, dock, qtbot)
+
+
+@pytest.fixture
+def seen(look_at, make_napari_viewer, workspace, qtbot, click_run):
     """A shown window with a map, for real clicks on its canvas.
 
     Windows are dear: what can be asked of one after another is.
@@ -238,7 +244,7 @@ def seen(make_napari_viewer, workspace, qtbot, click_run):
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
     qtbot.wait(50)
-    yield Seen(viewer, dock, qtbot)
+    yield look_at(viewer, dock)
     dock.controller.session_store.close()
 
 

@@ -291,6 +291,9 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     assert game.isAncestorOf(focused)
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
+    game.clusters.table.setFocus()
+    QTest.keyClick(game.clusters.table, Qt.Key.Key_Slash)
+    assert search.hasFocus()
 
 
 def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(

@@ -50,23 +50,18 @@ def drag(qtbot, canvas, one, other):
     QTest.mouseRelease(canvas.canvas, LEFT, pos=end)
 
 
-def choose(box, text):
-    box.setCurrentText(text)
-    box.activated.emit(box.currentIndex())
-
-
 def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     qtbot, recipe, dock, load, tmp_path
 ):
     numbers, cells, told = recipe.numbers, recipe.cells, recipe.state
     assert told.text() == "60 of 60 cells stay."
-    choose(cells.view, "Mitochondrial %")
+    worlds.choose(cells.view, "Mitochondrial %")
     drag(qtbot, cells.canvas, (0, 2), (20, 5))
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     assert told.text().startswith("50 of 60 cells stay. Left out are 10 with more")
     drag(qtbot, cells.canvas, (-9, 2), (-5, 5))  # beside the axis
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
-    choose(cells.view, "Genes against counts")
+    worlds.choose(cells.view, "Genes against counts")
     drag(qtbot, cells.canvas, (1, 10), (1500, 10_000))
     assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
@@ -180,7 +175,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     dock.resize(380, 900)
     dock.show()
     panel.fold.expand()
-    choose(panel.cells.view, "Doublet scores")  # seen before any is left out
+    worlds.choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
     qtbot.waitUntil(lambda: canvas.plot is not None)
     assert canvas.plot.axes == ("Doublet scores",)

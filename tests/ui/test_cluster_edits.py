@@ -119,31 +119,30 @@ def test_colours_notes_and_groups_are_given(
     assert session.clusters.clustering.by_id[1].note == "CD3 high"
 
 
-def test_a_note_is_for_the_map_on_which_it_was_asked(played, session, monkeypatch):
-    def ask(*question):
-        session.restore(saved)  # a file that was being read comes meanwhile
+def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(
+    qtbot, played, session, monkeypatch
+):
+    saved, table = session.capture(), played.clusters.table
+
+    def other_map_comes(*question):
+        """A session that was being read comes meanwhile."""
+        of_all = saved.dataset.subset(np.ones(40, bool))
+        session.restore(replace(saved, dataset=of_all))
         return "of another map", True
 
-    saved = session.capture()
-    saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
-    monkeypatch.setattr(QInputDialog, "getMultiLineText", ask)
+    monkeypatch.setattr(QInputDialog, "getMultiLineText", other_map_comes)
     session.selection.select(1)
     played.clusters.edits.note.trigger()
-    assert session.dataset is saved.dataset
+    assert session.dataset is not saved.dataset
     assert not any(cluster.note for cluster in session.clusters.clusters)
-
-
-def test_a_name_is_for_the_map_on_which_it_was_typed(qtbot, played, session):
-    saved = session.capture()
-    saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
     played.show(MAP)
-    played.clusters.table.type_into(3)
-    qtbot.waitUntil(lambda: played.clusters.table.is_typed_into)
-    field = played.clusters.table.findChild(QLineEdit)
+    table.type_into(3)
+    qtbot.waitUntil(lambda: table.is_typed_into)
+    field = table.findChild(QLineEdit)
     QTest.keyClicks(field, "Plasma")
-    session.restore(saved)  # a session that was being read meanwhile
+    other_map_comes()
     QTest.keyClick(field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not played.clusters.table.is_typed_into)
+    qtbot.waitUntil(lambda: not table.is_typed_into)
     assert names(session) == ["0", "1", "2", "3"]
 
 

@@ -35,9 +35,6 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert listed == [*BUILT_IN, "barcode", "kind", "counts"]
     assert choices(None) == list(BUILT_IN)
     assert metadata_columns(dataset) == ["barcode", "kind", "counts"]
-
-
-def test_measures_colour_and_components_and_genes_are_not_listed(dataset):
     numbers = np.random.default_rng(0).random((40, 3))
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20

@@ -34,7 +34,9 @@ class Staged:
             self.closed.set()
 
 
-def test_reading_tells_its_stage_and_can_be_cancelled(qtbot, session, dock, dataset):
+def test_reading_tells_its_stage_and_can_be_cancelled(
+    qtbot, session, dock, dataset, load
+):
     source, before = Staged(dataset), session.dataset
     dock.controller.reading.load(source)
     qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
@@ -48,6 +50,15 @@ def test_reading_tells_its_stage_and_can_be_cancelled(qtbot, session, dock, data
     qtbot.wait(20)
     assert session.dataset is before
     assert dock.data.trouble.isHidden()
+    # Of two wishes the newest is loaded.
+    late = Staged(dataset.subset(np.arange(40) < 30))
+    dock.controller.reading.load(late)
+    qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
+    load(lambda: dock.controller.reading.load(SampleSource("digits")))
+    late.gate.set()
+    qtbot.waitUntil(late.closed.is_set)
+    qtbot.wait(20)
+    assert session.dataset.name == "digits"
 
 
 def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
@@ -75,41 +86,28 @@ def counts(tmp_path):
     return FileSource(tmp_path / "counts.npy")
 
 
-def test_batches_are_offered_by_their_column_and_mixed(
-    qtbot, dock, session, load, tmp_path
-):
+def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_path):
     pytest.importorskip("harmonypy")
+    data, panel = dock.data, dock.data.recipe
     barcode = [f"id{i}" for i in range(60)]
     cells = worlds.raw_counts(day=["mon", "tue"] * 30, barcode=barcode)
-    cells.write_h5ad(tmp_path / "cells.h5ad")
-    load(FileSource(tmp_path / "cells.h5ad"))
-    panel = dock.data.recipe
-    assert list(dock.data.batches.choices) == [None, "day"]
-    assert not dock.data.batches.isHidden()
-    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    dock.data.batches.value = "day"
-    load(panel.apply.click)
-    assert session.dataset.provenance["recipe"]["batch_key"] == "day"
-    assert "Harmony mixed" in dock.data.notes.text()
-    assert dock.data.batches.value == "day"  # "Prepare again" does the same
-    dock.data.batches.value = None
-    load(panel.apply.click)
-    assert session.dataset.provenance["recipe"]["batch_key"] is None
-
-
-def test_batches_of_given_components_are_mixed_by_a_choice_beside_the_space(
-    qtbot, dock, session, load, tmp_path
-):
-    pytest.importorskip("harmonypy")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 5)).astype("f4")
-    day = pd.DataFrame({"day": ["mon", "tue"] * 30}, index=[f"c{i}" for i in range(60)])
-    cells = AnnData(X, obs=day, obsm={"X_pca": X + [[0], [3]] * 30})
-    cells.write_h5ad(tmp_path / "cells.h5ad")
-    data = dock.data
-    load(FileSource(tmp_path / "cells.h5ad"))
+    cells.write_h5ad(tmp_path / "counts.h5ad")
+    load(FileSource(tmp_path / "counts.h5ad"))
     assert list(data.batches.choices) == [None, "day"]
     assert not data.batches.isHidden()
+    panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
+    for day in ("day", None):
+        data.batches.value = day
+        load(panel.apply.click)
+        assert session.dataset.provenance["recipe"]["batch_key"] == day
+        assert ("Harmony mixed" in data.notes.text()) == (day is not None)
+        assert data.batches.value == day  # "Prepare again" does the same
+    # Those of given components by a choice beside the space.
+    X = np.random.default_rng(0).normal(size=(60, 5)).astype("f4")
+    given = AnnData(X, obs=cells.obs, obsm={"X_pca": X + [[0], [3]] * 30})
+    given.write_h5ad(tmp_path / "given.h5ad")
+    load(FileSource(tmp_path / "given.h5ad"))
+    assert list(data.batches.choices) == [None, "day"]
     apart = session.dataset.X
     load(lambda: setattr(data.batches, "value", "day"))
     assert "Harmony mixed" in data.notes.text()

@@ -59,19 +59,6 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     assert [scale.low.text(), scale.high.text()] == ["1", f"{UNLIKE:.3g}"]
 
 
-def test_a_selection_stands_out_and_is_cleared_by_the_next_run(play, session):
-    layers = play()
-    session.selection.select(1)
-    members = session.snapshot.labels == 1
-    colors = np.ptp(layers.points.face_color[:, :3], axis=1)  # 0 is grey
-    assert (colors[~members] < 0.1).all()
-    assert (colors[members] > 0.2).all()
-    assert layers.points.size[members].min() > layers.points.size[~members].max()
-    play("finished")
-    play("finished")
-    assert session.selection.clusters == ()
-
-
 def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     layers = play()
     session.look.color_by = "b"
@@ -101,3 +88,23 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert session.look.limits is None
     dock.look.color_by.value = "Cluster"
     assert "c" in dock.look.color_by.choices
+
+
+def test_what_a_person_does_to_the_layers_is_kept(
+    play, qtbot, session, dock, make_snapshot
+):
+    layers, shown = play(), session.snapshot
+    before = layers.points.data.copy()
+    broken = make_snapshot(50)
+    broken.embedding[3, 0] = np.nan
+    dock.controller.scene.draw(broken)
+    np.testing.assert_array_equal(layers.points.data, before)
+    layers.points.visible = False
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.snapshot not in (None, shown))
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert not layers.points.visible
+    layers.points.remove([3, 4])
+    assert layers.projection() is None  # nothing under the mouse is another point
+    assert layers.points is None
+    assert "was removed" in dock.run.message.text()

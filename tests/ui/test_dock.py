@@ -1,7 +1,5 @@
 """The dock as a person uses it: clicks in, states and texts out."""
 
-import threading
-
 import numpy as np
 from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
@@ -9,8 +7,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QPushButton, QWidget
 
 import worlds
-from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.errors import MissingValuesError
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.ui.controls.data import NO_TABLE
@@ -21,19 +18,6 @@ from napari_embedding_game.ui.style.coloring import of_column
 from napari_embedding_game.ui.style.form_widgets import Fold
 
 LEFT = Qt.MouseButton.LeftButton
-
-
-def test_run_is_the_first_click(play, session, dock):
-    assert dock.run.run.text() == "Run"
-    layers = play()
-    for layer, positions in (
-        (layers.points, session.snapshot.embedding),
-        (layers.landmarks, session.snapshot.landmarks),
-    ):
-        np.testing.assert_allclose(layer.data, layers.to_world(positions), atol=1e-3)
-    assert dock.run.run.text() == "Run again"
-    assert "Finished" in dock.run.stage.text()
-    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "25%"
 
 
 def main_buttons(dock):
@@ -56,13 +40,7 @@ def test_one_button_is_to_be_pressed_next_and_does_all_that_is_needed(
     session.load(None)
     assert main_buttons(dock) == ["Open…"]
     assert not dock.look.isVisibleTo(dock)
-    labels = np.zeros((60, 60), np.int32)
-    for number in range(16):
-        row, column = divmod(number, 4)
-        labels[row * 14 : row * 14 + 4 + number % 5, column * 14 : column * 14 + 6] = (
-            number + 1
-        )
-    layer = viewer.add_labels(labels)
+    layer = viewer.add_labels(worlds.field(0, 16, (60, 60))[1])
     assert main_buttons(dock) == ["Measure and run"]
     QTest.mouseClick(dock.run.run, LEFT)
     qtbot.waitUntil(lambda: session.state == "finished")
@@ -120,6 +98,19 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     dock.run.pause.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert shown() == "x..x"
+    assert dock.run.run.text() == "Run again"
+    assert "Finished" in dock.run.stage.text()
+    assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "25%"
+    layers, shot = dock.controller.scene.layers, session.snapshot
+    for layer, places in (
+        (layers.points, shot.embedding),
+        (layers.landmarks, shot.landmarks),
+    ):
+        np.testing.assert_allclose(layer.data, layers.to_world(places), atol=1e-3)
+    session.selection.select(1)
+    play()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert session.selection.is_empty
 
 
 def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
@@ -321,27 +312,6 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     assert not dock.data.drop.isChecked()  # as it is of the data on show
     load(dock.data.drop.click)
     assert other.asked == [(None, "error"), (None, "drop")]
-
-
-def test_the_newest_of_two_wishes_is_loaded(load, qtbot, session, dock, dataset):
-
-    gate = threading.Event()
-
-    class Slow(Table):
-        def read(self, options):
-            yield Stage("Waiting")
-            gate.wait(5)
-            raise DataError("too late")
-
-    dock.controller.reading.load(Slow(dataset))
-    load(
-        lambda: dock.controller.reading.load(
-            Table(dataset), ReadOptions(missing="drop")
-        )
-    )
-    gate.set()
-    qtbot.wait(50)
-    assert dock.data.trouble.isHidden()
 
 
 def test_the_table_of_the_selected_layer(load, qtbot, viewer, session, dock, play):

@@ -6,7 +6,6 @@ import pytest
 
 from napari_embedding_game.data.export import plots
 from napari_embedding_game.data.export.plots import draw, drawing_order
-from napari_embedding_game.ui.canvas.frame import Frame
 from napari_embedding_game.ui.style.coloring import MISSING
 
 
@@ -42,14 +41,11 @@ def names_in(axes):
 
 
 def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
-    play()
-    axes = saved()[0]
+    layers, axes = play(), saved()[0]
     axes.figure.canvas.draw()
     places = in_their_order(axes.collections[0].get_offsets())
     pixels = axes.transData.transform(places)
-    frame = Frame()
-    frame.follow(session.snapshot.embedding, settle=True)
-    down, right = frame.to_world(session.snapshot.embedding).T
+    down, right = layers.to_world(session.snapshot.embedding).T
     # Pixels of a figure are counted upwards, rows of the world downwards.
     assert np.corrcoef(pixels[:, 0], right)[0, 1] == pytest.approx(1)
     assert np.corrcoef(pixels[:, 1], down)[0, 1] == pytest.approx(-1)

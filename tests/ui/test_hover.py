@@ -34,32 +34,30 @@ def session(session, dataset):
 @pytest.fixture
 def hover(seen, session, qtbot):
     """Move the mouse onto the point of a row; returns what is told of it."""
-    viewer, dock, canvas = seen.viewer, seen.dock, seen.native
     # With room around it: the canvas may have become smaller since the map was fitted.
-    viewer.fit_to_view(margin=0.3)
+    seen.viewer.fit_to_view(margin=0.3)
 
     def move(row):
         for _ in range(40):
-            drawn = dock.controller.scene.layers.projection()
-            (pixel,) = drawn.to_pixels(session.snapshot.embedding[[row]])
-            place = QPoint(*map(round, pixel))
+            (place,) = seen.pixels(session.snapshot.embedding[row])
             # To where it is already would be no move, and vispy leaves out those that
             # follow at once, as they do on a busy machine.
-            mouse_to(canvas, place + QPoint(40, 0))
+            mouse_to(seen.native, place + QPoint(40, 0))
             qtbot.wait(20)
-            mouse_to(canvas, place)
+            mouse_to(seen.native, place)
             # What comes between, as a window beside this one that is shown, takes the
             # mouse away: then it is moved again.
             with suppress(qtbot.TimeoutError):
                 qtbot.waitUntil(lambda: f"cell{row}<" in QToolTip.text(), timeout=700)
                 return QToolTip.text()
-        raise AssertionError(f"the mouse is not on {row}, but on {dock.hover.row}")
+        raise AssertionError(f"not on {row}, but on {seen.dock.hover.row}")
 
-    move.viewer, move.dock, move.canvas = viewer, dock, canvas
     return move
 
 
-def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(hover, session, qtbot):
+def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(
+    hover, seen, session, qtbot
+):
     session.clusters.rename(0, "B cells")
     told = hover(3)
     assert QToolTip.isVisible()
@@ -80,11 +78,11 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(hover, session,
     session.columns_changed.emit()
     session.look.color_by = value
     assert f">{value}<" in hover(31)  # and not what the column of that name says
-    fails_once_and_is_tried_again_for_others(hover, session, qtbot)
-    goes_with_the_mouse_and_with_the_dock(hover, qtbot)
+    fails_once_and_is_tried_again_for_others(hover, seen, session, qtbot)
+    goes_with_the_mouse_and_with_the_dock(hover, seen, qtbot)
 
 
-def fails_once_and_is_tried_again_for_others(hover, session, qtbot):
+def fails_once_and_is_tried_again_for_others(hover, seen, session, qtbot):
     images = session.dataset.images
 
     class Gone(list):
@@ -92,7 +90,7 @@ def fails_once_and_is_tried_again_for_others(hover, session, qtbot):
             raise OSError(f"no page {row}")
 
     session.dataset = replace(session.dataset, images=Gone(images))
-    with qtbot.waitSignal(hover.dock.hover.trouble):
+    with qtbot.waitSignal(seen.dock.hover.trouble):
         hover(12)
     session.dataset = replace(session.dataset, images=images)
     session.columns_changed.emit()  # as at objects that were edited
@@ -100,8 +98,8 @@ def fails_once_and_is_tried_again_for_others(hover, session, qtbot):
     qtbot.waitUntil(lambda: "<img" in QToolTip.text())
 
 
-def goes_with_the_mouse_and_with_the_dock(hover, qtbot):
-    viewer, canvas, camera = hover.viewer, hover.canvas, hover.viewer.scene.camera
+def goes_with_the_mouse_and_with_the_dock(hover, seen, qtbot):
+    viewer, canvas, camera = seen.viewer, seen.native, seen.viewer.scene.camera
     left = Qt.MouseButton.LeftButton
     for leave in (
         lambda: mouse_to(canvas, QPoint(3, 3)),
@@ -113,6 +111,6 @@ def goes_with_the_mouse_and_with_the_dock(hover, qtbot):
         qtbot.waitUntil(lambda: not QToolTip.isVisible())
         QTest.mouseRelease(canvas, left, pos=QPoint(2, 2))
     hover(3)
-    viewer.window.remove_dock_widget(hover.dock)
+    viewer.window.remove_dock_widget(seen.dock)
     qtbot.waitUntil(lambda: not QToolTip.isVisible())
     assert viewer.mouse_move_callbacks == []

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from anndata import AnnData
 
+import worlds
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import NO_LAYER
@@ -14,14 +15,9 @@ N_OBJECTS = 24
 
 @pytest.fixture
 def nuclei(viewer):
-    """An image and 24 square nuclei, whose labels are 2, 4, 6 ..."""
-    labels = np.zeros((60, 60), np.int32)
-    for number in range(N_OBJECTS):
-        row, column = divmod(number, 6)
-        labels[12 * row + 2 : 12 * row + 9, 10 * column + 1 : 10 * column + 8] = (
-            2 * number + 2
-        )
-    viewer.add_image(np.random.default_rng(0).random(labels.shape), name="stain")
+    """An image and 24 nuclei, whose labels are 3, 6, 9 ..."""
+    image, labels = worlds.field(0, N_OBJECTS, (60, 90))
+    viewer.add_image(image, name="stain")
     return viewer.add_labels(labels, name="nuclei")
 
 
@@ -29,7 +25,7 @@ def nuclei(viewer):
 def table(tmp_path):
     """The rows of the nuclei in another order, as CellProfiler writes them."""
     rng = np.random.default_rng(1)
-    ids = rng.permutation(np.arange(2, 2 * N_OBJECTS + 1, 2))
+    ids = rng.permutation(3 * np.arange(N_OBJECTS) + 3)
     values = rng.normal(size=(N_OBJECTS, 3))
     frame = pd.DataFrame(values, columns=["area", "tone", "form"])
     frame.insert(0, "ObjectNumber", ids)
@@ -88,6 +84,10 @@ def test_the_annotation_of_a_layer_is_joined_with_its_labels(
     viewer.layers.selection.active = nuclei
     load(dock.data.start.layer_button.click)
     assert session.dataset.objects.label_ids.tolist() == ids.tolist()
+    del nuclei.metadata["adata"]  # its own table then
+    nuclei.features = pd.DataFrame({"size": np.sqrt(ids), "Label": ids[::-1]})
+    load(dock.data.start.layer_button.click)
+    assert session.dataset.objects.label_ids.tolist() == ids[::-1].tolist()
 
 
 def test_labels_that_come_later_are_offered(viewer, dock, load, table, qtbot):

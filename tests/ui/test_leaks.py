@@ -101,14 +101,25 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
         assert listeners(session) == palette
 
 
-def test_a_window_closed_with_a_floating_dock_leaves_nothing(
+def without_a_parent():
+    """PyQt destroys those that are left at exit while it looks for more, and dies."""
+    return [
+        widget
+        for widget in QApplication.topLevelWidgets()
+        if widget.parent() is None and type(widget).__module__.startswith(PACKAGE)
+    ]
+
+
+def test_docks_have_a_window_and_one_closed_with_a_floating_dock_leaves_nothing(
     window, qtbot, boxes, ours
 ):
-    before = ours()
+    # Other tests open parts of docks alone, which then wait for the collector.
+    before, of_other_tests = ours(), without_a_parent()
     game, *others = boxes()
+    assert [part for part in without_a_parent() if part not in of_other_tests] == []
     game.setFloating(True)
     qtbot.wait(100)
-    del game, others
+    del game, others, of_other_tests
     window.close()
     qtbot.waitUntil(lambda: nothing_left(before, ours))
 
@@ -136,21 +147,3 @@ def test_a_closed_window_frees_its_session_and_its_data(
         qtbot.waitUntil(lambda: [one() for one in seen] == [None] * 3, timeout=9_000)
     finally:
         gc.enable()
-
-
-def test_no_part_of_a_dock_is_without_a_window(boxes):
-    """PyQt destroys those that are left at exit while it looks for more, and dies."""
-
-    def without_a_parent():
-        return [
-            widget
-            for widget in QApplication.topLevelWidgets()
-            if widget.parent() is None and type(widget).__module__.startswith(PACKAGE)
-        ]
-
-    # Other tests open parts of docks alone, which then wait for the collector.
-    of_other_tests = without_a_parent()
-
-    boxes()
-
-    assert [part for part in without_a_parent() if part not in of_other_tests] == []

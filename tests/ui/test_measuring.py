@@ -2,7 +2,6 @@
 
 import imageio.v3 as imageio
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
@@ -11,7 +10,6 @@ import worlds
 from napari_embedding_game.data.read_options import AS_USUAL
 from napari_embedding_game.session.sources import SampleSource
 from napari_embedding_game.ui import plugin
-from napari_embedding_game.ui.compat import canvas_widget
 
 SHAPE = (60, 72)
 
@@ -227,44 +225,9 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     assert (panel.labels.value.name, ticked(panel)) == ("field 3 masks", ["field 1"])
 
 
-@pytest.fixture
-def table():
-    """Measures of the objects of ``field(0)`` in an order of their own."""
-    image, labels = field(0)
-    ids = np.unique(labels)[1:]
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(
-        {
-            "area": np.bincount(labels.ravel())[ids].astype(float),
-            "brightness": means(image, labels),
-            "Label": ids,
-        }
-    )
-    return frame.iloc[rng.permutation(len(frame))].reset_index(drop=True)
-
-
-def test_rows_of_a_table_go_to_the_objects_of_their_label(
-    qtbot, viewer, dock, loading, table, lit
+def test_edited_labels_are_told_and_measured_again(
+    viewer, dock, loading, load, look_at, qtbot
 ):
-    _, labels = field(0)
-    table.loc[2, "Label"] = 999
-    layer = viewer.add_labels(labels, name="cells", features=table)
-    dataset = loading(dock.data.start.layer_button)
-    expected = np.where(table["Label"] == 999, 0, table["Label"])
-    np.testing.assert_array_equal(dataset.objects.label_ids, expected)
-    notes = dock.data.join.text.text()
-    assert "19 of 20 rows match a label of 'cells' by column 'Label'." in notes
-    assert "1 row of labels that 'cells' has not: 999." in notes
-    session = dock.controller.session
-    session.settings.max_iter = 30
-    QTest.mouseClick(dock.run.run, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: session.state == "finished")
-    session.selection.select_points(np.array([2, 5]))
-    dock.controller.show_objects()
-    assert lit(layer) == [table["Label"][5]]
-
-
-def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load, qtbot):
     image, labels = field(0)
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
@@ -282,11 +245,8 @@ def test_edited_labels_are_told_and_measured_again(viewer, dock, loading, load, 
     layer.mode, layer.selected_label, layer.brush_size = "paint", 3, 15
     inside = np.argwhere(labels == 3).mean(axis=0)
     viewer.reset_view()
-    canvas, camera = canvas_widget(dock), viewer.scene.camera
-    offset = camera.zoom * (inside - np.array(camera.center[1:]))
-    middle = np.array([canvas.width(), canvas.height()]) / 2
-    place = QPoint(*np.round(middle + offset[::-1]).astype(int).tolist())
-    QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
+    seen = look_at(viewer, dock)
+    seen.click(*seen.pixels(inside, layer))
     assert not again.isHidden()
     told = "The labels 'cells' were edited since they were read"
     assert again.text.text().startswith(told)

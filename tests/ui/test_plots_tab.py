@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QRubberBand
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
+from worlds import choose
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -81,11 +82,6 @@ def drag(qtbot, pane, one, other, key=NONE):
     QTest.mouseMove(canvas.canvas, (begin + end) / 2)
     QTest.mouseMove(canvas.canvas, end)
     QTest.mouseRelease(canvas.canvas, LEFT, key, end)
-
-
-def choose(box, text):
-    box.setCurrentIndex(box.findText(text))
-    box.activated.emit(box.currentIndex())
 
 
 # Volcano

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
@@ -35,11 +36,8 @@ def boxes(viewer):
     }
 
 
-OWN = ("Teach", "Plate", "Reference")
-
-
 def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
-    for name in OWN:  # before there are data
+    for name in ("Teach", "Plate", "Reference"):  # before there are data
         from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
         widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
         assert widget.state.text()
@@ -62,66 +60,18 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     assert list(boxes(window)) == [GAME]
 
 
-def test_a_sample_shows_the_dock_wherever_they_are(window, qtbot, from_menu):
+def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
+    session, sample = workspace_of(window).session, "Handwritten digits (1,797 images)"
+    assert workspace_of(ViewerModel()).session is not session  # of another viewer
     window.window.show()
-    for change in ("float", "hide", "close"):
-        a_sample_shows_the_dock(window, qtbot, from_menu, change)
-
-
-def a_sample_shows_the_dock(window, qtbot, from_menu, change):
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
-    {"float": lambda: box.setFloating(True), "hide": box.hide, "close": box.close}[
-        change
-    ]()
-    session = workspace_of(window).session
-    before = session.dataset
-    from_menu(
-        window.window.file_menu,
-        "Open Sample",
-        PLUGIN,
-        "Handwritten digits (1,797 images)",
-    )
-    qtbot.waitUntil(lambda: session.dataset is not before, timeout=20_000)
-    assert [hidden for _, hidden in boxes(window).values()] == [False], change
-    for name in list(window.window.dock_widgets):
-        if PLUGIN in name:
-            window.window.remove_dock_widget(window.window.dock_widgets[name])
-    main = window.window._qt_window
-    qtbot.waitUntil(lambda: not main.findChildren(QDockWidget, GAME))
-
-
-def test_the_digits_sample_is_loaded_and_played(window, qtbot):
-    layers = [plugin.open_digits()]
-    for data, meta, _ in layers[0]:
-        window.add_points(data, **meta)
-    session = workspace_of(window).session
-    qtbot.waitUntil(lambda: session.dataset is not None, timeout=20_000)
-    assert session.dataset.name == "digits"
-    dock = plugin.open_dock(window)
-    session.settings.max_iter = 30
-    dock.controller.play()
-    qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
-    assert session.message == ""
-    assert [layer.name for layer in window.layers] == ["embedding", "landmarks"]
-    points, world = window.layers["embedding"], dock.controller.scene.layers.to_world
-    shown = world(session.snapshot.embedding)
-    np.testing.assert_allclose(points.data, shown, atol=1e-3)
-    known = ["label", "cluster", "pressure", "stretch", "isolation"]
-    qtbot.waitUntil(lambda: list(points.features.columns) == known)
-    session.dataset.obs[["cluster", "cluster (file)"]] = 1.0  # saved twice
-    session.columns_changed.emit()
-    qtbot.waitUntil(lambda: "cluster (file) (file)" in points.features)
-    dock.controller.session_store.close()
-
-
-@pytest.fixture
-def table(tmp_path):
-    path = tmp_path / "cells.csv"
-    rows = np.random.default_rng(0).normal(size=(30, 3))
-    lines = ["kind,a,b,c", *(f"T,{a},{b},{c}" for a, b, c in rows)]
-    path.write_text("\n".join(lines))
-    return str(path)
+    for change in ("float", "hide", "close"):
+        (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
+        box.setFloating(True) if change == "float" else getattr(box, change)()
+        before = session.dataset
+        from_menu(window.window.file_menu, "Open Sample", PLUGIN, sample)
+        qtbot.waitUntil(lambda before=before: session.dataset is not before)
+        assert [hidden for _, hidden in boxes(window).values()] == [False], change
 
 
 def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table, tmp_path):

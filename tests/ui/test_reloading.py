@@ -88,11 +88,28 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     load(panel.apply.click)
     run(dock, qtbot, session)
     give_name(session, "T cells")
+    way, whole = dock.data.way, session.snapshot.embedding
+    session.selection.select_points(np.arange(3))
+    dock.select.embed.click()
+    assert "too few" in dock.data.trouble.text()
+    assert len(session.dataset.obs) == 60
     session.selection.select_points(np.arange(25))
     dock.select.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")
+    layers = dock.controller.scene.layers
+    assert len(layers.points.data) == 25
+    (back,) = way.buttons
+    assert back.text() == "‹ cells"
+    back.click()
+    assert way.buttons == []
+    np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
+    (again,) = way.parts.menu().actions()
+    assert again.text() == "25 points (25 points)"
+    again.trigger()
+    assert way.parts.isHidden()
+    assert named(session, "naive") == cells
     dock.data_fold.expand()
     panel.numbers["n_comps"].value = 6
     load(panel.apply.click)
@@ -100,8 +117,8 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     assert set(session.dataset.obs.index) == part
     run(dock, qtbot, session)
     assert named(session, "naive") == cells
-    while dock.data.way.buttons:
-        dock.data.way.buttons[0].click()
+    while way.buttons:
+        way.buttons[0].click()
     assert session.dataset.X.shape == (60, 7)
     assert {"T cells", "naive"} <= {c.name for c in session.clusters.clusters}
 

@@ -1,5 +1,6 @@
 """Pictures of rows: the dataset's own, or cut out of the layers that are linked."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import TOO_MANY
+from napari_embedding_game.ui.images.picture_grid import SIDE, PictureGrid
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 
 
@@ -33,22 +35,6 @@ def objects(dataset, linked):
 def middle(pictures, row):
     side = pictures[row].shape[0]
     return pictures[row][side // 2, side // 2].tolist()
-
-
-def test_objects_are_cut_out_in_the_colours_of_the_layers(objects, linked):
-    first, second = linked.images
-    shown = [middle(pictures_of(objects, linked), 39)]
-    red, green, _ = middle(pictures_of(objects, linked), 19)
-    assert red == green == pytest.approx(128, abs=8)
-    first.visible = False
-    shown.append(middle(pictures_of(objects, linked), 39))
-    second.visible = False  # to see the labels alone
-    shown.append(middle(pictures_of(objects, linked), 39))
-    shown.append(middle(pictures_of(objects, linked, {"b"}), 39))
-    assert shown == [
-        pytest.approx(color, abs=3)
-        for color in ([255, 255, 0], [0, 255, 0], [255, 255, 0], [255, 0, 0])
-    ]
 
 
 def test_all_pictures_have_one_field_of_view(dataset):
@@ -97,7 +83,12 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     second.trigger()
     assert middle(shown.pictures, 39) == pytest.approx([255, 0, 0], abs=3)
     second.trigger()
-    assert middle(shown.pictures, 19)[0] == pytest.approx(128, abs=8)
+    assert middle(shown.pictures, 19)[:2] == pytest.approx([128, 128], abs=8)
+    for image, color in zip(linked.images, ([0, 255, 0], [255, 255, 0]), strict=True):
+        image.visible = False  # both: to see the labels alone
+        assert middle(pictures_of(objects, linked), 39) == pytest.approx(color, abs=3)
+    for image in linked.images:
+        image.visible = True
     linked.images[0].gamma = 2
     qtbot.waitUntil(lambda: middle(shown.pictures, 19)[0] < 80)
     assert shown.count() == 10
@@ -167,3 +158,33 @@ def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
     message = inspector.clusters.message
     qtbot.waitUntil(lambda: "no page 0" in message.text())
     assert "open the image and its labels again" in message.text()
+
+
+class Slow:
+    """Pictures that may only be made outside of the window's thread."""
+
+    def __init__(self):
+        self.made = []
+
+    def __getitem__(self, row):
+        assert threading.current_thread() is not threading.main_thread()
+        self.made.append(row)
+        return np.full((8, 8, 3), row % 256, np.uint8)
+
+
+def test_each_picture_is_made_once_in_the_background(qtbot):
+    view, pictures = PictureGrid(lambda rows: None), Slow()
+    qtbot.addWidget(view)
+    view.set_pictures(pictures)
+    view.set_rows(np.arange(40)[::-1])
+
+    def grey(place):
+        picture = view.item(place).icon().pixmap(SIDE)
+        return None if picture.isNull() else picture.toImage().pixelColor(9, 9).red()
+
+    qtbot.waitUntil(lambda: grey(39) is not None)
+    assert [grey(place) for place in (0, 39)] == [39, 0]
+    view.set_rows(np.array([7, 300, 9]))
+    qtbot.waitUntil(lambda: grey(1) is not None)
+    assert [grey(place) for place in range(3)] == [7, 300 % 256, 9]
+    assert sorted(pictures.made) == [*range(40), 300]

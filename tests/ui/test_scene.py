@@ -29,17 +29,18 @@ LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
 class Scene:
     """A window with a map in it, and a mouse over its canvas."""
 
-    def __init__(self, viewer, qtbot):
+    def __init__(self, viewer, qtbot, look_at):
         self.viewer, self.qtbot = viewer, qtbot
         self.session = workspace_of(viewer).session
         docked = viewer.window.dock_widgets.values()
         self.dock = next(x for x in docked if isinstance(x, GameDock))
+        self.seen = look_at(viewer, self.dock)
         self.canvas = viewer.window._qt_viewer.canvas
-        self.native = self.canvas.native
+        self.native = self.seen.native
 
     @property
     def layers(self):
-        return self.dock.controller.scene.layers
+        return self.seen.layers
 
     def drawn(self, layer=None):
         """Return the pixels to which vispy brings the points of a layer."""
@@ -78,11 +79,7 @@ class Scene:
     def draw_around(self, corners, is_seen=lambda: None):
         """Draw a lasso through pixels; return the mask of what is selected."""
         places = [self.place(corner) for corner in corners]
-        QTest.mousePress(self.native, LEFT, SHIFT, places[0])
-        for place in places[1:]:
-            self.qtbot.wait(25)  # moves that follow at once are taken for one
-            QTest.mouseMove(self.native, place)
-        self.qtbot.wait(25)
+        self.seen.press(places, SHIFT)
         is_seen()
         QTest.mouseRelease(self.native, LEFT, SHIFT, places[-1])
         return self.session.selection.points
@@ -121,13 +118,13 @@ class Scene:
 
 
 @pytest.fixture
-def scene(make_napari_viewer, qtbot, from_menu, engine, dataset):
+def scene(make_napari_viewer, qtbot, look_at, from_menu, engine, dataset):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 800)
     session = workspace_of(viewer).session
     session._engine, session._pace = engine, UNPACED
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
-    scene = Scene(viewer, qtbot)
+    scene = Scene(viewer, qtbot, look_at)
     session.load(dataset)
     yield scene
     scene.dock.controller.session_store.close()
@@ -339,11 +336,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
     spatial.session._pace = UNPACED
-    QTest.mousePress(spatial.native, LEFT, pos=spatial.place(begun))
-    for share in (0.5, 1.0):
-        qtbot.wait(25)
-        QTest.mouseMove(spatial.native, spatial.place(begun + share * by))
-    qtbot.wait(25)
+    spatial.seen.press([spatial.place(begun + share * by) for share in (0, 0.5, 1)])
     cluster = names.names.clusters[0]
     angles = spatial.viewer.scene.camera.angles
     QTest.mouseRelease(spatial.native, LEFT, pos=spatial.place(begun + by))
@@ -384,11 +377,11 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
 
 
 def test_a_map_in_space_with_two_axes_by_a_new_dock_and_back_in_time(
-    spatial, from_menu, qtbot
+    spatial, from_menu, qtbot, look_at
 ):
     two_axes_are_seen(spatial, qtbot)
     back_to_two_dimensions_and_back_in_time(spatial, qtbot)
-    is_found_by_a_dock_that_is_opened_again(spatial, from_menu, qtbot)
+    is_found_by_a_dock_that_is_opened_again(spatial, from_menu, look_at)
 
 
 def two_axes_are_seen(spatial, qtbot):
@@ -425,12 +418,12 @@ def back_to_two_dimensions_and_back_in_time(spatial, qtbot):
     assert follows(spatial)
 
 
-def is_found_by_a_dock_that_is_opened_again(spatial, from_menu, qtbot):
-    viewer = spatial.viewer
+def is_found_by_a_dock_that_is_opened_again(spatial, from_menu, look_at):
+    viewer, qtbot = spatial.viewer, spatial.qtbot
     viewer.window.remove_dock_widget(spatial.dock)
     qtbot.wait(50)
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
-    again = Scene(viewer, qtbot)
+    again = Scene(viewer, qtbot, look_at)
     assert [layer.name for layer in viewer.layers].count("embedding") == 1
     qtbot.wait(100)
     again.show_all()

@@ -29,18 +29,7 @@ def find(dock, text):
     QTest.keyClick(typed(dock, text), Qt.Key.Key_Return)
 
 
-def test_clusters_genes_columns_and_rows_are_found(qtbot, played, session, monkeypatch):
-    played.show()
-    played.activateWindow()
-    table, search = played.clusters.table, played.clusters.search
-    control, plain = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
-    for key, modifier in ((Qt.Key.Key_Slash, plain), (Qt.Key.Key_F, control)):
-        table.setFocus()
-        qtbot.waitUntil(table.hasFocus)
-        QTest.keyClick(table, key, modifier)
-        assert search.hasFocus()
-        QTest.keyClick(search, Qt.Key.Key_Escape)
-        assert not search.hasFocus()
+def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch):
     session.clusters.rename(2, "Monocytes")
     find(played, "mono")
     assert session.selection.clusters == (2,)

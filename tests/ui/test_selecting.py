@@ -16,6 +16,7 @@ from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.style.table import ROW
+from napari_embedding_game.ui.widgets.teach import TeachWidget
 from worlds import names_read
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -57,25 +58,6 @@ def clicker(viewer, dock, labels):
     return click
 
 
-def test_a_cluster_is_lit_in_the_image_and_the_colours_come_back(
-    viewer, dock, session, nuclei, lit
-):
-    before, n_layers = nuclei.colormap, len(viewer.layers)
-    cluster = session.clusters.clusters[0]
-    session.selection.select(cluster.id)
-    expected = session.dataset.objects.label_ids[session.selection.points]
-    assert lit(nuclei) == sorted(expected.tolist())
-    assert len(viewer.layers) == n_layers
-    others = nuclei.colormap.map(np.setdiff1d(nuclei.data, [0, *expected]))
-    assert others[:, 3].max() <= FADING
-    session.selection.clear()
-    assert nuclei.colormap is before
-    session.selection.select_points(np.array([5]))
-    assert lit(nuclei) == [6]
-    dock.close()
-    assert nuclei.colormap is before
-
-
 def test_of_a_time_series_the_slice_on_show_is_lit(
     load, qtbot, viewer, dock, session, play, lit
 ):
@@ -99,9 +81,18 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
     assert session.selection.rows.tolist() == [12]
 
 
-def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
+def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     viewer, dock, session, nuclei, lit
 ):
+    before, n_layers = nuclei.colormap, len(viewer.layers)
+    session.selection.select(session.clusters.clusters[0].id)
+    expected = session.dataset.objects.label_ids[session.selection.points]
+    assert lit(nuclei) == sorted(expected.tolist())
+    assert len(viewer.layers) == n_layers
+    others = nuclei.colormap.map(np.setdiff1d(nuclei.data, [0, *expected]))
+    assert others[:, 3].max() <= FADING
+    session.selection.clear()
+    assert nuclei.colormap is before
     click = clicker(viewer, dock, nuclei)
     click([1.0, 9.0], False)
     assert session.dataset.objects.label_ids[session.selection.rows].tolist() == [2]
@@ -120,7 +111,6 @@ def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
     dock.select.show_objects.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
     session.selection.clear()
-    before = nuclei.colormap
     box = dock.look.objects
     assert box.isVisibleTo(dock.look)
     box.click()
@@ -142,6 +132,10 @@ def test_objects_are_clicked_gone_to_and_have_the_colours_of_the_map(
     session.selection.clear()
     box.click()
     assert nuclei.colormap is before
+    session.selection.select_points(np.array([5]))
+    assert lit(nuclei) == [6]
+    dock.close()
+    assert nuclei.colormap is before
 
 
 def test_deleted_labels_are_unlinked_until_they_are_open_again(
@@ -155,6 +149,7 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     assert "The labels 'nuclei' of these objects are not open" in told
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
+    TeachWidget(viewer).close()  # another dock does not take them along
     view = dock.workspace.maps.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
@@ -188,7 +183,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     assert lit(pyramid) == []
 
 
-def test_a_lasso_with_the_mouse(seen, session):
+def a_lasso_with_the_mouse(seen, session):
     overlay, camera, embedding = (
         seen.dock.overlay,
         seen.viewer.scene.camera,
@@ -375,7 +370,10 @@ def drag_a_landmark(qtbot, seen, session):
     assert seen.dock.select.told.text() == "By hand: 1 landmark pinned."
 
 
-def test_a_map_at_rest_is_moved_by_hand(qtbot, seen, session):
+def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
+    a_lasso_with_the_mouse(seen, session)
+    seen.dock.select.lasso.click()  # put away
+    session.selection.clear()
     for gives_up in (True, False):
         drag_by_its_name(qtbot, seen, session, gives_up)
     true_neighbours_are_shown_while_the_button_is_down(qtbot, seen.dock, session)

@@ -73,6 +73,7 @@ def test_a_button_outlives_its_click(make_napari_viewer, dock, qtbot):
     box = viewer.window.add_dock_widget(dock, name="game")
     outlives_its_click(box, qtbot)
     viewer.window.remove_dock_widget(box)
+    a_panel_goes_with_its_title_whatever_is_done_to_it_last(viewer, qtbot)
 
 
 def outlives_its_click(box, qtbot):
@@ -90,10 +91,7 @@ def outlives_its_click(box, qtbot):
         happened.clear()
 
 
-def test_a_panel_goes_with_its_title_whatever_is_done_to_it_last(
-    make_napari_viewer, qtbot
-):
-    viewer = make_napari_viewer(show=True)
+def a_panel_goes_with_its_title_whatever_is_done_to_it_last(viewer, qtbot):
     box = viewer.window.add_dock_widget(QWidget(), name="mine")
     bar = box.title
     QTest.mouseClick(bar.close_button, LEFT)

@@ -39,14 +39,6 @@ def test_closing_the_dock_ends_the_worker(
         qtbot.waitUntil(lambda one=dock: not isalive(one))
 
 
-def test_closing_the_window_ends_the_worker(
-    click_run, qtbot, slow, window, session, docked
-):
-    click_run(docked, "running")
-    window.close()
-    qtbot.waitUntil(lambda: running_workers() == 0)
-
-
 class Window(QMainWindow):
     """Holds a dock that tells when it is closed; may refuse to close."""
 
@@ -73,10 +65,10 @@ def test_closing_is_told_before_the_event_loop_may_end(qtbot, agrees):
     assert window.told == [True] * agrees
 
 
-def test_the_list_of_clusters_follows_a_run_without_haste(
+def test_a_run_in_a_window_is_followed_without_haste_and_ended(
     click_run, qtbot, slow, monkeypatch, window, session, docked
 ):
-    """Each time it is drawn takes as long as an iteration of 70,000 points."""
+    """A list that is drawn takes as long as an iteration of 70,000 points."""
     shown, table = [], docked.clusters.table
     monkeypatch.setattr(table, "show_frame", lambda frame, **_: shown.append(frame))
     click_run(docked, "running")
@@ -85,16 +77,13 @@ def test_the_list_of_clusters_follows_a_run_without_haste(
     qtbot.wait(1_500)
     assert shown
     assert len(shown) <= 3 + (time.monotonic() - began) / (RUNNING_MS / 1_000)
-
-
-def test_deleting_the_layers_ends_the_worker(
-    click_run, qtbot, slow, window, session, docked
-):
-    click_run(docked, "running")
-    window.layers.clear()
-    qtbot.waitUntil(lambda: running_workers() == 0, timeout=1000)
+    window.layers.clear()  # a person deletes them
+    qtbot.waitUntil(lambda: running_workers() == 0)
     assert "was removed" in docked.run.message.text()
     assert len(window.layers) == 0
+    click_run(docked, "running")
+    window.close()
+    qtbot.waitUntil(lambda: running_workers() == 0)
 
 
 def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
@@ -113,6 +102,8 @@ def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
     colors = np.ptp(points.face_color[:, :3], axis=1)  # 0 is grey
     assert (colors[session.snapshot.labels == 2] > 0.2).all()
     assert (colors[session.snapshot.labels != 2] < 0.1).all()
+    inside = session.snapshot.labels == 2
+    assert points.size[inside].min() > points.size[~inside].max()
     assert (click(0, CONTROL), click(2, CONTROL)) == ((2, 0), (0,))
     (begin,) = seen.pixels(session.snapshot.landmarks[1])
     seen.drag([begin, begin + QPoint(-40, 40)])  # none leaves the canvas
