@@ -5,6 +5,7 @@ import sys
 
 import anndata
 import numpy as np
+import pytest
 import skimage.io
 
 from napari_embedding_game.session.file import archive
@@ -38,25 +39,20 @@ def test_it_plays_a_file_takes_a_picture_writes_and_quits(tmp_path):
     assert anndata.read_h5ad(out).obsm["X_embedding_game"].shape == (200, 2)
 
 
-def test_a_file_that_cannot_be_read_ends_with_a_sentence(
-    qtbot, window, docked, tmp_path, capsys
-):
-    broken = tmp_path / "broken.csv"
-    broken.write_text("")
-    code = after_run(window, docked)
-    docked.controller.reading.load(FileSource(broken))
-    qtbot.waitUntil(lambda: code() == 1)
-    assert "broken.csv is empty" in capsys.readouterr().err
-
-
-def test_a_run_that_fails_ends_with_a_sentence(
-    click_run, qtbot, window, docked, engine, capsys
+@pytest.mark.parametrize("fails", ["file", "run"])
+def test_what_fails_ends_with_a_sentence(
+    click_run, qtbot, window, docked, engine, tmp_path, capsys, fails
 ):
     code = after_run(window, docked)
-    engine.fail_at = 20
-    click_run(docked, "failed")
+    if fails == "file":
+        (tmp_path / "broken.csv").write_text("")
+        docked.controller.reading.load(FileSource(tmp_path / "broken.csv"))
+    else:
+        engine.fail_at = 20
+        click_run(docked, "failed")
     qtbot.waitUntil(lambda: code() == 1)
-    assert "out of numbers" in capsys.readouterr().err
+    told = {"file": "broken.csv is empty", "run": "out of numbers"}
+    assert told[fails] in capsys.readouterr().err
 
 
 def test_of_a_session_file_the_map_is_written(

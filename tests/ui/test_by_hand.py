@@ -1,14 +1,13 @@
 """The dock as a person opens and uses it: menus, real mouse, wheel and keys."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
-from napari_embedding_game.data.dataset import Dataset
+import worlds
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED
@@ -76,18 +75,11 @@ def person(make_napari_viewer, session, engine, person_at_the_window):
 
 
 @pytest.fixture
-def named_genes():
+def named_genes(dataset):
     """40 rows with 60 columns, in three of which the first ten rows are high."""
     values = np.random.default_rng(0).random((40, 60)).astype(np.float32)
     values[:10, :3] += 4
-    obs = pd.DataFrame(
-        {"kind": pd.Categorical(["B", "T"] * 20), "size": np.linspace(1.5, 9, 40)},
-        index=[f"cell{row}" for row in range(40)],
-    )
-    names = [f"gene{column}" for column in range(60)]
-    return Dataset.from_rows(
-        name="genes", X=values, obs=obs, var_names=names, space="X"
-    )
+    return worlds.rows(values, obs=dataset.obs)
 
 
 def test_what_a_person_does_by_mouse_and_keys(person, named_genes, qtbot):

@@ -17,6 +17,12 @@ from napari_embedding_game.session.sources import FileSource, SampleSource
 LEFT = Qt.MouseButton.LeftButton
 
 
+@pytest.fixture(autouse=True)
+def shown(dock):
+    dock.resize(380, 900)
+    dock.show()
+
+
 @pytest.fixture
 def source(tmp_path):
     """60 cells: the last ten of many mitochondrial counts, the first two deep ones."""
@@ -33,8 +39,6 @@ def source(tmp_path):
 @pytest.fixture
 def recipe(dock, load, source):
     load(source)
-    dock.resize(380, 900)
-    dock.show()
     dock.data.recipe.fold.expand()
     dock.data.recipe.numbers["min_genes"].value = 20
     dock.data.recipe.numbers["n_comps"].value = 7
@@ -135,8 +139,6 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
     cells.X[3, 5] = np.nan
     cells.write_h5ad(tmp_path / "gaps.h5ad")
     reading, panel = dock.controller.reading, dock.data.recipe
-    dock.resize(380, 900)
-    dock.show()
     with qtbot.waitSignal(reading.loaded, timeout=30_000):
         drop = ReadOptions(missing="drop")
         reading.load(FileSource(tmp_path / "gaps.h5ad"), drop)
@@ -172,8 +174,6 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     load(FileSource(crowd))
     panel = dock.data.recipe
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    dock.resize(380, 900)
-    dock.show()
     panel.fold.expand()
     worlds.choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
@@ -238,8 +238,6 @@ def test_a_session_brings_back_what_was_prepared_and_how(
         context.setattr("scanpy.pp.pca", again)
         context.setattr("scanpy.pp.scrublet", again)
         load(dock.data.start.choose_file)
-    dock.resize(380, 900)
-    dock.show()
     np.testing.assert_array_equal(session.dataset.X, before.X)
     pd.testing.assert_frame_equal(session.dataset.obs, before.obs)
     assert session.dataset.notes == before.notes

@@ -80,12 +80,6 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     assert panel.filter.text() == ""  # it would filter none of what is listed now
 
 
-@pytest.fixture
-def counts(tmp_path):
-    np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
-    return FileSource(tmp_path / "counts.npy")
-
-
 def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_path):
     pytest.importorskip("harmonypy")
     data, panel = dock.data, dock.data.recipe
@@ -120,9 +114,10 @@ def test_batches_are_offered_by_their_column_and_mixed(dock, session, load, tmp_
 
 @pytest.mark.parametrize("how", ["cancelled", "failed"])
 def test_what_was_not_read_leaves_the_former_wish(
-    qtbot, monkeypatch, dock, session, load, counts, how
+    qtbot, dock, session, load, tmp_path, how
 ):
-    load(counts)
+    np.save(tmp_path / "counts.npy", worlds.raw_counts().X.astype(int))
+    load(FileSource(tmp_path / "counts.npy"))
     recipe = dock.data.recipe
     recipe.numbers["min_genes"].value, recipe.numbers["n_comps"].value = 20, 7
     load(recipe.apply.click)

@@ -75,16 +75,18 @@ def table(tmp_path):
 
 
 @pytest.fixture
-def again(qtbot, engine):
+def again(engine):
     """Open a dock of another program."""
+    docks = []
 
     def open_dock():
         workspace = Workspace(Session(engine, UNPACED))
-        dock = GameDock(ViewerModel(), workspace, warm_up=False)
-        qtbot.addWidget(dock)  # which is closed at the end
-        return dock
+        docks.append(GameDock(ViewerModel(), workspace, warm_up=False))
+        return docks[-1]
 
-    return open_dock
+    yield open_dock
+    for dock in docks:
+        dock.close()
 
 
 @pytest.fixture

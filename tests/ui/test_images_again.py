@@ -37,6 +37,14 @@ def shown(widget):
     return widget.isVisibleTo(widget.window())
 
 
+def nothing_goes_on_for_ever(viewer):
+    inserted = []
+    viewer.layers.events.inserted.connect(inserted.append)
+    for _ in range(200):
+        QApplication.processEvents()
+    assert not inserted
+
+
 @pytest.fixture
 def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
     """What a person does: save the session, close all layers, open it again."""
@@ -119,18 +127,13 @@ def test_a_renamed_image_is_linked_by_a_click(
     desk.measure()
     desk.save()
     renamed = files["image"].rename(files["image"].with_name("channel 1.tif"))
-    inserted = []
-    viewer.layers.events.inserted.connect(inserted.append)
     desk.open()
     told = dock.data.relink.text
     assert "The image 'dapi' (from" in told.text()
     assert shown(told)
     session.selection.select_points(np.arange(9))
     inspector.show(MAP)
-    n_inserted = len(inserted)
-    for _ in range(200):
-        QApplication.processEvents()
-    assert len(inserted) == n_inserted  # nothing goes on for ever
+    nothing_goes_on_for_ever(viewer)
     assert not shown(dock.data.relink.button)
     viewer.open(renamed, plugin="napari")
     button = dock.data.relink.button
@@ -198,11 +201,7 @@ def test_other_data_end_the_search(qtbot, viewer, dock, session, dataset, desk, 
     assert [layer.name for layer in desk.linked.images] == ["gfp"]
     assert not shown(dock.data.relink)
     session.selection.select_points(np.arange(9))
-    inserted = []
-    viewer.layers.events.inserted.connect(inserted.append)
-    for _ in range(200):
-        QApplication.processEvents()
-    assert not inserted
+    nothing_goes_on_for_ever(viewer)
     assert [layer.name for layer in desk.linked.images] == ["gfp"]
     desk.save()
     files["labels"].unlink()

@@ -101,6 +101,14 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     assert details.column.value == "cell_type"
     play()
     assert details.column.value == "cell_type"
+    bare = session.dataset.obs.drop(columns=session.dataset.obs.columns)
+    session.load(replace(dataset, obs=bare))
+    play()
+    session.selection.select(0)
+    assert details.column.value is None
+    session.dataset.add_column("a", parts)  # comes to data without any
+    session.columns_changed.emit()
+    assert details.column.value == "a"
 
 
 def test_a_clicked_text_selects_its_point_and_the_list_stays(

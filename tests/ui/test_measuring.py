@@ -9,7 +9,6 @@ from qtpy.QtTest import QTest
 import worlds
 from napari_embedding_game.data.read_options import AS_USUAL
 from napari_embedding_game.session.sources import SampleSource
-from napari_embedding_game.ui import plugin
 
 SHAPE = (60, 72)
 
@@ -25,8 +24,7 @@ def viewer(make_napari_viewer):
 def dock(viewer, from_menu):
     title = "Map (Embedding Game)"
     from_menu(viewer.window.plugins_menu, "Embedding Game", title)
-    widgets = viewer.window.dock_widgets.values()
-    (dock,) = (one for one in widgets if isinstance(one, plugin.GameDock))
+    dock = viewer.window.dock_widgets[title]
     yield dock
     dock.close()
 

@@ -74,7 +74,10 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
         assert [hidden for _, hidden in boxes(window).values()] == [False], change
 
 
-def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, table, tmp_path):
+def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path):
+    table = str(tmp_path / "table.csv")
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    np.savetxt(table, rows, delimiter=",", header="a,b,c", comments="")
     reader = plugin.get_reader([table])
     assert [data[0].shape for data in reader(table)] == [(0, 2)]
     session = workspace_of(window).session

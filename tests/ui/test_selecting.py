@@ -157,21 +157,15 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     assert dock.controller.workspace.linked.current.labels is again
 
 
-@pytest.fixture
-def pyramid(load, qtbot, viewer, dock, session, play):
-    """25 objects of a label image that is there in three sizes."""
+def test_objects_of_a_multiscale_image_are_measured_and_lit(
+    viewer, dock, session, load, play, lit
+):
     labels = np.kron(grid(5, 8), np.ones((8, 8), np.int32))
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
-    layer = viewer.add_labels(levels, name="nuclei", multiscale=True)
+    pyramid = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
     load(dock.data.measure.measure.native.click)
     play()
-    return layer
-
-
-def test_objects_of_a_multiscale_image_are_measured_and_lit(
-    viewer, dock, session, pyramid, lit
-):
     objects = session.dataset.objects
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
     for rows in ([3, 7], [1]):

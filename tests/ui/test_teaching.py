@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
@@ -183,18 +182,6 @@ def test_what_fails_is_told_and_learning_is_stopped_by_other_data(
     assert teach.state.text().startswith(module.OTHER_DATA)
     assert "taught" not in session.dataset.obs
     assert column(teach.classes, 0) == []
-
-
-def test_columns_that_come_to_data_without_any_are_offered(inspector, session, play):
-    bare = replace(session.dataset, obs=pd.DataFrame(index=session.dataset.obs.index))
-    session.load(bare)
-    play()
-    session.selection.select(0)
-    assert inspector.details.column.value is None
-    classes = pd.Categorical(["x", "y"] * 20)
-    session.dataset.add_column("a", classes)
-    session.columns_changed.emit()
-    assert inspector.details.column.value == "a"
 
 
 def test_what_is_learned_a_second_time_is_seen_everywhere(

@@ -173,12 +173,12 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert session.settings.repulsion is None
     assert finished.game.repulsion.value == 300  # that of the map on show
     layer = finished.controller.scene.layers.points
-    told = finished.run.stage.text
-    assert told() == "An earlier map."
+    stage = finished.run.stage.text
+    assert stage() == "An earlier map."
     session.selection.select(0)
-    assert told() == "An earlier map. Escape shows all groups again."
+    assert stage() == "An earlier map. Escape shows all groups again."
     session.selection.clear()
-    assert told() == "An earlier map."
+    assert stage() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
     assert timeline.shown is timeline.marks[1]
     changed = timeline.shown
@@ -186,18 +186,13 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
     assert finished.controller.scene.layers.points is layer
-
-
-def test_a_mark_is_told_and_deleted_by_its_menu(finished, session):
-    timeline = session.timeline
-    first = timeline.marks[0]
-    assert "Finished" in told(first)
+    assert "Finished" in told(first)  # and deleted by its menu
     assert "Embedding game, seed 0" in told(first)
-    actions = {a.text(): a for a in finished.timeline.menu(first).actions()}
+    actions = {a.text(): a for a in shown.menu(first).actions()}
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()
     assert timeline.find(first.number) is None
-    assert finished.timeline.marks.count() == n_marks - 1
+    assert shown.marks.count() == n_marks - 1
 
 
 @pytest.fixture

@@ -82,6 +82,9 @@ def test_cells_are_placed_among_those_of_the_reference(
     # The same cells: each lies about where it lies in the reference, in a full colour.
     apart = np.abs(layers.other(BEHIND).data - layers.points.data)
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)
+    for axis, drawn in enumerate(session.snapshot.embedding.T, 1):
+        published = session.dataset.obs[f"X_embedding_game of reference.h5ad {axis}"]
+        assert np.corrcoef(published, drawn)[0, 1] > 0.99999
     grey = layers.other(BEHIND).face_color[:, :3]
     assert (grey == grey[0, 0]).all()
     dock.close()
