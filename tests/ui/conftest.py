@@ -169,9 +169,11 @@ def inspector(dock):
 
 
 @pytest.fixture
-def window(make_napari_viewer):
-    """A viewer with its window, which is not shown."""
-    return make_napari_viewer()
+def window(make_napari_viewer, monkeypatch):
+    """A viewer with its window, which is not shown; it is napari's current one."""
+    viewer = make_napari_viewer()
+    monkeypatch.setattr("napari.current_viewer", lambda: viewer)
+    return viewer
 
 
 @pytest.fixture

@@ -12,18 +12,6 @@ from napari_embedding_game.ui.canvas.scene import MOST_MAGNIFIED
 from napari_embedding_game.ui.style.coloring import choice_of_column
 
 
-def test_colour_by_acts_on_the_running_game(
-    click_run, qtbot, slow, play, session, dock, dataset
-):
-    layers = play("running")
-    dock.look.color_by.value = "kind"
-    colors = layers.points.face_color
-    is_b = (dataset.obs["kind"] == "B").to_numpy()
-    assert len(np.unique(colors[is_b], axis=0)) == 1
-    assert not np.array_equal(colors[0], colors[1])
-    assert session.state == "running"
-
-
 def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     layers = play()
     plain = layers.points.size[0]

@@ -55,11 +55,9 @@ def nothing_left(before, ours):
 
 
 @pytest.fixture
-def window(make_napari_viewer, monkeypatch):
-    viewer = make_napari_viewer()
-    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
-    viewer.window.show()
-    return viewer
+def window(window):
+    window.window.show()
+    return window
 
 
 @pytest.fixture

@@ -50,6 +50,11 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     dock.controller.play(dock.workspace.session.play_on)
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
+    dock.look.color_by.value = "kind"  # acts at once
+    colors = dock.controller.scene.layers.points.face_color
+    assert len(np.unique(colors[::2], axis=0)) == 1
+    assert not np.array_equal(colors[0], colors[1])
+    assert session.state == "running"
 
 
 def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(

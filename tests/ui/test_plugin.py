@@ -3,21 +3,12 @@
 import threading
 
 import numpy as np
-import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.workspace import workspace_of
-
-
-@pytest.fixture
-def window(make_napari_viewer, monkeypatch):
-    viewer = make_napari_viewer()
-    monkeypatch.setattr(plugin.napari, "current_viewer", lambda: viewer)
-    return viewer
-
 
 PLUGIN = "Embedding Game"
 GAME = f"Map ({PLUGIN})"
