@@ -283,6 +283,10 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     assert game.isAncestorOf(focused)
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
+    QTest.keyClick(canvas, Qt.Key.Key_F2)  # there is nothing to name
+    game.clusters.table.picked.emit([2, 9], False)  # 9 was listed, and is gone
+    assert session.selection.clusters == (2,)
+    session.selection.clear()
     game.clusters.table.setFocus()
     QTest.keyClick(game.clusters.table, Qt.Key.Key_Slash)
     assert search.hasFocus()
@@ -307,6 +311,12 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
         assert session.clusters.clustering.by_id[3].name == name
         assert title.text().endswith(name)
         game.inspector.edit_name()
+    type_into(title, "Mono 2")
+    session.selection.select(0)  # by a script: the cursor stays
+    QTest.keyClick(title, Qt.Key.Key_Return)
+    names = [session.clusters.clustering.by_id[one].name for one in (3, 0)]
+    assert names == ["Mono 2", "0"]
+    session.selection.select(3)
     game.tabs.setCurrentIndex(PLOTS)
     game.plots.tabs.setCurrentWidget(game.plots.dot_plot)
     genes = game.plots.dot_plot.genes

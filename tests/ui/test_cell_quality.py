@@ -81,10 +81,10 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     rng = np.random.default_rng(1)
     np.save(tmp_path / "other.npy", rng.poisson(3, (60, 150)))
     load(FileSource(tmp_path / "other.npy"))  # other cells have no limits yet
-    choose(cells.view, "Doublet scores")
+    worlds.choose(cells.view, "Doublet scores")
     assert cells.canvas.plot is None  # until they are there
     assert cells.state.text().startswith("Scoring doublets")
-    choose(cells.view, "Counts per cell")
+    worlds.choose(cells.view, "Counts per cell")
     load(FileSource(tmp_path / "other.npy"))
     assert cells.state.text() == ""
     assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0

@@ -82,7 +82,14 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
     load(panel.apply.click)
     play()
-    give_name(session, "T cells")
+    give_name(session, "T & NK")
+    session.selection.select(session.clusters.clusters[0].id)
+    dock.select.embed.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    n_inside = len(session.dataset.obs)
+    dock.data.way.buttons[0].click()
+    (part,) = dock.data.way.parts.menu().actions()
+    assert part.text() == f"T && NK ({n_inside} points)"  # else Qt shows no "&"
     way, whole = dock.data.way, session.snapshot.embedding
     session.selection.select_points(np.arange(3))
     dock.select.embed.click()
@@ -100,7 +107,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     back.click()
     assert way.buttons == []
     np.testing.assert_allclose(layers.points.data, layers.to_world(whole), atol=1e-3)
-    (again,) = way.parts.menu().actions()
+    _, again = way.parts.menu().actions()
     assert again.text() == "25 points (25 points)"
     again.trigger()
     assert way.parts.isHidden()
@@ -115,7 +122,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     while way.buttons:
         way.buttons[0].click()
     assert session.dataset.X.shape == (60, 7)
-    assert {"T cells", "naive"} <= {c.name for c in session.clusters.clusters}
+    assert {"T & NK", "naive"} <= {c.name for c in session.clusters.clusters}
 
 
 def test_other_data_leave_a_copy_of_the_map(

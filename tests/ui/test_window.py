@@ -109,8 +109,7 @@ def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
     seen.drag([begin, begin + QPoint(-40, 40)])  # none leaves the canvas
     assert chosen.clusters == (0,)
     viewer.layers.selection.active = viewer.add_image(np.zeros((8, 8)))
-    qtbot.wait(100)  # the map may make room for the image
-    assert click(3) == (3,)
+    qtbot.waitUntil(lambda: click(3) == (3,))  # the map makes room for the image
     labels = viewer.add_labels(np.eye(8, dtype=int))
     viewer.layers.selection.active = labels  # which has uses for these keys
     keeps = labels.preserve_labels
