@@ -35,7 +35,7 @@ _SPARSE = {"data": NDArray[np.floating], "indices": _PLACES, "indptr": _PLACES}
 """Arrays of a sparse matrix."""
 
 
-class DamageError(Exception):
+class DamageError(DataError):
     """What is wrong with a file: the place in it, and what was expected there."""
 
 
