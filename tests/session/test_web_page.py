@@ -78,11 +78,16 @@ def _payload(path):
     return gzip.decompress(base64.b64decode(packed))
 
 
-def _names(path):
-    """Return what the columns of a page are called."""
+def _columns(path):
+    """Return what a page knows of its columns, by their names."""
     payload = _payload(path)
     length = int.from_bytes(payload[:4], "little")
-    return [one["name"] for one in json.loads(payload[4 : 4 + length])["columns"]]
+    columns = json.loads(payload[4 : 4 + length])["columns"]
+    return {one["name"]: one for one in columns}
+
+
+def _names(path):
+    return list(_columns(path))
 
 
 def _lasso(page, left, right):
@@ -217,3 +222,16 @@ def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
     text = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert SCRIPT not in text
+
+
+def test_levels_have_the_order_and_the_colours_of_the_file(tmp_path, cells):
+    right = cells.obs["group"] == "right"
+    levels = ["b", "none", "a"]
+    cells.obs["group"] = pd.Categorical(np.where(right, "a", "b"), levels)
+    cells.obs["other"] = pd.Categorical(np.where(right, "a", "b"), levels)
+    cells.uns["group_colors"] = np.array(["#ff0000", "#777777", "#00ff00"])
+    write_web_page(cells, tmp_path / "map.html", basis="X_umap")
+    group, other = (_columns(tmp_path / "map.html")[k] for k in ("group", "other"))
+    assert group["levels"] == other["levels"] == ["b", "a"]
+    assert group["colors"] == ["#ff0000", "#00ff00"]
+    assert len({*other["colors"]}) == 2

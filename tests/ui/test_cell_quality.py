@@ -8,7 +8,6 @@ import pytest
 from anndata import AnnData, read_h5ad
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QPushButton
 
 import worlds
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
@@ -250,11 +249,8 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert panel.apply.isVisibleTo(panel)
     assert dock.data.batches.isVisibleTo(dock.data)
     assert "day" in dock.data.batches.choices
-    buttons = dock.run.findChildren(QPushButton)
-    shown = {button.text() for button in buttons if button.isVisible()}
-    stage = dock.run.stage.text()
-    assert {"Continue from here", "Run again"} <= shown
-    assert stage.startswith("Opened.")
+    assert dock.run.stage.text().startswith("Opened.")
+    assert dock.run.go_on.isVisible()
     (part,) = (place.key for place in maps.maps if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])

@@ -218,6 +218,7 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     load, qtbot, viewer, dock, session, desk, files
 ):
     desk.measure()
+    session.clusters.make_cluster(np.arange(5, 12), "dark")
     desk.save()
     labels = cells()
     labels[1, 1] = 0  # the box of label 1 stays
@@ -232,7 +233,9 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     )
     assert len(session.dataset.obs) == 25
     load(lambda: click(again.button))
-    assert session.dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
+    obs, names = session.dataset.obs, session.clusters.clustering.names
+    assert obs["label"].tolist() == np.unique(labels)[1:].tolist()
+    assert obs["label"][names == "dark"].tolist() == [6, *range(8, 13)]
     assert not shown(again.text)
 
 
