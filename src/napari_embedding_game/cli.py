@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 Options = argparse.Namespace
 DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 """Exit codes."""
-_READING = ("missing", "transposed")
 _AFTER_A_RUN = ("screenshot", "out", "quit_after_run")
-_OF_A_WINDOW = ("sample", "file", "screenshot", "quit_after_run")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,12 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(options: Options) -> int:
     """End an expected error, or Ctrl-C, with one sentence."""
     try:
-        for name in _OF_A_WINDOW if options.do is not _window else ():
-            if getattr(options, name):
-                name = name.replace("_", "-")
-                raise DataError(
-                    f"--{name} is of a window: leave out the command or it."
-                )
+        names = "sample", "file", "screenshot", "quit_after_run"
+        if options.do is not _window and any(getattr(options, n) for n in names):
+            raise DataError("Options of the window go with no command: leave them out.")
         code: int = options.do(options)
         return code
     except KeyboardInterrupt:
@@ -227,8 +222,13 @@ def _fit(options: Options) -> int:
     _check_out(source, options.out, options.force, ".h5ad", ".csv")
     if options.scheduler is not None:
         raise DataError("--scheduler goes with --reference: give both.")
-    reading = {name: getattr(options, name) for name in _READING}
-    dataset = _read(source, options.space, options.recipe, reading)
+    from napari_embedding_game.data.loading import load
+    from napari_embedding_game.data.read_options import Recipe
+    from napari_embedding_game.data.stages import finish
+
+    reading = {name: getattr(options, name) for name in ("missing", "transposed")}
+    recipe = Recipe() if options.recipe else None
+    dataset = finish(load(source, space=options.space, recipe=recipe, **reading))
     if dataset.is_distances:
         if settings.metric not in (Settings().metric, "precomputed"):
             raise DataError(
@@ -302,18 +302,6 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
             f"{facts['n_iter']}, map {facts['map_hash']}"
         )
     return 0
-
-
-def _read(
-    source: Path, space: str | None, recipe: bool, reading: Mapping[str, Any]
-) -> Dataset:
-    """Read a file, and make principal components of its counts where asked for."""
-    from napari_embedding_game.data.loading import load
-    from napari_embedding_game.data.read_options import Recipe
-    from napari_embedding_game.data.stages import finish
-
-    steps = Recipe() if recipe else None
-    return finish(load(source, space=space, recipe=steps, **reading))
 
 
 def _tell_notes(dataset: Dataset) -> None:

@@ -384,15 +384,11 @@ def stability(
         The same of all cells, as a sentence.
     """
     whole("n_seeds", n_seeds, 1)
-    key, at = _keys(key_added)
-    noted = adata.uns.get(key, {}).get("parameters", {})
-    if at not in adata.obsm or "init" not in noted or "placed_on" in noted:
-        raise _no_map(at)
-    plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in noted.items()}
-    parameters: dict[str, Any] = {
-        k: None if str(v) == "none" else v for k, v in plain.items()
-    }
-    if not isinstance(parameters["init"], str) or parameters["method"] == "given":
+    key, at = _map_of(adata, key_added)
+    noted = adata.uns[key]["parameters"]
+    parameters = {name: reference_map.plain(value) for name, value in noted.items()}
+    is_free = isinstance(parameters["init"], str) and parameters["method"] != "given"
+    if not is_free or "placed_on" in noted:
         raise InputError(
             "The map began at places that were given, to which other seeds keep: make "
             'it with a start such as init="random" to ask how stable it is.'
@@ -445,9 +441,7 @@ def firmness(
         and of highest modularity over the widest range of resolutions, and the fine
         one, the last that is firm up to resolution 1; one where they are the same.
     """
-    key, at = _keys(key_added)
-    if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
-        raise _no_map(at)
+    key, at = _map_of(adata, key_added)
     metric = adata.uns[key].get("parameters", {}).get("metric", "euclidean")
     if metric == "precomputed":
         metric = "euclidean"
@@ -516,12 +510,15 @@ def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
     return np.asarray(mask, bool)
 
 
-def _no_map(at: str) -> Exception:
-    """Return the error of an AnnData without a map that was made here."""
-    return InputError(
-        f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one first, '
-        "or give the key_added that it was made with."
-    )
+def _map_of(adata: AnnData, key_added: str | None) -> tuple[str, str]:
+    """Return the key of obs and uns, and that of obsm, of a map that was made here."""
+    key, at = _keys(key_added)
+    if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
+        raise InputError(
+            f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
+            "first, or give the key_added that it was made with."
+        )
+    return key, at
 
 
 def _numbers(

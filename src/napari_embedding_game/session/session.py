@@ -8,7 +8,7 @@ are called from one thread, the driver's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -257,13 +257,11 @@ class Session:
             check_hand(self.settings.value)
         self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
-
-        def hold() -> None:
-            self.hand.move(rows, by)
-            if is_pinned:
-                self.hand.pin(rows, layout.embedding)
-
-        return self._begin(layout, hold)
+        self._leave()
+        self.hand.move(rows, by)
+        if is_pinned:
+            self.hand.pin(rows, layout.embedding)
+        return self._begin(layout)
 
     def change_dimensions(self, n_components: int) -> Run | None:
         """Choose the dimensions of the map, and go on in them from the map on show.
@@ -295,7 +293,9 @@ class Session:
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, take = redimensioned(layout, n_components, seed, shot)
-        return self._begin(changed, lambda: self.hand.carry(take))
+        self._leave()
+        self.hand.carry(take)
+        return self._begin(changed)
 
     def _check_goes_on(self) -> Snapshot:
         """Return the map on show; a run with the present settings can go on from it."""
@@ -313,17 +313,9 @@ class Session:
         check_goes_on(self.settings.value)
         return snapshot
 
-    def _begin(
-        self, warm: WarmStart | None, hold: Callable[[], None] | None = None
-    ) -> Run:
-        """Stop what is played and return a new run, or a branch from a layout.
-
-        ``hold``: changes what is held by hand, as the layout is another one.
-        """
-        self._halt()
-        self._of = self.moment  # that of now: it stays if the run never moves
-        if hold is not None:
-            hold()
+    def _begin(self, warm: WarmStart | None) -> Run:
+        """Stop what is played and return a new run, or a branch from a layout."""
+        self._leave()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
         if warm is None:
@@ -357,21 +349,24 @@ class Session:
 
     def stop(self) -> None:
         """End the run; its last snapshot stays."""
-        if self._halt():
+        if self.state in ALIVE:
+            self._halt()
             self._end("stopped")
 
-    def _halt(self) -> bool:
-        """Return whether there was a run to end; what is held by hand stays."""
-        run = self.run if self.state in ALIVE else None
-        if run is not None:
-            run.stop()
+    def _halt(self) -> None:
+        if self.run and self.state in ALIVE:
+            self.run.stop()
             self.mark_present("Stopped")
             self.clusters.finish()
             self._go("stopped")
-        return run is not None
+
+    def _leave(self) -> None:
+        """End the run; the map on show is one of its own if the next never moves."""
+        self._halt()
+        self._of = self.moment
 
     def _end(self, state: State) -> None:
-        if isinstance(self._of, Moment):  # of the map that the run has never moved
+        if isinstance(self._of, Moment):  # the run has never moved it
             self.hand.restore(self._of)
         self._go(state)
 
@@ -470,7 +465,7 @@ class Session:
     def ended(self, run: Run) -> None:
         """Note that the frames of a run have come to their end."""
         if self.plays(run):
-            self._end("stopped")
+            self._go("stopped")
 
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
@@ -622,8 +617,7 @@ class Session:
         self.mark_present("As it was opened")
 
     def _choose(self, settings: Settings, look: DisplaySettings) -> None:
-        for field in fields(settings):
-            setattr(self.settings, field.name, getattr(settings, field.name))
+        self.settings.update(**asdict(settings))
         for field in fields(look):
             setattr(self.look, field.name, getattr(look, field.name))
 

@@ -94,7 +94,7 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     if KEY not in adata.uns or at not in adata.obsm:
         return _published(adata, name, path)
     noted = adata.uns[KEY]
-    parameters = {k: _plain(v) for k, v in noted["parameters"].items()}
+    parameters = {k: plain(v) for k, v in noted["parameters"].items()}
     space, notes = _searched(adata, parameters, noted, name)
     dataset = from_anndata(adata, name, ReadOptions(space=space, missing="drop"))
     embedding = np.asarray(adata.obsm[at], np.float32)
@@ -168,7 +168,7 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
     return ReferenceMap(name, dataset, fitted, way, (note,), path, basis, unit, origin)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a parameter as it was before it was stored: no "none", no numpy."""
     if isinstance(value, str) and value == "none":
         return None
@@ -205,7 +205,7 @@ def _searched(
         )
     key = str(parameters.get("neighbors_key") or "neighbors")
     search = adata.uns.get(key, {}).get("params", {})
-    parameters["neighbors_metric"] = _plain(search.get("metric"))
+    parameters["neighbors_metric"] = plain(search.get("metric"))
     used = search.get("use_rep") or ("X_pca" if "X_pca" in adata.obsm else "X")
     space = "X" if used == "X" else f"obsm['{used}']"
     note = f"The map is of a graph of neighbours; cells are placed by those in {space}."
@@ -237,7 +237,7 @@ def _of_columns(dataset: Dataset) -> Projection | None:
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
     provenance = noted.get("provenance", {})
     recipe, mixed = provenance.get("recipe", {}), provenance.get("harmony", {})
-    key = _plain(recipe.get("batch_key")) or _plain(mixed.get("batch_key"))
+    key = plain(recipe.get("batch_key")) or plain(mixed.get("batch_key"))
     if key is None and "harmony" not in space.lower():
         return ()
     of = f' of "{key}"' if key else ""
