@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 Options = argparse.Namespace
 DIFFERENT, WRONG, INTERRUPTED = 1, 2, 130
 """Exit codes."""
-_AFTER_A_RUN = ("screenshot", "out", "quit_after_run")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -98,24 +97,34 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(do=_window)
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    def make(name: str, do: Any, words: str, **shown: Any) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, description=words, **shown)
+    quiet, force = _Parser(add_help=False), _Parser(add_help=False)
+    words = "Tell nothing but warnings and errors."
+    quiet.add_argument("-q", "--quiet", action="store_true", help=words)
+    words = "Overwrite an existing OUT."
+    force.add_argument("--force", action="store_true", help=words)
+
+    def make(
+        name: str, do: Any, words: str, *shared: _Parser, **files: str
+    ) -> argparse.ArgumentParser:
+        kinds = {"description": words, "help": words, "parents": shared}
+        made: argparse.ArgumentParser = commands.add_parser(name, **kinds)
+        for one, told in files.items():
+            made.add_argument(one, type=Path, metavar=one.upper(), help=told)
         made.set_defaults(do=do)
         return made
 
     words = "Compute the map of a file without a window, and write it to OUT."
-    _add_fit(make("fit", _fit, words, help=words))
+    _add_fit(make("fit", _fit, words, quiet, force))
     words = "Repeat the run of a session file, steering included, and compare the maps."
-    ends = " Ends with code 0 where they are the same bit for bit, else with 1."
-    replay = make("replay", _replay, words + ends, help=words)
-    _add(replay, "quiet", session="Session file (.zip).")
+    words += " Ends with code 0 where they are the same bit for bit, else with 1."
+    of_session = "Session file (.zip)."
+    make("replay", _replay, words, quiet, session=of_session)
     words = "Write all that led to a map as code, which makes it again from the data."
-    notebook = make("notebook", _notebook, words, help=words)
     out = "Notebook (.ipynb) or methods (.txt)."
-    _add(notebook, "quiet", "force", source="Session file (.zip).", out=out)
+    make("notebook", _notebook, words, quiet, force, source=of_session, out=out)
     words = "Write a map as one web page that needs no network."
-    page = make("export", _export, words, help=words)
-    _add(page, "quiet", "force", source="Map (.h5ad).", out="Web page (.html).")
+    files = {"source": "Map (.h5ad).", "out": "Web page (.html)."}
+    page = make("export", _export, words, quiet, force, **files)
     page.add_argument("--basis", default="X_embedding_game", metavar="KEY",
                       help="The map in obsm (default: %(default)s).")  # fmt: skip
     page.add_argument("--columns", nargs="+", metavar="COLUMN",
@@ -123,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--genes", nargs="+", metavar="GENE",
                       help="Genes to colour by (default: markers).")  # fmt: skip
     words = "Compute anew what a paper reports: tables, a figure and a JSON file."
-    command.add_arguments(make("reproduce", command.reproduce, words, help=words))
+    command.add_arguments(make("reproduce", command.reproduce, words))
     return parser
 
 
@@ -159,22 +168,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("--scheduler",
         help="With --reference: address of a Dask scheduler, such as "
         "tcp://host:8786, whose workers place the rows.")  # fmt: skip
-    _add(parser, "quiet", "force")
-
-
-_SWITCHES = {
-    "quiet": (("-q", "--quiet"), "Tell nothing but warnings and errors."),
-    "force": (("--force",), "Overwrite an existing OUT."),
-}
-
-
-def _add(parser: argparse.ArgumentParser, *switches: str, **files: str) -> None:
-    """Add switches that several commands have, and files with what they are."""
-    for name, words in files.items():
-        parser.add_argument(name, type=Path, metavar=name.upper(), help=words)
-    for switch in switches:
-        names, words = _SWITCHES[switch]
-        parser.add_argument(*names, action="store_true", help=words)
 
 
 # --- window ---------------------------------------------------------------------
@@ -206,7 +199,8 @@ def _window(options: Options) -> int:
         ) from error
     from napari_embedding_game.ui.app import launch
 
-    given = {name: getattr(options, name) for name in _AFTER_A_RUN}
+    names = "screenshot", "out", "quit_after_run"
+    given = {name: getattr(options, name) for name in names}
     return int(launch(options.sample, path=file, **given))
 
 
