@@ -312,9 +312,8 @@ def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
     from napari_embedding_game.data.export.writers import check_output
 
     if endings and out.suffix.lower() not in endings:
-        table = " (or .csv for a table)" if ".csv" in endings else ""
-        more = " with --reference" if endings == (".zarr",) else table
-        raise DataError(f"{out.name} has to end in {endings[0]}{more}.")
+        more = " with --reference" if endings == (".zarr",) else ""
+        raise DataError(f"{out.name} has to end in {' or '.join(endings)}{more}.")
     if out.suffix.lower() != ".zarr" or not out.is_dir():
         check_output(source if source.exists() else None, out)
     elif force:

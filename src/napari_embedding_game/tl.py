@@ -59,7 +59,6 @@ from napari_embedding_game.data.formats.spaces import (
     choose,
     item_of,
     root_of,
-    split_space,
 )
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
@@ -561,14 +560,14 @@ def _numbers_of_map(adata: AnnData, key: str) -> Any:
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
-    space = choose(root_of(adata), use_rep, "The AnnData")
-    place = split_space(space)
-    if place is not None and place[0] == "obsp":
+    root = root_of(adata)
+    space = choose(root, use_rep, "The AnnData")
+    if is_of_pairs(space):
         raise InputError(
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return _loaded(getattr(adata, place[0])[place[1]] if place else adata.X), space
+    return _loaded(item_of(root, space)), space
 
 
 def _loaded(X: Any) -> Any:

@@ -318,16 +318,14 @@ class Session:
         self._leave()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
-        if warm is None:
+        if warm is None or not is_played(settings):
             self.hand.clear()
-        elif former is not None and _same_edges(former, settings):
+        if warm is not None and former is not None and _same_edges(former, settings):
             edges = former.edges
         pace = UNPACED if settings.method == "given" else self._pace
         self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
         self.steered, self._begun_with = settings, self.settings.value
-        if not is_played(settings):
-            self.hand.clear()
-        elif self.hand.forces:
+        if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
         self.selection.clear()
         self.say("")
@@ -420,7 +418,7 @@ class Session:
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        return behind(self.placed_on, self._positions)
+        return behind(self.placed_on, self.snapshot)
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:
@@ -673,8 +671,7 @@ class Session:
     @property
     def _is_stopped(self) -> bool:
         """Whether the map on show is where the newest run was stopped."""
-        is_own = self.run is not None and self.has_played(self.run)
-        return self.state == "stopped" and is_own
+        return self.state == "stopped" and self._of is self.run
 
     @property
     def _needs_restart(self) -> bool:
@@ -698,16 +695,11 @@ class Session:
         return with_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
-        is_stored = self._of is not self.run and self.state not in ALIVE
-        if is_stored:
-            # Only what steers can be changed without another graph of neighbours.
-            played = self.played
-            made_with = None if played is None else played.settings
-        else:
-            made_with = None if self.run is None else self.run.settings
-        stale = made_with is not None and (
-            needs_start(made_with, self.chosen())
-            or (not is_stored and self._needs_restart)
+        is_own = self._of is self.run or self.state in ALIVE
+        of = self.run if is_own else self.played
+        # Of a stored map what steers can be changed without another graph.
+        stale = of is not None and (
+            needs_start(of.settings, self.chosen()) or (is_own and self._needs_restart)
         )
         if stale != self.stale:
             self.stale = stale

@@ -48,8 +48,7 @@ class SavedMap(Moment):
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        shown = self.snapshot
-        return behind(self.placed_on, None if shown is None else shown.embedding)
+        return behind(self.placed_on, self.snapshot)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.snapshot import Snapshot
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedOn:
@@ -26,8 +28,9 @@ class PlacedOn:
         return np.stack([both.min(axis=0), both.max(axis=0)])
 
 
-def behind(on: PlacedOn | None, points: NDArray[np.floating] | None) -> PlacedOn | None:
-    """Return the map of a reference while points (n, d) lie where they were placed."""
-    if on is None or points is None:
+def behind(on: PlacedOn | None, shown: Snapshot | None) -> PlacedOn | None:
+    """Return the map of a reference while its points lie where they were placed."""
+    if on is None or shown is None:
         return None
+    points = shown.embedding
     return on if on.placed is points or np.array_equal(on.placed, points) else None
