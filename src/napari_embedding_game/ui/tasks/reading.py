@@ -213,7 +213,8 @@ class ReadingTask(QObject):
         viewer, name = self._viewer, loaded.dataset.name
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
-        lost: LayersRecord | None = None
+        layers = self._workspace.linked
+        lost = layers.missed if is_again else None
         if loaded.join is not None:
             joined = joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
@@ -235,7 +236,7 @@ class ReadingTask(QObject):
             if had_map and former is not None:
                 session.say(PUT_AWAY.format(former.name))
         has_objects = loaded.dataset.objects is not None
-        self._workspace.linked.set(*((linked, lost) if has_objects else (None,)))
+        layers.set(*((linked, lost) if has_objects else (None,)))
 
     def _show_pictures(self, loaded: ReadResult) -> Linked:
         present = self._workspace.linked.current
