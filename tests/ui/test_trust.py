@@ -46,7 +46,7 @@ def test_the_figures_follow_the_map_and_its_colours(
     play()
     qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())  # folded: once
     unfold(dock)
-    qtbot.waitUntil(lambda: "40 points" in trust.note.text())
+    qtbot.waitUntil(lambda: "on 40 points. " in trust.note.text())  # on all of them
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
         assert share(name).endswith("%")
         assert "%" in trust.figures.tips[name]

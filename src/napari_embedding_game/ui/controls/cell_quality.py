@@ -15,11 +15,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
-from napari_embedding_game.ui.style.form_widgets import (
-    Choice,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import Asking

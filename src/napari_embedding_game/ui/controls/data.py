@@ -225,9 +225,8 @@ class DataControls(QWidget):
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._offer_spaces([])
         self._offer_batches([], None)
-        for widget in (self._progress, self.drop, self.transpose):
+        for widget in (self._progress, self.drop, self.transpose, self.trouble):
             widget.hide()
-        self.trouble.hide()
 
     def _connect(self) -> None:
         self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))

@@ -19,12 +19,7 @@ from napari_embedding_game.ui.style.coloring import (
     PRESSURE,
     choices,
 )
-from napari_embedding_game.ui.style.form_widgets import (
-    Choice,
-    add_row,
-    check_box,
-    form,
-)
+from napari_embedding_game.ui.style.form_widgets import Choice, add_row, check_box, form
 from napari_embedding_game.ui.style.layouts import column, row
 from napari_embedding_game.ui.style.legend import LegendView
 

@@ -56,9 +56,7 @@ class MethodControls(Listener):
     """Edits ``session.settings``; what can act on the running game acts at once."""
 
     def __init__(
-        self,
-        session: Session,
-        change_dimensions: Callable[[int], None],
+        self, session: Session, change_dimensions: Callable[[int], None]
     ) -> None:
         super().__init__()
         self._session, self._settings = session, session.settings

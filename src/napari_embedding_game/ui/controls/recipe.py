@@ -11,10 +11,7 @@ from qtpy.QtWidgets import QFormLayout, QWidget
 
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.quality_control import (
-    LIMITS,
-    left_out,
-)
+from napari_embedding_game.data.quality_control import LIMITS, left_out
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
 from napari_embedding_game.ui.style.form_widgets import (

@@ -66,8 +66,8 @@ class RunControls(QWidget):
     ) -> None:
         super().__init__()
         self._session, self._begin, self._play_on = session, play, play_on
-        self._first_words = ""
-        self._prepare: Callable[[Callable[[], None]], None] | None = None
+        self._first: tuple[str, Callable[[Callable[[], None]], None] | None] = "", None
+        """What Run does before it plays, in a word."""
         self._is_reading = False
         self._remedy: dict[str, Any] = {}
         """Settings that mend what the message says."""
@@ -122,8 +122,8 @@ class RunControls(QWidget):
 
         ``prepare`` is called with what is to be done afterwards.
         """
-        if (words, prepare) != (self._first_words, self._prepare):
-            self._first_words, self._prepare = words, prepare
+        if (words, prepare) != self._first:
+            self._first = words, prepare
             self.refresh()
 
     def note_reading(self, stage: Stage | None) -> None:
@@ -137,8 +137,7 @@ class RunControls(QWidget):
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
-        first = self._first_words if self._prepare else ""
-        again = "Run again" if has_map else "Run"
+        first, again = self._first[0], "Run again" if has_map else "Run"
         self.run.setText(f"{first} and run" if first else again)
         self.run.setToolTip(f"{first} the data; {LATER}" if first else RUN_TIP)
         self.run.setEnabled((has_data or bool(first)) and not self._is_reading)
@@ -169,10 +168,11 @@ class RunControls(QWidget):
 
     def _run(self) -> None:
         finish_typing()
-        if self._prepare is None:
+        prepare = self._first[1]
+        if prepare is None:
             self._play()
         else:
-            self._prepare(self._play)
+            prepare(self._play)
 
     def _play(self) -> None:
         finish_typing()
@@ -246,7 +246,7 @@ class RunControls(QWidget):
         if session.message:  # which says it better
             return ""
         if session.snapshot is None:
-            is_ready = session.dataset is not None and not self._prepare
+            is_ready = session.dataset is not None and not self._first[0]
             return STOPPED_EARLY if state == "stopped" else READY if is_ready else ""
         return self._came or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 

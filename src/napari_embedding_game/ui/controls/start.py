@@ -46,13 +46,9 @@ class Start(QWidget):
         tip = "Load example data to try the program on."
         self.sample_button = push_button("Sample", tip)
         samples = QMenu(self)
-        add_entries(
-            samples,
-            (
-                (w, partial(reading.load, SampleSource(k)), "")
-                for k, w in SAMPLES.items()
-            ),
-        )
+        sources = {words: SampleSource(key) for key, words in SAMPLES.items()}
+        loads = ((w, partial(reading.load, one), "") for w, one in sources.items())
+        add_entries(samples, loads)
         self.sample_button.setMenu(samples)
         menu = QMenu(self)
         of_folder = "Folder…", self.choose_folder, FOLDER_TIP

@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QSignalBlocker, QSize, Qt
 from qtpy.QtGui import QColor, QIcon, QImage, QPixmap
-from qtpy.QtWidgets import (
-    QInputDialog,
-    QListView,
-    QListWidget,
-    QListWidgetItem,
-    QMenu,
-)
+from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem, QMenu
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared, comparing_job
 from napari_embedding_game.session.session import Session, sentence
@@ -207,7 +202,7 @@ def told(mark: Mark) -> str:
         f"Map {shot.map_hash[:4]}: the same digits mean the same map, to the last bit.",
     ]
     if shot.stretched_share == shot.stretched_share:
-        lines.append(f"{shot.stretched_share:.1%} of points misplaced")
+        lines.append(f"{share_text(shot.stretched_share)} of points misplaced")
     return "<br>".join(lines)
 
 

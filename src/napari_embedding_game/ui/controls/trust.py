@@ -113,12 +113,23 @@ class TrustControls(Listener):
         """Show figures; dashes where there are none."""
         self._found = found
         warnings = {} if found is None else _warnings(found)
-        show_text(self.note, WAITING if found is None else _told(found))
+        show_text(self.note, WAITING if found is None else self._told(found))
         show_text(self.warning, "\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         self._show_figures()
 
     # What is told
+
+    def _told(self, found: MapQuality) -> str:
+        """Return on how many points it was measured, and the columns that agree."""
+        dataset = self._session.dataset
+        is_whole = dataset is not None and found.n_sampled == len(dataset.obs)
+        of = "" if is_whole else " drawn at random"
+        told = f"Measured on {found.n_sampled:,} points{of}."
+        best = found.columns[:MOST_COLUMNS_TOLD]
+        shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
+        groups = f" Neighbours of the same group: {', '.join(shares)}."
+        return told + groups if shares else told
 
     def _show_figures(self) -> None:
         """Tell how far the map on show can be trusted, as far as it is known."""
@@ -205,15 +216,6 @@ class TrustControls(Listener):
     def _on_failed(self, error: BaseException) -> None:
         self.show_quality(None)
         show_text(self.note, sentence(error))
-
-
-def _told(found: MapQuality) -> str:
-    """Return on how many points it was measured, and the columns that agree best."""
-    told = f"Measured on {found.n_sampled:,} points drawn at random."
-    columns = found.columns[:MOST_COLUMNS_TOLD]
-    shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in columns]
-    groups = f" Neighbours of the same group: {', '.join(shares)}." if shares else ""
-    return told + groups
 
 
 def _warnings(found: MapQuality) -> dict[str, str]:

@@ -19,11 +19,7 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.clustering import Cluster
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import (
-    cluster_colors,
-    hexes,
-    level_colors,
-)
+from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
 from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.reclustering import reclustering
 from napari_embedding_game.session.session import Session
@@ -55,10 +51,7 @@ class ClusterEdits(QWidget):
     """
 
     def __init__(
-        self,
-        session: Session,
-        table: Table,
-        tell: Callable[[str], None],
+        self, session: Session, table: Table, tell: Callable[[str], None]
     ) -> None:
         super().__init__()
         self._session, self._book = session, session.clusters

@@ -57,10 +57,7 @@ class ClusterPane(Listener):
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
         self.table = Table(
-            *COLUMNS,
-            is_many=True,
-            most_rows=MOST_ROWS,
-            least_rows=LEAST_ROWS,
+            *COLUMNS, is_many=True, most_rows=MOST_ROWS, least_rows=LEAST_ROWS
         )
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)

@@ -105,7 +105,7 @@ class FirmnessStrip(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse; below the bars that which is written."""
         number = self._number_at(event.position())
-        if self.text(number):
+        if self.text(number) and event.button() == Qt.MouseButton.LeftButton:
             self.picked.emit(number)
 
     # Inside

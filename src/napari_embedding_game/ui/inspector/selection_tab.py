@@ -92,8 +92,7 @@ class SelectionTab(Listener):
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
         self._reporting = Asking(
-            *(self, HINT_LOOKING, self._on_report, self._wait, self._say),
-            finishes=True,
+            *(self, HINT_LOOKING, self._on_report, self._wait, self._say), finishes=True
         )
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")

@@ -13,11 +13,7 @@ from superqt import QRangeSlider
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
 from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Colored
-from napari_embedding_game.ui.style.form_widgets import (
-    CLICK_TIP,
-    show_text,
-    text_label,
-)
+from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 

@@ -17,11 +17,7 @@ from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.palette import (
-    category_colors,
-    cluster_colors,
-    hexes,
-)
+from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
