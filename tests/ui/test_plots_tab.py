@@ -283,7 +283,9 @@ def test_selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, s
     assert max(red, green, blue) - min(red, green, blue) < 30
 
 
-def test_what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session):
+def test_what_is_no_axis_is_told_and_a_new_score_is_one(
+    qtbot, scatter, session, dataset
+):
     name(scatter, "a", "kind")
     assert 'no gene, score or column of numbers "kind"' in scatter.state.text()
     scatter.up.clear()
@@ -295,3 +297,7 @@ def test_what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session)
     name(scatter, "mine", "a")
     drag(qtbot, scatter, (-0.5, 0), (9.5, 3.8))
     assert session.selection.rows.tolist() == list(range(10))
+    session.load(dataset)  # without it: nobody asked for what is not there
+    scatter.catch_up()
+    assert (scatter.across.text(), scatter.up.text()) == ("", "a")
+    assert scatter.state.text().startswith("Type two names")

@@ -78,10 +78,10 @@ def warm_up() -> None:
         next(playing)
         shot = next(playing)
         playing.close()
-    with COMPUTING:  # what is needed once there is a map: clusters and markers
-        # Here, as two threads that import it at the same time break each other.
-        import sklearn.metrics  # noqa: F401
+    # Here, as two threads that import it at the same time break each other.
+    import sklearn.metrics  # noqa: F401
 
+    with COMPUTING:  # what is needed once there is a map: clusters and markers
         merging(edges, shot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
             markers(values, np.arange(64) < 2, n_jobs=1)

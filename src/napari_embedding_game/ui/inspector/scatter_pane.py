@@ -102,10 +102,13 @@ class ScatterPane(PlotPane):
         """Show the present data in the colours of the present clusters."""
         dataset = self._session.dataset
         if dataset is not None and dataset.obs is not self._obs:
+            is_other, names = self._obs is None, axis_names(dataset)
             self._obs, self._axes = dataset.obs, None
             for field in (self.across, self.up):
                 field.setPlaceholderText(worded("Gene, score or column", dataset))
-            self.names.setStringList(axis_names(dataset))
+                if is_other and field.text() not in names:  # of former data
+                    field.clear()
+            self.names.setStringList(names)
             self._on_names()
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
