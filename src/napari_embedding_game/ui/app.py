@@ -32,15 +32,10 @@ def launch(
 
     It is 1 where reading, running or writing failed.
 
-    Parameters
-    ----------
-    sample : {"digits", "pbmc", "nuclei"}, optional
-        To load and play, or else the file of ``path``; without either the dock opens
-        ready for the first click.
-    screenshot, out : str or Path, optional
-        Where to store a picture of the whole window after the run, and its result.
-    quit_after_run : bool
-        Whether to close the window when all this is done.
+    ``sample``: one of the keys of SAMPLES, to load and play, or else the file of
+    ``path``; without either the dock opens ready for the first click. ``screenshot``,
+    ``out``: where to store a picture of the whole window after the run, and its result.
+    ``quit_after_run``: whether to close the window when all this is done.
     """
     import napari
 

@@ -24,11 +24,8 @@ class Connections(QObject):
     connection to one of them goes through here, so that a closed dock hears of
     nothing any more and is freed.
 
-    Parameters
-    ----------
-    owner : QObject, optional
-        Whoever listens: with the dock that it is in they are undone by
-        :func:`release`.
+    ``owner``: whoever listens; with the dock that it is in they are undone by
+    :func:`release`.
     """
 
     def __init__(self, owner: QObject | None = None) -> None:

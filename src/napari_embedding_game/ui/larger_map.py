@@ -17,13 +17,8 @@ TEXTS = {
 class LargerMap(QToolButton):
     """While it is pressed, the docks of the window that lie beside the map are hidden.
 
-    All but that of the widget it serves, and those that float.  They come back before
-    the window is closed, as napari opens the next one as it was then.
-
-    Parameters
-    ----------
-    keeps : QWidget
-        The docked widget that stays.
+    All but that of the widget ``keeps``, which it serves, and those that float.  They
+    come back before the window is closed, as napari opens the next one as it was then.
     """
 
     def __init__(self, keeps: QWidget) -> None:

@@ -56,27 +56,15 @@ def paint_discs(
 ) -> NDArray[np.uint8]:
     """Return a picture of points as discs with smooth edges, one over another.
 
-    Parameters
-    ----------
-    positions, sizes : (N, 2) and (N,) float
-        Row and column in any unit, and diameters, which on the picture are at least 1
-        pixel.  Points that are not finite are left out.
-    colors : (N, 4) float, 0 to 1
-        Red, green, blue and opacity.
-    lines : Lines
-    shape : (height, width)
-        Of the picture in pixels.
-    rows : (m,) int, optional
-        Points in the order in which they are painted; by default all as they come.
-    opacity : float
-        Of all points, 0 to 1; times that of each.
-    below : (height, width, 4) uint8, optional
-        The picture that they are painted into, as it is returned.
+    ``positions`` (N, 2): row and column in any unit. ``sizes`` (N,): diameters, which
+    on the picture are at least 1 pixel. Points that are not finite are left out.
+    ``colors`` (N, 4), 0 to 1: red, green, blue and opacity. ``shape`` (height, width):
+    of the picture in pixels. ``rows`` (m,) int: points in the order in which they are
+    painted; by default all as they come. ``opacity``: of all points, 0 to 1; times that
+    of each. ``below``: the picture that they are painted into, as it is returned.
 
-    Returns
-    -------
-    (height, width, 4) uint8
-        Red, green, blue, each already multiplied by the opacity, and the opacity.
+    Returns (height, width, 4) uint8: red, green, blue, each already multiplied by the
+    opacity, and the opacity.
     """
     pixels = np.zeros((*shape, 4), np.uint8) if below is None else below
     taken = (

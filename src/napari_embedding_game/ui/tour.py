@@ -29,13 +29,8 @@ def never() -> bool:
 class Tour(QLabel):
     """Points at widgets, each when it is seen first; a click or Escape goes on.
 
-    Parameters
-    ----------
-    dock : QWidget
-        It stands at its left, and goes with it.
-    stops : sequence of (QWidget, str, callable)
-        What it points at, in this order, what it says there, and whether that is
-        over.
+    It stands at the left of ``dock``, and goes with it.  ``stops``: what it points at,
+    in this order, what it says there, and whether that is over.
     """
 
     def __init__(self, dock: QWidget, stops: Stops) -> None:

@@ -63,12 +63,7 @@ def mend() -> None:
 def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
     """Put a function in the place of one, once; without it, log that it is not.
 
-    Parameters
-    ----------
-    owner : type or module
-    name : str
-    mended : callable
-        Receives the function that was there, and what that is called with.
+    ``mended`` receives the function that was there, and what that is called with.
     """
     method = getattr(owner, name, None)
     if method is None:

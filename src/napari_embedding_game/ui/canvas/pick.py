@@ -33,16 +33,10 @@ def row_at(
 
     The nearest of a plane; of points in space one behind the other the foremost.
 
-    Parameters
-    ----------
-    layers, places, pixel
-        Places are in units of the map, of m maps side by side.
-    reach : float
-        Pixels around the middle of a place that count as on it.
-    beside : float
-        Or else the nearest is meant so far off, as a share of the map's side.
-    is_sized : bool
-        Whether places are those of the points, which can be pointed at anywhere.
+    ``places``: in units of the map, of m maps side by side. ``reach``: pixels around
+    the middle of a place that count as on it. ``beside``: or else the nearest is meant
+    so far off, as a share of the map's side. ``is_sized``: whether places are those of
+    the points, which can be pointed at anywhere.
     """
     drawn = layers.projection()
     if drawn is None or not drawn.holds(pixel) or not len(places):

@@ -31,10 +31,7 @@ Pictures: TypeAlias = Any
 class PictureGrid(QListWidget):
     """A grid of pictures that scrolls.
 
-    Parameters
-    ----------
-    on_pick : callable
-        Receives the rows of the dataset whose pictures a person selected.
+    ``on_pick`` receives the rows of the dataset whose pictures a person selected.
     """
 
     failed = Signal(str)

@@ -89,15 +89,9 @@ class ReadingTask(QObject):
         is found under Data > Recent maps.  The rows of a file are joined with the
         objects of an open Labels layer where they clearly fit.
 
-        Parameters
-        ----------
-        linked : Linked, optional
-            The layers that show its objects.
-        is_again : bool
-            Whether it is the source of the open map, read in another way: then the
-            map stays, and there is a new one.
-        then : callable, optional
-            Is called afterwards if all went well.
+        ``linked``: the layers that show its objects. ``is_again``: whether it is the
+        source of the open map, read in another way: then the map stays, and there is a
+        new one. ``then``: is called afterwards if all went well.
         """
         if not is_again:
             source = with_labels(source, self._viewer)

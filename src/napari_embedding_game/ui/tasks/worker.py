@@ -189,22 +189,12 @@ class Worker(QThread):
 class Latest(QObject):
     """Has jobs of one kind done in a thread: the newest takes a former's place.
 
-    Parameters
-    ----------
-    owner : QObject, optional
-        Nothing more is done once its dock is released.
-    take : callable
-        Receives what a job has returned.
-    fail : callable
-        Receives the exception that a job broke off with.
-    tell : callable, optional
-        Receives what a job has yielded, which is how far it is.
-    finishes : bool
-        Whether a job that has begun is finished, and its result taken, once another
-        is asked for.
-    at_once : bool
-        Whether a job begins although the former one is still being broken off;
-        otherwise it waits, and there is one thread at most.
+    ``owner``: nothing more is done once its dock is released. ``take`` receives what a
+    job has returned, ``fail`` the exception that it broke off with, ``tell`` what it
+    has yielded, which is how far it is. ``finishes``: whether a job that has begun is
+    finished, and its result taken, once another is asked for. ``at_once``: whether a
+    job begins although the former one is still being broken off; otherwise it waits,
+    and there is one thread at most.
     """
 
     def __init__(
@@ -269,16 +259,10 @@ class Latest(QObject):
 class Asking(Latest):
     """Jobs of a pane, which says that it works, how far it is, or what went wrong.
 
-    Parameters
-    ----------
-    owner, take, finishes
-        As of :class:`Latest`.
-    words : str
-        What is said of the work, such as "Comparing …".
-    say : callable
-        Receives that, with the share that is done where a job yields it.
-    fail : callable, optional
-        Receives what a job broke off with as a sentence; by default ``say`` does.
+    ``owner``, ``take``, ``finishes``: as of :class:`Latest`. ``words``: what is
+    said of the work, such as "Comparing …". ``say`` receives that, with the share that
+    is done where a job yields it, and ``fail`` what a job broke off with as a sentence;
+    by default ``say`` does.
     """
 
     def __init__(
