@@ -252,16 +252,10 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
         )
 
     def parts(n_clusters: int) -> NDArray[np.int32]:
-        return _parts(tree.cut(n_clusters)[members])
+        clusters = tree.cut(n_clusters)[members]
+        known = np.unique(clusters[clusters >= 0])
+        return np.where(clusters < 0, -1, known.searchsorted(clusters)).astype(np.int32)
 
     # The number of parts only grows with the number of clusters.
     numbers = range(1, tree.n_leaves)
     return parts(1 + bisect_left(numbers, n_parts, key=lambda n: parts(n).max() + 1))
-
-
-def _parts(clusters: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Renumber the clusters to 0..n-1 in their own order; -1 stays."""
-    known = np.unique(clusters[clusters >= 0])
-    parts = np.searchsorted(known, clusters).astype(np.int32)
-    parts[clusters < 0] = -1
-    return parts

@@ -282,7 +282,7 @@ def _stats() -> Any:
 
 
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
-    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 without a spread."""
+    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 of equal values."""
     with np.errstate(invalid="ignore", divide="ignore"):
         both = [
             (s.mean, np.sqrt(s.squares / (s.n - 1)), s.n) for s in (inside, outside)
