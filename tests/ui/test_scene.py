@@ -197,9 +197,11 @@ def test_in_the_grid(mapped):
     shapes.add_rectangles([[0, 0], [500, 500]])  # which somebody draws around points
     before = points.data.copy()
     shapes.add_rectangles([[0, 0], [600, 600]])
-    mapped.viewer.layers.remove(mapped.viewer.add_points(np.zeros((1, 2))))
+    # As of napari's button, to be painted.
+    labels = mapped.viewer.add_labels(np.zeros((1000, 1000), int))
     mapped.qtbot.wait(50)
     assert np.array_equal(points.data, before)
+    mapped.viewer.layers.remove(labels)
     mapped.viewer.layers.remove(shapes)
     mapped.viewer.add_image(np.zeros((300, 300)))  # it comes to lie on the map
     mapped.qtbot.waitUntil(lambda: points.data[:, 1].min() > 300)

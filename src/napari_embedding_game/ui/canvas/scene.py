@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import napari
 import numpy as np
+from napari.layers import Image
 from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
@@ -97,6 +99,7 @@ class Scene(QObject):
         self._fit_soon = self._later(0, self.layers.fit_camera)
         self._expect_soon = self._later(0, self._expect)
         self._clear_soon = self._later(0, self._clear)
+        self._make_room_soon = self._later(0, self.make_room)
         view, dims = session.view, viewer.dims.events
         for signal in (
             session.columns_changed,
@@ -117,9 +120,9 @@ class Scene(QObject):
             (session.state_changed, self._on_state),
             (dims.order, self.make_room),
             (dims.ndim, self.make_room),
-            (viewer.layers.events.inserted, self._later(0, self.make_room)),
+            (viewer.layers.events.inserted, self._on_inserted),
             # napari is still about to tell its own widgets
-            (dims.ndisplay, self._later(0, self.make_room)),
+            (dims.ndisplay, self._make_room_soon),
             (viewer.scene.camera.events.angles, self._face),
             (workspace.reveal, self.layers.fly_to),
             (workspace.linked.changed, self.make_room),
@@ -256,6 +259,11 @@ class Scene(QObject):
         turn = qdebounced(job, milliseconds, parent=self)
         self._connections.call(turn.cancel)
         return lambda *event: turn.throttle()
+
+    def _on_inserted(self, event: Any) -> None:
+        """Make room for an image; labels to be painted may cover all that there is."""
+        if isinstance(event.value, Image):
+            self._make_room_soon()
 
     def _on_removed(self, name: str) -> None:
         """Do without points whose layer somebody has removed, or edited."""
