@@ -260,6 +260,7 @@ def test_places_are_not_embedded_beside_measurements():
     rng = np.random.default_rng(0)
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
     names += ["Batch", "my_donor", "day", "Row", "leiden_0.5", "Position X [µm]"]
+    names += ["POSITION_T", "bbox_min_row", "Nuclei_Location_CenterMassIntensity_X_DNA"]
     names += ["umap0", "umap1", "bbox_area", "positivity", *UMAP_10]
     frame = pd.DataFrame(rng.integers(0, 90, (10, len(names))), columns=names)
     dataset = from_features(frame, "cells").dataset
@@ -267,7 +268,7 @@ def test_places_are_not_embedded_beside_measurements():
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
     assert dataset.notes[0] == (
         "Not embedded unless chosen, as the name says that it is no measure: "
-        "image, Batch, my_donor, day, Row, leiden_0.5 and 7 more."
+        "image, Batch, my_donor, day, Row, leiden_0.5 and 10 more."
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])

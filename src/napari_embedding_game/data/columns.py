@@ -34,13 +34,14 @@ _STAYS = re.compile(rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$",
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like: bbox_x0,
 # Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X.
-_UNIT = r"([_\- .]?\W?([uµμ]m|px|pixels?)\W?)?"
+_UNIT = r"([_\- .]?\W?([uµμ]m|microns?|px|pixels?)\W?)?"
 _PLACE = re.compile(
     r"(.*[_\- .:])?(bbox|centroid|center|pos(ition)?|bounding ?box ?(min|max)imum)"
-    r"( of the object)?([_\- .](weighted|local|min|max))*"
-    rf"[_\- .]?([xyz](min|max|\d)?|\d(-\d)*){_UNIT}"
+    r"( of the object)?([_\- .](weighted|local|min|max))*[_\- .]?"
+    r"([xyz]([_\- .]?(min|max|start|end|\d))?|\d(-\d)*"
+    rf"|(?<=[_\- .])t|row|col(umn)?|top|left|bottom|right){_UNIT}"
     rf"|[xyz]{_UNIT}|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
-    r"|t|time|frame|location[_\- .].*",
+    r"|t|time|frame|centroid|(.*[_\- .])?location[_\- .].*",
     re.IGNORECASE,
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
