@@ -32,13 +32,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from napari_embedding_game.core import estimator
 from napari_embedding_game.core.errors import InputError, whole
-from napari_embedding_game.core.estimator import (
-    EmbeddingGame,
-    Steering,
-    as_parameters,
-    parameters_of,
-)
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -55,11 +50,7 @@ from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.formats.spaces import (
-    choose,
-    item_of,
-    root_of,
-)
+from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.archive import recorded_map
@@ -93,7 +84,7 @@ def embedding_game(
     neighbors_key: str | None = None,
     n_neighbors: int | None = None,
     random_state: Any = 0,
-    steering: Steering = (),
+    steering: estimator.Steering = (),
     stop_at: int | None = None,
     key_added: str | None = None,
     copy: bool = False,
@@ -151,10 +142,10 @@ def embedding_game(
             )
         parameters = {**parameters, "metric": "precomputed"}
     wanted = made_with if n_neighbors is None else n_neighbors
-    model = EmbeddingGame(
+    model = estimator.EmbeddingGame(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
-    told = {**parameters_of(model), **noted}
+    told = {**estimator.parameters_of(model), **noted}
     if steering or stop_at is not None:
         way = [(at, dict(changed)) for at, changed in steering]
         told |= {"steering": json.dumps(way), "stop_at": stop_at}
@@ -396,7 +387,7 @@ def stability(
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
     X, places = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
-    model = EmbeddingGame(**as_parameters(parameters))
+    model = estimator.EmbeddingGame(**estimator.as_parameters(parameters))
     seed, kept = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
@@ -554,20 +545,21 @@ def _numbers_of_map(adata: AnnData, key: str) -> Any:
         return _numbers(adata, None, noted["neighbors_key"])[0]
     of = str(noted.get("use_rep", noted.get("space")))
     space = of if is_of_pairs(of) else reference_map.space_of_map(adata, adata.uns[key])
-    root = root_of(adata)
-    return _loaded(item_of(root, choose(root, space or of, "The AnnData")))
+    root = spaces.root_of(adata)
+    chosen = spaces.choose(root, space or of, "The AnnData")
+    return _loaded(spaces.item_of(root, chosen))
 
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
-    root = root_of(adata)
-    space = choose(root, use_rep, "The AnnData")
+    root = spaces.root_of(adata)
+    space = spaces.choose(root, use_rep, "The AnnData")
     if is_of_pairs(space):
         raise InputError(
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return _loaded(item_of(root, space)), space
+    return _loaded(spaces.item_of(root, space)), space
 
 
 def _loaded(X: Any) -> Any:
