@@ -113,26 +113,35 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     assert session.selection.is_empty
 
 
-def test_pca_is_in_the_list_with_its_own_edges_and_nothing_to_steer(
-    dock, session, play
-):
-    game = dock.game
-    game.controls["affinity"].value = "uniform"
-    assert "inner_products" not in game.controls["affinity"].choices
-    game.controls["method"].value = "pca"
-    listed = game.controls["method"].native.currentText()
+def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, play):
+    play()
+    game, run = dock.game, dock.run
+    method, affinity = game.controls["method"], game.controls["affinity"]
+    assert game.stale.isHidden()
+    game.controls["n_neighbors"].value = 30
+    assert game.stale.text().endswith("with these, Continue plays on from it.")
+    assert run.go_on.isVisibleTo(dock)
+    affinity.value = "uniform"
+    assert "inner_products" not in affinity.choices
+    method.value = "pca"
+    listed = method.native.currentText()
     assert listed == "From the papers > PCA by attraction and repulsion"
-    assert game.controls["affinity"].choices == ("auto", "inner_products")
+    assert not run.go_on.isVisibleTo(dock)
+    assert game.stale.text().endswith("Run again makes one with these.")
+    assert affinity.choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.repulsion.enabled
     assert not game.controls["learning_rate"].enabled
     play()
-    assert "Finished" in dock.run.stage.text()
+    assert "Finished" in run.stage.text()
     assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"
-    game.controls["affinity"].value = "inner_products"
-    game.controls["method"].value = "game"
-    assert game.controls["affinity"].value == session.settings.affinity == "auto"
-    assert "inner_products" not in game.controls["affinity"].choices
+    affinity.value = "inner_products"
+    method.value = "game"
+    assert affinity.value == session.settings.affinity == "auto"
+    assert "inner_products" not in affinity.choices
+    play()
+    assert game.stale.isHidden()
+    assert not run.go_on.isVisibleTo(dock)
 
 
 CHOSEN = {
@@ -170,21 +179,6 @@ def test_every_setting_of_the_engine_has_its_control(dock, session):
     settings.momentum = 0.5
     game.controls["momentum"].value = -0.02  # which nobody can mean
     assert settings.momentum is None
-
-
-def test_what_needs_a_restart_says_so(play, dock):
-    play()
-    assert dock.game.stale.isHidden()
-    dock.game.controls["n_neighbors"].value = 30
-    assert dock.game.stale.text().endswith("with these, Continue plays on from it.")
-    assert dock.run.go_on.isVisibleTo(dock)
-    dock.game.controls["method"].value = "pca"
-    assert not dock.run.go_on.isVisibleTo(dock)
-    assert dock.game.stale.text().endswith("Run again makes one with these.")
-    dock.game.controls["method"].value = "game"
-    play()
-    assert dock.game.stale.isHidden()
-    assert not dock.run.go_on.isVisibleTo(dock)
 
 
 def test_a_dock_that_is_opened_again_shows_what_is_set(

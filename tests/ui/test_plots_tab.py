@@ -233,11 +233,6 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
 # Gene against gene
 
 
-@pytest.fixture
-def scatter(open_plot):
-    return open_plot("Scatter")
-
-
 def name(pane, across, up):
     for field, text in ((pane.across, across), (pane.up, up)):
         field.clear()
@@ -245,7 +240,10 @@ def name(pane, across, up):
         QTest.keyClick(field, Qt.Key.Key_Return)
 
 
-def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session, dock):
+def test_a_gate_selects_its_cells_on_the_map(
+    qtbot, open_plot, session, dock, dataset
+):
+    scatter = open_plot("Scatter")
     dock.plots.saved.click()
     assert scatter.state.text().startswith("Nothing is drawn yet")
     name(scatter, "A", "b")
@@ -253,6 +251,7 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session, dock):
     assert scatter.state.text().startswith("Correlation (Pearson) -0.")
     drag(qtbot, scatter, (2, 0), (3.9, 1))
     assert session.selection.rows.tolist() == list(range(10))
+    selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session)
     assert scatter.state.text() == "10 of 40 points in the gate, 25.0%."
     drag(qtbot, scatter, (0.1, 2), (1, 3.9), SHIFT)
     assert session.selection.rows.tolist() == list(range(20))
@@ -269,11 +268,10 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, scatter, session, dock):
     session.selection.select(0)
     click(qtbot, scatter, 1, 1)
     assert session.selection.is_empty
+    what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, dataset)
 
 
-def test_selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session):
-    name(scatter, "a", "b")
-    session.selection.select_points(np.arange(10))
+def selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session):
     canvas = drawn(qtbot, scatter)
     image, values = canvas.canvas.grab().toImage(), session.dataset.profile
     color = image.pixelColor(canvas.pixel(*values[3, :2])).getRgbF()[:3]
@@ -283,9 +281,7 @@ def test_selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, s
     assert max(red, green, blue) - min(red, green, blue) < 30
 
 
-def test_what_is_no_axis_is_told_and_a_new_score_is_one(
-    qtbot, scatter, session, dataset
-):
+def what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, dataset):
     name(scatter, "a", "kind")
     assert 'no gene, score or column of numbers "kind"' in scatter.state.text()
     scatter.up.clear()

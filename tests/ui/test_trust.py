@@ -195,29 +195,24 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     assert shown.marks.count() == n_marks - 1
 
 
-@pytest.fixture
-def other(session, finished):
-    """A mark of another map of the same points."""
-    here = session.snapshot
+def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
+    qtbot, finished, session, viewer
+):
+    look, here, bar = session.look, session.snapshot, finished.timeline
     mixed = np.random.default_rng(0).permutation(here.embedding)
     moment = Moment(
         settings=session.settings.value, snapshot=replace(here, embedding=mixed)
     )
-    return session.timeline.add("Other", "hand", moment)
+    other = session.timeline.add("Other", "hand", moment)
 
+    def compare():
+        """Compare with the newest of the other maps, by the menu."""
+        bar.others.aboutToShow.emit()
+        bar.others.actions()[0].trigger()
+        qtbot.waitUntil(lambda: session.view.compared is not None)
 
-def compare(timeline, qtbot, session):
-    """Compare with the newest of the other maps, by the menu."""
-    timeline.others.aboutToShow.emit()
-    timeline.others.actions()[0].trigger()
-    qtbot.waitUntil(lambda: session.view.compared is not None)
-    return timeline
-
-
-def test_a_map_is_compared_with_another_by_colours(qtbot, finished, session, other):
-    look = session.look
-    assert not finished.timeline.end.isVisible()
-    bar = compare(finished.timeline, qtbot, session)
+    assert not bar.end.isVisible()
+    compare()
     assert session.view.compared.mark is other
     assert bar.end.isVisible()
     (_, one), (title, _) = session.view.panels.captions
@@ -231,47 +226,38 @@ def test_a_map_is_compared_with_another_by_colours(qtbot, finished, session, oth
     assert look.color_by == offered.value == "Cluster"
     assert "Movement" not in offered.choices
     assert not bar.end.isVisible()
-    compare(finished.timeline, qtbot, session)
+    n_layers, layers = len(viewer.layers), finished.controller.scene.layers
+    compare()
+    are_side_by_side_and_chosen_from_together(session, finished, len(here.embedding))
+    viewer.layers.remove(layers.other(BESIDE))
+    assert not bar.end.isVisible()
+    compare()
+    assert len(viewer.layers) == n_layers + 1
+    assert layers.other(BESIDE) in viewer.layers
+    bar.end.click()
+    assert len(viewer.layers) == n_layers
+    compare()
     finished.run.run.click()  # playing ends it
     assert session.view.compared is None
     assert not bar.end.isVisible()
     qtbot.waitUntil(lambda: session.state == "finished")
 
 
-def test_maps_lie_side_by_side_and_are_chosen_from_together(
-    qtbot, finished, session, viewer, other
-):
-    layers, here, n_layers = (
-        finished.controller.scene.layers,
-        session.snapshot,
-        len(viewer.layers),
-    )
-    bar = compare(finished.timeline, qtbot, session)
+def are_side_by_side_and_chosen_from_together(session, dock, n_points):
+    """What is under the mouse on either map is the same row; a lasso, too."""
+    layers = dock.controller.scene.layers
     beside = layers.other(BESIDE)
-    assert len(viewer.layers) == n_layers + 1
-    n_points = len(here.embedding)
     assert len(beside.data) == n_points
     assert beside.data[:, 1].min() > layers.points.data[:, 1].max()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
-
-    # What is under the mouse on either map is the same row; a lasso chooses there too.
     seen = layers.projection().to_pixels(session.view.seen)
     for row in (0, 20, 39):
         for pixel in (seen[row], seen[n_points + row]):
             found = row_at(layers, session.view.seen, pixel) % n_points
-            assert found == row or any(
-                np.allclose(seen[found + shift], pixel, atol=3)
-                for shift in (0, n_points)
-            )
+            near = seen[[found, found + n_points]]
+            assert found == row or np.isclose(near, pixel, atol=3).all(axis=1).any()
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    finished.mouse.surround(around)
+    dock.mouse.surround(around)
     assert 5 in session.selection.rows
     assert not session.selection.points.all()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
-
-    viewer.layers.remove(beside)
-    assert not bar.end.isVisible()
-    compare(finished.timeline, qtbot, session)
-    assert layers.other(BESIDE) in viewer.layers
-    bar.end.click()
-    assert len(viewer.layers) == n_layers
