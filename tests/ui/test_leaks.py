@@ -142,6 +142,6 @@ def test_a_closed_window_frees_its_session_and_its_data(
     gc.disable()
     try:
         seen = used_and_closed(make_napari_viewer(show=True), qtbot)
-        qtbot.waitUntil(lambda: [one() for one in seen] == [None] * 3, timeout=9_000)
+        qtbot.waitUntil(lambda: [one() for one in seen] == [None] * 3)
     finally:
         gc.enable()

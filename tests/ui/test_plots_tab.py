@@ -240,9 +240,7 @@ def name(pane, across, up):
         QTest.keyClick(field, Qt.Key.Key_Return)
 
 
-def test_a_gate_selects_its_cells_on_the_map(
-    qtbot, open_plot, session, dock, dataset
-):
+def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, dataset):
     scatter = open_plot("Scatter")
     dock.plots.saved.click()
     assert scatter.state.text().startswith("Nothing is drawn yet")
