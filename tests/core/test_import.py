@@ -10,7 +10,7 @@ CODE = """
 import napari_embedding_game.core, napari_embedding_game.cli
 from napari_embedding_game.core import snapshot, errors
 import napari_embedding_game as own
-own.EmbeddingGame, own.tl.embedding_game
+own.EmbeddingGame
 import sys
 print(*sys.modules)
 """
