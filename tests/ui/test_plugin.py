@@ -28,12 +28,6 @@ def boxes(viewer):
 
 
 def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
-    for name in ("Teach", "Plate", "Reference"):  # before there are data
-        from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
-        widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
-        assert widget.state.text()
-        assert "#" in widget.styleSheet()  # the colours of the theme
-        widget.close()
     loaded = threading.Event()
     warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
     monkeypatch.setattr(warm_up, loaded.wait)
@@ -55,6 +49,12 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
     session, sample = workspace_of(window).session, "Handwritten digits (1,797 images)"
     assert workspace_of(ViewerModel()).session is not session  # of another viewer
     window.window.show()
+    for name in ("Teach", "Plate", "Reference"):  # before there are data
+        from_menu(window.window.plugins_menu, PLUGIN, f"{name} ({PLUGIN})")
+        widget = window.window.dock_widgets[f"{name} ({PLUGIN})"]
+        qtbot.waitUntil(lambda state=widget.state: bool(state.text()))
+        assert "#" in widget.styleSheet()  # the colours of the theme
+        widget.close()
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     for change in ("float", "hide", "close"):
         (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
