@@ -332,6 +332,9 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
     assert with_approximation(chosen, 200) is chosen
     for other in (replace(left, method="ee"), replace(left, method="given")):
         assert with_approximation(other, 200) is other
+    tsne = replace(deep, method="tsne")  # all pairs are quicker than a grid in space
+    assert with_approximation(tsne, 200) == replace(tsne, approximation="exact")
+    assert with_approximation(tsne, choices.FEW_IN_SPACE) is tsne
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {

@@ -276,6 +276,8 @@ MANY_POINTS = 50_000
 So many crowd between the landmarks; on a grid they do not, at a lower energy in 0.7 of
 the time (``docs/methods.md``).
 """
+FEW_IN_SPACE = 10_000
+"""Points in space of t-SNE from which a grid is quicker than all pairs, about."""
 NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "
     "to use another method."
@@ -331,12 +333,18 @@ def with_affinity(settings: Settings) -> Settings:
 def with_approximation(settings: Settings, n_points: int) -> Settings:
     """Return settings in which the approximation suits the number of points.
 
-    For the game of ``MANY_POINTS`` or more in the plane it is "mesh", if none was
-    chosen; in space grids are coarse.
+    If none was chosen it is "mesh" for the game of ``MANY_POINTS`` or more in the
+    plane; in space grids are coarse, and slow: below ``FEW_IN_SPACE`` what has one as
+    its own is "exact".
     """
-    is_left = settings.method == "game" and settings.approximation is None
-    is_many = n_points >= MANY_POINTS and settings.n_components == 2
-    return replace(settings, approximation="mesh") if is_left and is_many else settings
+    if settings.approximation is None:
+        is_many = n_points >= MANY_POINTS and settings.n_components == 2
+        if settings.method == "game" and is_many:
+            return replace(settings, approximation="mesh")
+        is_few = n_points < FEW_IN_SPACE and settings.n_components == 3
+        if approximation_of(settings) == "mesh" and is_few:
+            return replace(settings, approximation="exact")
+    return settings
 
 
 def n_searched(settings: Settings, n_rows: int) -> int:
