@@ -49,7 +49,7 @@ def shown(layers, qtbot):
     return picture, np.round(scale * pixels - 0.5).astype(int)
 
 
-def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot):
+def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, monkeypatch):
     """However they are looked at, by our picture and by napari where that cannot be."""
     viewer, points = layers._viewer, layers.points
     camera, grid, markers = (
@@ -78,6 +78,7 @@ def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot):
         setattr(thing, name, before)
     assert len(markers.symbol) == 40
     what_comes_into_view_is_painted(layers, qtbot)
+    a_screenshot_is_painted_once(layers, qtbot, monkeypatch)
     a_closed_dock_leaves_the_points_to_napari(layers, qtbot)
 
 
@@ -106,6 +107,16 @@ def what_comes_into_view_is_painted(layers, qtbot):
     picture, pixels = shown(layers, qtbot)
     assert all(picture[y, x].max() > 150 for x, y in pixels)
     assert all(at_once[y, x, :3].max() > 150 for x, y in pixels)
+
+
+def a_screenshot_is_painted_once(layers, qtbot, monkeypatch):
+    painted = []
+    monkeypatch.setattr(
+        map_picture, "paint", lambda *how: painted.append(how) or paint(*how)
+    )
+    layers._viewer.screenshot(flash=False)
+    qtbot.wait(200)
+    assert len(painted) == 1
 
 
 def a_closed_dock_leaves_the_points_to_napari(layers, qtbot):

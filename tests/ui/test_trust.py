@@ -237,6 +237,17 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     bar.end.click()
     assert len(viewer.layers) == n_layers
     compare()
+    chosen = [layers.points, layers.other(BESIDE)]
+    for layer in chosen:  # as napari removes those that are selected
+        viewer.layers.remove(layer)
+    finished.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    compare()
+    viewer.layers.remove(layers.points)
+    qtbot.waitUntil(lambda: chosen[1].name not in viewer.layers)
+    finished.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    compare()
     finished.run.run.click()  # playing ends it
     assert session.view.compared is None
     assert not bar.end.isVisible()

@@ -473,8 +473,6 @@ class MapLayers:
             if event.value is self.other(name):
                 self._leave(name)
                 self._on_removed(name)
-        if self.points is None:  # beside nothing
-            self._remove(BESIDE)
 
 
 def point_size(n_points: int) -> float:

@@ -22,7 +22,7 @@ import napari
 import numpy as np
 from napari.layers import Points
 from numpy.typing import NDArray
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, QObject
 from superqt.utils import qthrottled
 from vispy.scene import Node
 from vispy.scene.visuals import Image
@@ -121,6 +121,20 @@ class Painted(NamedTuple):
         return matrix
 
 
+class _Window(QObject):
+    """Hears whether a canvas is drawn for the window, and not for a screenshot.
+
+    ``WA_WState_InPaintEvent`` is not set where the canvas alone is to be painted.
+    """
+
+    is_painting = False
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Note that the window paints."""
+        self.is_painting |= event.type() == QEvent.Type.Paint
+        return False
+
+
 class MapPicture:
     """Draws a Points layer, whose data may be written in place at any time."""
 
@@ -133,6 +147,7 @@ class MapPicture:
         self._image: Any = None
         """The vispy node; made when it is first needed."""
         self._painted: Painted | None = None
+        self._window = _Window()
         failed = partial(log_error, "The map could not be painted")
         self._painting = Latest(None, self._lay, failed, finishes=True)
         self._repaint = qthrottled(self._follow, FOLLOW_MS, leading=False)
@@ -233,6 +248,7 @@ class MapPicture:
         if self._around.parent is not scene.node:
             self._around.parent = scene.node
         if is_new:
+            scene.canvas.installEventFilter(self._window)
             self._connections.connect(self._image.canvas.events.draw, self._on_draw)
         self._painted = painted
         self._image.set_data(painted.picture)
@@ -245,8 +261,7 @@ class MapPicture:
 
         napari makes the canvas larger for one, or fits all of the map on it.
         """
-        scene, during = scene_of(self._viewer, self.layer), Qt.WidgetAttribute
-        is_window = scene and scene.canvas.testAttribute(during.WA_WState_InPaintEvent)
+        is_window, self._window.is_painting = self._window.is_painting, False
         if self._is_shown and not is_window:
             self._paint()
 

@@ -277,6 +277,7 @@ class Scene(QObject):
                 session.stop()
                 session.say(LOST)
             self._drawn_run = None
+            self._clear_soon()  # napari may be about to remove more
             self.drawn.emit()
 
     def _on_dataset(self) -> None:
@@ -286,10 +287,12 @@ class Scene(QObject):
             self._clear_soon()
 
     def _clear(self) -> None:
-        """Take a map away that is of other data, unless one has come in its place."""
+        """Take away what is of other data, or beside no map, unless one has come."""
         if self._session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
             self.drawn.emit()
+        elif self.layers.points is None:
+            self.layers.show_other(BESIDE, None, NO_LOOKS)
 
     def _on_look(self, info: EmissionInfo) -> None:
         look = self._session.look
