@@ -91,6 +91,14 @@ def test_what_a_person_does_to_the_layers_is_kept(
     for session.snapshot in (broken, shown):
         dock.controller.scene.draw()
         np.testing.assert_array_equal(layers.points.data, before)
+    # Landmarks that were far and are hidden make no map small.
+    dock.look.landmarks.setChecked(True)
+    far = replace(shown, landmarks=shown.landmarks * 50)
+    for session.snapshot, least, most in ((far, 5_000, np.inf), (shown, 0, 2_000)):
+        dock.controller.scene.draw()
+        layers.finish()
+        assert least < np.ptp(layers.landmarks.extent.world[:, 0]) < most
+        dock.look.landmarks.setChecked(False)
     layers.points.visible = False
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.snapshot not in (None, shown))

@@ -126,7 +126,7 @@ def test_a_renamed_image_is_linked_by_a_click(
 ):
     desk.measure()
     desk.save()
-    renamed = files["image"].rename(files["image"].with_name("channel 1.tif"))
+    renamed = files["image"].rename(files["image"].with_name("DNA & 1.tif"))
     desk.open()
     told = dock.data.relink.text
     assert "The image 'dapi' (from" in told.text()
@@ -138,9 +138,9 @@ def test_a_renamed_image_is_linked_by_a_click(
     viewer.open(renamed, plugin="napari")
     button = dock.data.relink.button
     qtbot.waitUntil(lambda: shown(button))
-    assert button.text() == "This is the image: channel 1"
+    assert button.text() == "This is the image: DNA && 1"  # else Qt shows no "&"
     click(button)
-    assert desk.linked.images == (viewer.layers["channel 1"],)
+    assert desk.linked.images == (viewer.layers["DNA & 1"],)
     assert not shown(dock.data.relink)
     inspector.show()
     pictures = inspector.details.thumbnails
@@ -148,7 +148,7 @@ def test_a_renamed_image_is_linked_by_a_click(
     # What was said is kept for the next time.
     desk.save()
     desk.open()
-    assert [layer.name for layer in desk.linked.images] == ["channel 1"]
+    assert [layer.name for layer in desk.linked.images] == ["DNA & 1"]
 
 
 def test_what_is_missing_is_linked_once_it_is_open(

@@ -164,6 +164,11 @@ def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
     assert (painted.picture[25, 29:31, 0] > 200).all()
     assert (painted.picture[:14, :, 2] > 0).mean() > 0.99
     assert not painted.picture[16:22].any()
+    chosen = np.arange(5_000) % 3 == 0  # too many to be discs
+    picture = paint(positions, looks(5_000, chosen), PLANE).picture
+    rows, columns = positions[chosen].astype(int).T
+    assert (picture[rows, columns, 0] > 100).all()
+    assert not picture[rows, columns, 2].any()
 
 
 def test_in_space_the_nearest_is_on_top():

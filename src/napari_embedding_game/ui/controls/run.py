@@ -24,6 +24,7 @@ from napari_embedding_game.ui.style.layouts import (
     column,
     evenly,
     in_lines,
+    literal,
     move_bar,
     push_button,
     slim_bar,
@@ -147,7 +148,7 @@ class RunControls(QWidget):
         for button in (self.plain, self.given, self.mend):
             button.setEnabled(not self._is_reading)
         maps = list(session.given_maps)
-        self.given.setText(f"Show the map {maps[0]}" if maps else "")
+        self.given.setText(literal(f"Show the map {maps[0]}") if maps else "")
         is_open = session.stale or state in ("stopped", "failed")
         is_given = state == "finished" and session.settings.method == "given"
         can_go_on = is_given or (is_open and session.can_continue)

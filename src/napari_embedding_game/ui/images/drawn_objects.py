@@ -77,6 +77,8 @@ class DrawnObjects:
         Other slices may have other objects of this label, and that of this one may have
         been left out.
         """
+        if not label:  # of the ground, and of as many rows as are no object
+            return None
         rows = np.flatnonzero(self.objects.label_ids == label)
         rows = rows[is_in_slice(self.objects.take(rows), self.axes, self.at)]
         if len(rows) > 1:  # time is seen as a depth

@@ -38,7 +38,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import show_text
-from napari_embedding_game.ui.style.layouts import in_lines, push_button
+from napari_embedding_game.ui.style.layouts import in_lines, literal, push_button
 from napari_embedding_game.ui.tasks.late_errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -207,7 +207,7 @@ class Relink(LayerPanel):
         text, words, self._act = self._trouble()
         is_new = text not in ("", self.text.text())
         show_text(self.text, text, "warning")
-        self.button.setText(in_lines(words))
+        self.button.setText(literal(in_lines(words)))
         self.button.setVisible(bool(words))
         self.setVisible(bool(text))
         if is_new and self._record.missed is not None:

@@ -36,7 +36,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
+from napari_embedding_game.ui.style.layouts import column, literal, panel, plain_tabs
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Asking
 from napari_embedding_game.ui.workspace import Workspace
@@ -264,14 +264,15 @@ class SelectionTab(Listener):
     def _show_pictures(self) -> None:
         """Cut the pictures of the same rows anew, in the channels that are on."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
-        off = {a.text() for a in self._channel_menu.actions() if not a.isChecked()}
+        off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
         if dataset is not None and dataset.images is None and linked is not None:
             names = [channel.name for channel in channels_of(linked)]
-        if names != [action.text() for action in self._channel_menu.actions()]:
+        if names != [action.data() for action in self._channel_menu.actions()]:
             self._channel_menu.clear()
             for name in names:
-                action = self._channel_menu.addAction(name)
+                action = self._channel_menu.addAction(literal(name))
+                action.setData(name)
                 action.setCheckable(True)
                 action.setChecked(name not in off)
                 action.toggled.connect(self._cut_anew)
