@@ -189,7 +189,9 @@ def replay(
             f"The run of {Path(session).name} was of {len(cells):,} cells, and these "
             f"are {adata.n_obs:,}: leave out the same cells as then."
         )
-    are_known = cells.is_unique and names.isin(cells).any()
+    counts = [pd.RangeIndex(i, i + len(names)).astype(str) for i in (0, 1)]
+    are_named = cells.is_unique and not any(map(names.equals, counts))
+    are_known = are_named and names.isin(cells).any()
     is_same = names.sort_values().equals(cells.sort_values())
     if not names.equals(cells) and (is_same or are_known):
         told = "these cells in another order: sort them as then."

@@ -104,8 +104,9 @@ def test_semicolons_and_decimal_commas(tmp_path):
     dataset = read(text(tmp_path, f"Object ID;area;cluster;count\n{lines}\n"))
     np.testing.assert_array_equal(dataset.profile.T, [[1234.5, 987, 2], [1200, 7, 900]])
     assert dataset.obs["cluster"].tolist() == [10, 2, 10]
-    dataset = read(text(tmp_path, "a;b\n0.5;1,234\n1.5;345\n2.5;3,456\n"))
-    assert dataset.profile[:, 1].tolist() == [1234, 345, 3456]
+    for last, numbers in (("345", [1234, 3456, 345]), ("1,345", [1.234, 3.456, 1.345])):
+        dataset = read(text(tmp_path, f"a;b\n0.5;1,234\n1.5;3,456\n2.5;{last}\n"))
+        np.testing.assert_allclose(dataset.profile[:, 1], numbers)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +117,18 @@ def test_semicolons_and_decimal_commas(tmp_path):
         ("0.5\t1,2-dichloro\n1.5\ta, 3,4\n", [0.5, 1.5]),
         ("1,234.5\tx\n987.0\ty\n", [1234.5, 987]),  # beyond doubt
         ("None\tNone\n0.5\tNone\n1.5\t007\n2\t012\n4\tx\n", [0.5, 1.5, 2, 4]),
+        ("0.5\t007\n-1.#IND\t012\n#N/A N/A\t0\n2\t1\n", [0.5, 2]),
     ],
 )
 def test_commas_between_tabs(tmp_path, rows, numbers):
     path = text(tmp_path, "a\tb\n" + rows, "cells.tsv")
     dataset = read(path, missing="drop")
     assert dataset.var_names == ("a",)
-    # Codes, and the treatment None, are what they are.
+    # Codes, and the treatment None, are what they are, but for who chooses them.
     texts = [row.split("\t")[1] for row in rows.splitlines()]
     assert dataset.source_obs["b"].tolist() == texts
+    if texts[0] == "007":
+        assert read(path, columns=["b"]).profile[:, 0].tolist() == [7, 12, 0, 1]
     np.testing.assert_allclose(dataset.profile[:, 0], numbers)
 
 
@@ -139,6 +143,16 @@ def test_row_names_as_r_writes_them(tmp_path):
         text(tmp_path, "Metadata_Well,a\nA01,1\nB01,2\n")
     )  # which a plate needs
     assert wells.obs["Metadata_Well"].tolist() == ["A01", "B01"]
+    counted = read(text(tmp_path, " ,a,b\n5,1,2\n6,2,3\n"))  # by ImageJ
+    assert counted.obs.index.tolist() == ["5", "6"]
+    # A label of None is none; others are what they are, beyond 2^53 too.
+    for ids in (["9007199254740993", "9007199254740992"], [3, 4]):
+        for end in ("", ".5"):
+            rows = "".join(f"{x},{i}{end},7\n" for i, x in enumerate([*ids, "None", 0]))
+            path = text(tmp_path, f"id,a,b\n{rows}8,9,9\n")
+            labelled = read(path, id_column="id").obs["id"]
+            assert labelled[:2].tolist() == ids
+            assert labelled.isna().tolist() == [False, False, True, False]
     numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
     assert numbered.obs.index.tolist() == ["1.5", "2.5"]
 
@@ -261,14 +275,16 @@ def test_places_are_not_embedded_beside_measurements():
     names = ["x", "centroid-0", "bbox_y1", "nucleus_bbox_x0", "area", "tone", "image"]
     names += ["Batch", "my_donor", "day", "Row", "leiden_0.5", "Position X [µm]"]
     names += ["POSITION_T", "bbox_min_row", "Nuclei_Location_CenterMassIntensity_X_DNA"]
-    names += ["umap0", "umap1", "bbox_area", "positivity", *UMAP_10]
+    names += ["umap0", "umap1", "Position", "XM", "CenterX_global_px", "leiden_res0_25"]
+    names += ["bbox_area", "positivity", "Num clusters", *UMAP_10]
     frame = pd.DataFrame(rng.integers(0, 90, (10, len(names))), columns=names)
     dataset = from_features(frame, "cells").dataset
-    assert dataset.var_names == ("area", "tone", "bbox_area", "positivity", *UMAP_10)
+    measures = ["area", "tone", "bbox_area", "positivity", "Num clusters", *UMAP_10]
+    assert dataset.var_names == (*measures,)
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
     assert dataset.notes[0] == (
         "Not embedded unless chosen, as the name says that it is no measure: "
-        "image, Batch, my_donor, day, Row, leiden_0.5 and 10 more."
+        "image, Batch, my_donor, day, Row, leiden_0.5 and 14 more."
     )
     assert from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])

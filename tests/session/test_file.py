@@ -584,6 +584,19 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
         finish(FileSource(tmp_path / "caf\udce9.csv").read(ReadOptions()))
     path = tmp_path / "here" / "work.zip"
     assert Desk.opened(path).session.dataset.source.parent == path.parent
+    wide = anndata.AnnData(numbers(), obsm={"X_lda": numbers()[:, :3]})
+    wide.write_h5ad(tmp_path / "here/cells.h5ad")
+    for name, how in (
+        ("cells.csv", ReadOptions(columns=["b", "d"], missing="drop")),
+        ("cells.h5ad", ReadOptions(space="X_lda")),
+    ):  # as if they had been taken by default
+        once = finish(FileSource(tmp_path / "here" / name).read(how)).dataset
+        space = {"cells.csv": "columns of cells.csv"}.get(name, once.space)
+        usual = replace(how, space=None, columns=None)
+        once = replace(once, space=space, read_options=usual)
+        Desk(once, **SHORT).play().save(tmp_path / "once.zip")
+        again = Desk.opened(tmp_path / "once.zip").session.dataset
+        assert again.var_names == once.var_names
     with (path.parent / "cells.csv").open("a") as file:
         file.write("1,2,3,4,5\n")
     _, (trouble,) = archive.open_session(path)

@@ -21,8 +21,9 @@ NO_LEVEL = "(missing)"
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$"
-    r"|(^|[_\- .])(id|ids|index|label|labels|class|target|clusters?"
-    r"|(leiden|louvain|snn_res)[_\- .r\d]*"
+    r"|(^|[_\- .])(id|ids|index|label|labels|class|target|cluster"
+    r"|(?<!\bn.)(?<!\bnum.)(?<!\bof.)(?<!\bnumber.)(?<!\bcount.)clusters"
+    r"|(leiden|louvain|snn_res)[_\- .res\d]*"
     r"|image|slide|well|plate|instance|code|barcode|batch|sample|donor|patient|subject"
     r"|animal|mouse|replicate|library|lane|cohort|condition|treatment|experiment"
     r"|day|date|timepoint"
@@ -33,20 +34,22 @@ _STAYS = re.compile(rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$",
 """Names of a first column that never names the rows: what it says is looked at."""
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like: bbox_x0,
-# Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X.
+# Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X,
+# and XM and BX of ImageJ, CenterX_global_px and min_x of transcripts in space.
 _UNIT = r"([_\- .]?\W?([uµμ]m|microns?|px|pixels?)\W?)?"
 _PLACE = re.compile(
     r"(.*[_\- .:])?(bbox|centroid|center|pos(ition)?|bounding ?box ?(min|max)imum)"
     r"( of the object)?([_\- .](weighted|local|min|max))*[_\- .]?"
-    r"([xyz]([_\- .]?(min|max|start|end|\d))?|\d(-\d)*"
+    r"([xyz]([_\- .]?(min|max|start|end|local|global|\d))?|\d(-\d)*|m(in|ax)[rc]"
     rf"|(?<=[_\- .])t|row|col(umn)?|top|left|bottom|right){_UNIT}"
     rf"|[xyz]{_UNIT}|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
-    r"|t|time|frame|centroid|(.*[_\- .])?location[_\- .].*",
+    r"|[xyz]m|b[xyz]|(min|max)_[xyz]"
+    r"|t|time|frame|pos(ition)?|centroid|(.*[_\- .])?location[_\- .].*",
     re.IGNORECASE,
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
 _OF_A_GIVEN_MAP = re.compile(
-    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d+",
+    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d\d?",
     re.IGNORECASE,
 )
 # From this share of numbers on, the other values of a column are mistakes.
@@ -86,11 +89,12 @@ def numbers(
             return None
         parsed = to_numbers(column)
         texts = column.astype(str).str.strip()
-        if texts.str.fullmatch(CODE).any():
+        is_chosen = wanted is not None and column.name in wanted
+        if not is_chosen and texts.str.fullmatch(CODE).any():
             return None
         says_nan = texts.str.lower().isin(["nan", "none"])
         wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
-        n, is_wanted = wrong.sum(), wanted is None or column.name in wanted
+        n, is_wanted = wrong.sum(), wanted is None or is_chosen
         if n > (1 - _MOSTLY_NUMBERS) * filled.sum() or (n and not is_wanted):
             return None
         if n:
@@ -182,7 +186,7 @@ def is_row_name(column: pd.Series) -> bool:
     if column.isna().any() or not column.is_unique:
         return False
     heading = str(column.name)
-    if heading == "" or heading.startswith("Unnamed: 0"):
+    if heading.strip() == "" or heading.startswith("Unnamed: 0"):
         return True
     if pd.api.types.infer_dtype(column) != "string" or _STAYS.match(heading):
         return False

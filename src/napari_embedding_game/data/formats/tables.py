@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,9 @@ _NUMBER = (
 )
 _THOUSANDS = r"[+-]?([1-9]\d{{0,2}}(\{0}\d{{3}})+|0|[1-9]\d*)(\{1}\d+)?"
 MISSING = [
-    *("NA", "N/A", "n/a", "#N/A", "#NA", "<NA>"),
+    *("NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>"),
     *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
 """What tables have where there is nothing; None is a treatment."""
 _MARKS = ((",", "."), (".", ","))
@@ -195,7 +196,8 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
         if frame.shape[1] > 1 and columns.is_row_name(first):
             frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
     frame.index = names.astype(str).rename(None)
-    said = [str(n) for n in taken if n and not str(n).startswith("Unnamed: 0")]
+    told = [str(n or "").strip() for n in taken]
+    said = [n for n in told if n and not n.startswith("Unnamed: 0")]
     return frame, [f"Taken as row names: {columns.listed(said)}."] if said else []
 
 
@@ -394,14 +396,16 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     has_codes = re.search(rf'[{separator}\n]"?0\d+"?[{separator}\r\n]', text[:65_536])
     try:
         frame = read(io.StringIO(text), dtype=dtype)
-        _read_thousands(frame, marks - {separator})
-        rounded = _rounded(frame)
-        if doubtful := {*rounded, *(_whole(frame) if has_codes else ())}:
+        _read_numbers(frame, marks - {separator}, separator)
+        n = text[:65_536].count("\n") if has_codes else 0
+        head = read(io.StringIO(text), dtype=str, nrows=n) if n else frame.head(0)
+        is_code = columns.CODE.fullmatch
+        coded = [c for c in head if any(is_code(str(x).strip()) for x in head[c])]
+        if doubtful := {*_rounded(frame), *_whole(frame[coded])}:
             exact = read(io.StringIO(text), dtype=dict.fromkeys(doubtful, str))
             for name in doubtful:
-                texts = exact[name].str.strip()
-                is_text = name in rounded or texts.str.fullmatch(columns.CODE).any()
-                if is_text and texts.dropna().str.fullmatch(r"[+-]?\d+").all():
+                texts = exact[name].str.strip().replace("None", np.nan)
+                if texts.dropna().str.fullmatch(r"[+-]?\d+").all():
                     frame[name] = texts
     except pd.errors.ParserError as error:
         told = " ".join(str(error).split()).removesuffix(".")
@@ -438,21 +442,38 @@ def _rounded(frame: pd.DataFrame) -> list[str]:
     return _whole(frame[[name for name in gaps if (frame[name].abs() >= 2**53).any()]])
 
 
-def _read_thousands(frame: pd.DataFrame, decimals: Collection[str]) -> None:
+def _read_numbers(
+    frame: pd.DataFrame, decimals: Collection[str], separator: str
+) -> None:
     """Make numbers of columns such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
 
-    Also of 1.234 and 987 where the other mark is known to stand before `decimals`.
+    Also of 1.234 and 987 where the other mark is known to stand before `decimals`, and
+    of numbers and None.  Of 1,234 in all rows between semicolons the comma is one of
+    decimals, as is usual there.
     """
-    for name, (point, mark) in product(frame.select_dtypes(object), _MARKS):
+    for name in frame.select_dtypes(object):
         texts = frame[name].mask(frame[name] == "None")
-        known, number = texts.dropna(), _THOUSANDS.format(mark, point)
+        known = texts.dropna()
         first = [str(one) for one in known[:1]]
-        if known.dtype != object or not all(re.fullmatch(number, one) for one in first):
-            continue
-        is_sure = point in decimals or known.str.contains(rf"\{mark}.*\{point}").any()
-        if is_sure and known.str.fullmatch(number).all():
-            plain = texts.str.replace(mark, "").str.replace(point, ".")
-            frame[name] = pd.to_numeric(plain)
+        for point, mark in _MARKS:
+            number = _THOUSANDS.format(mark, point)
+            if not any(re.fullmatch(number, one) for one in first):
+                continue
+            both = rf"\{mark}.*\{point}"
+            is_sure = point in decimals or known.str.contains(both).any()
+            if is_sure and known.str.fullmatch(number).all():
+                are_alike = known.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
+                if not (are_alike and separator == ";"):
+                    texts = texts.str.replace(mark, "")
+                plain = texts.str.replace(r"[.,]", ".", regex=True)
+                frame[name] = pd.to_numeric(plain)
+                break
+        else:
+            is_number = columns.to_numbers(known[:1]).count()
+            if is_number and len(known) < frame[name].count():
+                numbers, are_codes = columns.to_numbers(texts), columns.CODE.fullmatch
+                if numbers.count() == len(known) and not any(map(are_codes, known)):
+                    frame[name] = numbers
 
 
 def _with_row_names(

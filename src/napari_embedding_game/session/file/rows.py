@@ -25,6 +25,7 @@ from napari_embedding_game.data.export.anndata_result import (
     components_key,
     is_kept_in_h5ad,
 )
+from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
@@ -54,6 +55,8 @@ class Rows:
     """The file or folder; "" where there is none."""
     options: ReadOptions | None = None
     """How it was read."""
+    columns: tuple[str, ...] = ()
+    """Of a table, where they are on the map by default: another one day."""
     fingerprint: str
     """Of the numbers that came of it."""
     provenance: Mapping[str, Any]
@@ -111,6 +114,8 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     is_kept_here = _is_kept_here(dataset, for_h5ad)
     if is_kept_here:
         stored |= _numbers(dataset, for_h5ad)
+    elif dataset.space == f"columns of {dataset.name}":
+        stored["columns"] = dataset.var_names
     if (for_h5ad or is_kept_here) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     options, made = dataset.read_options, _prepared(dataset)
@@ -292,27 +297,27 @@ def read_again(
     if sample is not None:
         yield Stage("Opening the sample")
         result = ReadResult(sample())
+        found = _as_saved(result.dataset, rows)
     else:
-        path, options = _found(rows, beside), rows.options or AS_USUAL
-        if (path, options) not in read:
-            names = rows.source_names or (rows.names if rows.kept.all() else None)
-            is_h5ad = path.suffix.lower() == ENDING
-            job = (read_rows, names) if is_h5ad else (read_stages,)
-            result = yield from read_apart(path, *job, options)
-            result = yield from prepared(result, options, made_before(rows, ()))
-            read[path, options] = result
-        result = read[path, options]
-    found = result.dataset
-    has_all = len(found.kept) == len(rows.kept) and found.kept[rows.kept].all()
-    if has_all and not rows.kept[found.kept].all():
-        found = found.subset(rows.kept[found.kept])
-    mark, same = fingerprint(found), rows.fingerprint
-    if not has_all or not (same == mark or same == _digest(found, sorts=False)):
+        path = _found(rows, beside)
+        for options in _ways(rows):
+            if (path, options) not in read:
+                names = rows.source_names or (rows.names if rows.kept.all() else None)
+                is_h5ad = path.suffix.lower() == ENDING
+                job = (read_rows, names) if is_h5ad else (read_stages,)
+                result = yield from read_apart(path, *job, options)
+                result = yield from prepared(result, options, made_before(rows, ()))
+                read[path, options] = result
+            result = read[path, options]
+            if (found := _as_saved(result.dataset, rows)) is not None:
+                break
+    if found is None:
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
-            "saved: put the former file back to play on. The map is shown as it was "
-            "saved."
+            "saved: put the former file back to play on, or load it anew if another "
+            "version read it. The map is shown as it was saved."
         )
+    mark = fingerprint(found)
     # A file that has what counts came to does not know how.
     provenance = {**rows.provenance, **found.provenance}
     objects = found.source_objects
@@ -324,6 +329,29 @@ def read_again(
     found = found.with_added(dataset)
     found.known[FINGERPRINT] = mark
     return replace(result, dataset=found)
+
+
+def _ways(rows: Rows) -> list[ReadOptions]:
+    """Return how the source was read, also where the default was another then."""
+    options = rows.options or AS_USUAL
+    chosen = options.space, options.columns, options.recipe, options.batch_key
+    if options.transposed or any(chosen):
+        return [options]
+    named = [replace(options, columns=rows.columns)] if rows.columns else []
+    if rows.space == "X" or split_space(rows.space):
+        named = [replace(options, space=rows.space)]
+    return [options, *named]
+
+
+def _as_saved(found: Dataset, rows: Rows) -> Dataset | None:
+    """Return the rows of a map, of those that were read; None if they are others."""
+    if len(found.kept) != len(rows.kept) or not found.kept[rows.kept].all():
+        return None
+    if not rows.kept[found.kept].all():
+        found = found.subset(rows.kept[found.kept])
+    same = rows.fingerprint
+    is_same = same == fingerprint(found) or same == _digest(found, sorts=False)
+    return found if is_same else None
 
 
 def _found(rows: Rows, beside: Path) -> Path:
