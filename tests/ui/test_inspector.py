@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.data.images.measure import measure
@@ -215,6 +216,13 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
     inspector.show(PLOTS)
     dots = inspector.plots.dot_plot
     assert session.dataset.profile_names[0] in dots.genes.placeholderText()
+    for tab, tabs in ((SELECTION, tabs), (PLOTS, inspector.plots.tabs)):
+        inspector.show(tab)
+        for place in range(tabs.count()):
+            tabs.setCurrentIndex(place)
+            for widget in filter(QWidget.isVisible, tabs.findChildren(QWidget)):
+                for say in ("text", "toolTip", "placeholderText"):
+                    assert "gene" not in str(getattr(widget, say, str)()).lower()
 
 
 # The list of clusters
