@@ -216,11 +216,11 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
     inspector.show(PLOTS)
     dots = inspector.plots.dot_plot
     assert session.dataset.profile_names[0] in dots.genes.placeholderText()
-    for tab, tabs in ((SELECTION, tabs), (PLOTS, inspector.plots.tabs)):
+    for tab, of in ((SELECTION, tabs), (PLOTS, inspector.plots.tabs)):
         inspector.show(tab)
-        for place in range(tabs.count()):
-            tabs.setCurrentIndex(place)
-            for widget in filter(QWidget.isVisible, tabs.findChildren(QWidget)):
+        for place in range(of.count()):
+            of.setCurrentIndex(place)
+            for widget in filter(QWidget.isVisible, of.findChildren(QWidget)):
                 for say in ("text", "toolTip", "placeholderText"):
                     assert "gene" not in str(getattr(widget, say, str)()).lower()
 

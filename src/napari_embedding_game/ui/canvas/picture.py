@@ -154,6 +154,7 @@ class MapPicture:
         self._connections = Connections()
         self._connections.call(self._painting.stop)
         self._connections.call(self._repaint.cancel)
+        self._connections.call(self._window.deleteLater)
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
         others = (events.visible, events.opacity, events.blending, events.affine)
