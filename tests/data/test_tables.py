@@ -117,6 +117,8 @@ def test_semicolons_and_decimal_commas(tmp_path):
         ("0.5\t1,2-dichloro\n1.5\ta, 3,4\n", [0.5, 1.5]),
         ("1,234.5\tx\n987.0\ty\n", [1234.5, 987]),  # beyond doubt
         ("None\tNone\n0.5\tNone\n1.5\t007\n2\t012\n4\tx\n", [0.5, 1.5, 2, 4]),
+        ("1\tDMSO\n" + "".join(f"{i}\tNone\n" for i in range(2, 12)), range(1, 12)),
+        ("1\tNone\n2\tNone\n", [1, 2]),
         ("0.5\t007\n-1.#IND\t012\n#N/A N/A\t0\n2\t1\n", [0.5, 2]),
     ],
 )

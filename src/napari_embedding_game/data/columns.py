@@ -92,10 +92,11 @@ def numbers(
         is_chosen = wanted is not None and column.name in wanted
         if not is_chosen and texts.str.fullmatch(CODE).any():
             return None
-        says_nan = texts.str.lower().isin(["nan", "none"])
-        wrong = (filled & ~says_nan & parsed.isna()).to_numpy()
+        is_said = filled & ~texts.str.lower().isin(["nan", "none"])
+        wrong = (is_said & parsed.isna()).to_numpy()
         n, is_wanted = wrong.sum(), wanted is None or is_chosen
-        if n > (1 - _MOSTLY_NUMBERS) * filled.sum() or (n and not is_wanted):
+        is_text = n > (1 - _MOSTLY_NUMBERS) * is_said.sum() or not is_said.any()
+        if is_text or (n and not is_wanted):
             return None
         if n:
             raise DataError(_text_among_numbers(column, wrong, where))

@@ -438,8 +438,8 @@ def _whole(frame: pd.DataFrame) -> list[str]:
 def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
     floats = (name for name, kind in frame.dtypes.items() if kind == np.float64)
-    gaps = [name for name in floats if frame[name].hasnans]
-    return _whole(frame[[name for name in gaps if (frame[name].abs() >= 2**53).any()]])
+    gaps = {name: x.to_numpy() for name in floats if (x := frame[name]).hasnans}
+    return _whole(frame[[name for name, x in gaps.items() if (abs(x) >= 2**53).any()]])
 
 
 def _read_numbers(
