@@ -6,6 +6,7 @@ imported when they are first needed, in whatever thread needs them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -78,10 +79,11 @@ def warm_up() -> None:
         next(playing)
         shot = next(playing)
         playing.close()
-    # Here, as two threads that import it at the same time break each other.
-    import sklearn.metrics  # noqa: F401
-
+    time.sleep(0.001)  # a run that waits comes first
     with COMPUTING:  # what is needed once there is a map: clusters and markers
+        # Held, as two threads that import it at the same time break each other.
+        import sklearn.metrics  # noqa: F401
+
         merging(edges, shot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
             markers(values, np.arange(64) < 2, n_jobs=1)
