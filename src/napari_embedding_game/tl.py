@@ -379,8 +379,8 @@ def stability(
     key, at = _map_of(adata, key_added)
     noted = adata.uns[key]["parameters"]
     parameters = {name: reference_map.plain(value) for name, value in noted.items()}
-    is_free = isinstance(parameters["init"], str) and parameters["method"] != "given"
-    if not is_free or "placed_on" in noted:
+    is_free = isinstance(parameters.get("init"), str)
+    if not is_free or "placed_on" in noted or parameters["method"] == "given":
         raise InputError(
             "The map began at places that were given, to which other seeds keep: make "
             'it with a start such as init="random" to ask how stable it is.'
