@@ -8,7 +8,6 @@ from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, told_p
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
-NONE_YET = "Select a group on the map: its genes are compared with all others'."
 HINT = "Right: higher in the selected points; up: more certain. Click colours the map."
 
 
@@ -33,7 +32,7 @@ class VolcanoPane(PlotPane):
 
     def catch_up(self) -> None:
         """Show what was compared."""
-        self.say(self._markers.state.text() or NONE_YET)
+        self.say(self._markers.state.text())
         if self.canvas.plot is not self.plot():
             self.canvas.show_plot(self.plot())
 
