@@ -310,8 +310,6 @@ def test_settings_that_cannot_be_used(run, table, out, options):
         ["fit", "cells.csv", "--out", "o.h5ad", "--missing", "fill"],
         ["fit", "cells.csv", "--out", "o.h5ad", "--update", "none"],
         ["--sample", "cifar"],
-        ["--sample", "digits", "fit", "cells.csv", "--out", "o.h5ad"],
-        ["--quit-after-run", "replay", "work.zip"],
         ["no-such-command"],
     ],
 )
@@ -320,6 +318,13 @@ def test_wrong_arguments(run, arguments):
     assert result.exit_code == 2
     assert "Error" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("asked", [["--sample", "digits"], ["--quit-after-run"]])
+def test_options_of_the_window_go_with_no_command(run, table, out, asked):
+    message = one_sentence(run(*asked, "fit", table, "--out", out, *FEW))
+    assert "go with no command" in message
+    assert not out.exists()
 
 
 def interrupt_after(monkeypatch, n_snapshots):

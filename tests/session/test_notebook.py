@@ -152,7 +152,7 @@ def no_file(folder, cells):
 def same_names(folder, cells):
     """Have rows of one name, one without values, and a column called cluster."""
     names = cells.obs_names.to_list()
-    names[1], names[2] = names[0], 'a\rb, "c"\n'
+    names[1], names[2], names[3] = names[0], "a\rb", 'b, "c"\n'
     cells.obs["cluster"] = "of the file"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
