@@ -176,7 +176,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     stage = finished.run.stage.text
     assert stage() == "An earlier map."
     session.selection.select(0)
-    assert stage() == "An earlier map. Escape shows all groups again."
+    assert stage() == "An earlier map. Escape shows all groups."
     session.selection.clear()
     assert stage() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)

@@ -44,7 +44,7 @@ PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "Opened. Click a group to see what is in it."
 LOOKED_BACK = "An earlier map."
 FINISHED = "Finished. Click a group to see what is in it."
-SELECTED = "Escape shows all groups again."
+SELECTED = "Escape shows all groups."
 STAGE_TIP = (
     "Similar points attract each other; landmarks, the pale rings, push them apart. "
     "Nearby landmarks make a cluster."
