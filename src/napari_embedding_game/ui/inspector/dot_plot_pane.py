@@ -33,7 +33,7 @@ from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import Asking
 
-ROWS_TIP = "What the columns are: clusters, groups of a column, or both."
+ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
 SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 N_LEADING = 3
