@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+logger = logging.getLogger(__name__)
 _LOCKED = "unable to lock file"
 """What HDF5 says of a file that another program holds open; it has no other sign."""
 
@@ -73,6 +75,7 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
             "export it again."
         ) from error
     except Exception as error:  # as various as the libraries and the damages
+        logger.info("Reading %s failed", path, exc_info=True)  # or a defect of ours
         if _LOCKED in str(error):
             raise DataError(
                 f"{path.name} is open in another program, which may be writing it: "
