@@ -194,6 +194,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
         for number, rows in enumerate(classes):
             session.clusters.make_cluster(np.array(rows), f"class {number}")
         learn(qtbot, teach)
+        assert "classified correctly" in teach.state.text(), teach.state.text()
 
     X = np.zeros_like(session.dataset.X)
     X[1::2, 0] = X[20:, 1] = 9  # one measure parts odd rows, another the halves
