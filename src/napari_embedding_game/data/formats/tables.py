@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_string_dtype
 
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
@@ -451,7 +452,8 @@ def _read_numbers(
     of numbers and None.  Of 1,234 in all rows between semicolons the comma is one of
     decimals, as is usual there.
     """
-    for name in frame.select_dtypes(object):
+    kinds = frame.dtypes.items()
+    for name in [name for name, kind in kinds if is_string_dtype(kind)]:
         texts = frame[name].mask(frame[name] == "None")
         known = texts.dropna()
         first = [str(one) for one in known[:1]]
