@@ -116,13 +116,14 @@ class Clusters:
     def n_clusters(self) -> int | None:
         """How many clusters the landmarks are merged into; None: not at all.
 
-        While nobody has decided, as many as can be taken in, and no more than leave
-        each some points: half the root of their number.
+        While nobody has decided: None where landmarks are few and have two points or
+        more on average; else as many as can be taken in, and no more than leave each
+        some points: half the root of their number.
         """
         if self.state.n_clusters != UNDECIDED:
             return self.state.n_clusters
         n_points = len(self._labels)
-        if self.n_landmarks <= min(MANY, n_points / 2):  # of 25 points each is one
+        if self.n_landmarks <= min(MANY, n_points / 2):
             return None
         return min(READABLE, max(2, round(math.sqrt(n_points) / 2)))
 
