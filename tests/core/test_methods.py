@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
+from sklearn.manifold import trustworthiness
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.play import play
@@ -345,3 +346,19 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
     }
     np.testing.assert_array_equal(own, told["mesh"].fit_transform(X))
     assert not np.array_equal(own, told["landmarks"].fit_transform(X))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA card")
+@pytest.mark.filterwarnings(
+    "ignore::napari_embedding_game.core.errors.EmbeddingWarning"
+)
+def test_maps_of_a_graphics_card_are_as_good():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 8)) + 4 * rng.normal(size=(6, 8)).repeat(100, axis=0)
+    for method in METHODS:
+        maps = (
+            EmbeddingGame(method=method, method_params={"device": device}).fit(X)
+            for device in ("cpu", "cuda")
+        )
+        kept, on_card = (trustworthiness(X, one.embedding_) for one in maps)
+        assert on_card > kept - 0.02, method

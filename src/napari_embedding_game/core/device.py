@@ -12,8 +12,8 @@ from napari_embedding_game.core.errors import InputError
 
 _DEVICES = ("cpu", "cuda", "mps")
 GPU_POINTS = 20_000
-"""Points from which "auto" takes a GPU: at 70,000 an H200 took 1.3 s of the 2.0 of 16
-cores (691bae8c, ``neighbours_scaling.py --fits``); fewer were not measured."""
+"""Points from which "auto" takes a GPU: for these an H200 took 1.0 s where 16 cores
+took 1.9 (d9fd858c, ``neighbours_scaling.py --fits``); fewer were not measured."""
 GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
 
 

@@ -247,7 +247,9 @@ class _Driver:
         state, mover, d = self.state, self.mover, self._problem.n_components
         if mover.objective is not None:
             z = state.y[self._members] if state.z is None else state.z
-            labels, heights = pressure(mover.objective, state.y, z, is_at_rest)
+            device = mover.objective.forces.device  # layouts: the processor
+            y, z = state.y.to(device), z.to(device)
+            labels, heights = pressure(mover.objective, y, z, is_at_rest)
             seen["labels"], seen["pressure"] = map(self._in_order, (labels, heights))
         if (nearest := self._edges.nearest) is not None:
             seen["neighbors"] = nearest
