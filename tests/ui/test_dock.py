@@ -130,8 +130,8 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
     assert game.stale.text().endswith("Run again makes one with these.")
     assert affinity.choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
-    assert not game.repulsion.enabled
-    assert not game.controls["learning_rate"].enabled
+    assert not game.repulsion.native.isVisibleTo(game.steering)
+    assert game.controls["learning_rate"].native.isHidden()
     play()
     assert "Finished" in run.stage.text()
     assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"

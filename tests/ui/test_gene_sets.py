@@ -36,7 +36,7 @@ def panel(session, dock, dataset, play):
 def test_typed_genes_colour_the_map_and_are_offered(
     qtbot, panel, session, dock, inspector
 ):
-    assert not panel.score.isEnabled()
+    assert panel.score.isHidden()
     QTest.keyClicks(panel.genes, "g0, G0, G1, g2, nope")
     QTest.keyClicks(panel.name, "mine")
     QTest.mouseClick(panel.score, LEFT)

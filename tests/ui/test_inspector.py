@@ -319,7 +319,7 @@ def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_marke
     np.testing.assert_allclose(found.logfoldchanges, expected, rtol=1e-3, atol=1e-4)
     pane.table.selectRow(0)
     assert session.look.color_by == str(found.names[0])
-    choose(pane.against, "against cluster 3")
+    choose(pane.against, "Against cluster 3")
     qtbot.waitUntil(lambda: pane.result.n_outside == 10)
     session.selection.replace([0, 3])  # it still says so, of the two
     assert pane.against.currentText() == "Cluster 0 against Cluster 3"
@@ -415,8 +415,8 @@ def test_two_conditions_are_compared_and_saved(
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.method == "t-test")
     session.clusters.make_cluster(session.selection.points, "these")
     session.selection.select_points(np.arange(30, 40))
-    qtbot.waitUntil(lambda: pane.against.findText("against these") >= 0)
-    choose(pane.against, "against these")
+    qtbot.waitUntil(lambda: pane.against.findText("Against these") >= 0)
+    choose(pane.against, "Against these")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 30)
     # A notebook tells what was saved, not what was clicked.
     told = [one.title for one in session.comparisons]

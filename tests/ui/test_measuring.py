@@ -205,13 +205,13 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     assert ticked(panel) == ["field 2"]
     loading(panel.measure)
     run = dock.run.run
-    assert run.isEnabled()
+    assert not run.isHidden()
     # What is measured takes the place of the data on show: nothing plays these.
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         QTest.mouseClick(panel.measure.native, Qt.MouseButton.LeftButton)
-        assert not run.isEnabled()
+        assert run.isHidden()
         assert dock.run.stage.text().startswith("Other data are being read")
-    assert run.isEnabled()
+    assert not run.isHidden()
     assert dock.run.stage.text().startswith("Ready")
     dataset = dock.controller.session.dataset
     np.testing.assert_allclose(measured(dataset), means(*fields[1]), rtol=1e-5)

@@ -134,7 +134,7 @@ def test_parts_and_samples_that_a_map_follows_are_warned_of(
     assert "cell_type 90% (20% by chance), stim 88%" in trust.note.text()
     assert "88% of a point's neighbours have the same stim" in trust.warning.text()
     assert "more than are of its cluster (70%)" in trust.warning.text()
-    assert "batch effect of stim" in dock.trust_fold.button.text()
+    assert "Batch effect of stim" in dock.trust_fold.button.text()
     trust.show_quality(FOUND)
     assert trust.warning.isHidden()
     assert "batch" not in dock.trust_fold.button.text()

@@ -123,7 +123,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     assert "more than 1,000 counts" in person.dock.data.notes.text()
     person.unfold(person.dock.trust_fold)
     person.wait(person.dock.trust.warning.isVisible, "the quality")
-    assert "batch effect of stim" in person.dock.trust_fold.button.text()
+    assert "Batch effect of stim" in person.dock.trust_fold.button.text()
     person.mix_samples("stim")
     assert "Harmony mixed" in person.dock.data.notes.text()
     person.run()

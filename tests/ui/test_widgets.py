@@ -45,8 +45,8 @@ def chosen(qtbot, widget, session, answer, tmp_path):
     write(session.dataset, result, path)
     assert not widget.predict.isVisible()
     click(widget.file)
-    assert not widget.file.isEnabled()
-    qtbot.waitUntil(widget.predict.isEnabled)
+    assert widget.file.isHidden()
+    qtbot.waitUntil(widget.predict.isVisible)
     return widget
 
 
@@ -135,12 +135,12 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
     assert asked == [("reference.h5ad", "embedding_game_cluster", True)]
     click(chosen.predict)
     qtbot.waitUntil(lambda: chosen.state.text() == "Placing the new cells (50%) …")
-    assert not chosen.predict.isEnabled()
+    assert chosen.predict.isHidden()
     click(chosen.cancel)
     assert "Choose what is predicted" in chosen.state.text()
     click(chosen.predict)
     session.load(dataset)  # no genes
-    assert not chosen.file.isEnabled()
+    assert chosen.file.isHidden()
     assert session.dataset.added == {}
 
 
@@ -148,6 +148,6 @@ def test_what_is_no_reference_is_told(qtbot, widget, tmp_path, answer):
     answer(tmp_path / "no.h5ad").write_bytes(b"none")
     click(widget.file)
     qtbot.waitUntil(
-        lambda: "no.h5ad" in widget.state.text() and widget.file.isEnabled()
+        lambda: "no.h5ad" in widget.state.text() and widget.file.isVisible()
     )
     assert not widget.predict.isVisible()

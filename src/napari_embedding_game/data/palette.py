@@ -45,6 +45,8 @@ _WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
 does not glare; eyes without one kind of cones need all chroma there is."""
 _STEPS = 20
 """Shades of red, green and blue of the screen that are chosen from."""
+_SEEN = 0.4, 0.88
+"""Least and most lightness of what can be seen on black and on white."""
 N_COLORS = 256
 """More groups than these have the same colours again."""
 _chosen = {"palette": USUAL}
@@ -60,10 +62,14 @@ def category_colors(n_levels: int) -> Colors:
     return _spread(_chosen["palette"])[np.arange(n_levels) % N_COLORS]
 
 
-def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
+def level_colors(
+    levels: Sequence[object], known: Mapping[str, str], *, are_seen: bool = True
+) -> Colors:
     """Return a colour for each level (L, 4): the one known of it, else the palette's.
 
     A part of a map has all levels of the whole, so that they keep their colours.
+    ``are_seen``: white is a pale grey, and black a dark one, as a window is black or
+    white.
     """
     colors = category_colors(len(levels))
     if not known:
@@ -73,6 +79,11 @@ def level_colors(levels: Sequence[object], known: Mapping[str, str]) -> Colors:
     for place, level in enumerate(levels):
         if is_color_like(text := known.get(str(level), "")):
             colors[place] = to_rgba(text)
+            if are_seen:
+                rgb = colors[place, :3]
+                lightness = seen_as(rgb, _NORMAL)[0]
+                rgb += np.clip(lightness, *_SEEN) - lightness
+                rgb.clip(0, 1, out=rgb)
     return colors
 
 
@@ -111,7 +122,8 @@ def scanpy_colors(
     """
     found, made = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
     for name in found.columns.intersection(list(known)):
-        colors = level_colors(found[name].cat.categories, known[name])
+        levels = found[name].cat.categories
+        colors = level_colors(levels, known[name], are_seen=False)
         made[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
     return made
 

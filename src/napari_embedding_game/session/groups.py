@@ -68,7 +68,7 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
 
     ``columns``: those of :func:`level_columns`.
     """
-    yield "against all the rest", REST
+    yield "Against all the rest", REST
     chosen, known = session.selection.clusters, session.clusters.clustering.by_id
     pair = [known[c] for c in chosen if c in known]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
@@ -84,7 +84,7 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
-            yield f"against {name}", Against("cluster", cluster.id)
+            yield f"Against {name}", Against("cluster", cluster.id)
 
 
 def levels_in(session: Session, column: str) -> dict[str, int]:

@@ -36,7 +36,7 @@ from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
-from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled
+from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled, set_role
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
@@ -118,7 +118,7 @@ class GameDock(MapWidget):
                 lambda: session.state != "idle",
             ),
             (self.look.color_by, "Choose what the colours mean.", never),
-            (self.trust.line, "See which points to doubt: press show.", never),
+            (self.trust.line, "See which points to doubt: press Show.", never),
             (self.inspector.title, "Who they are: type a name here.", never),
         ]
 
@@ -242,6 +242,7 @@ class GameDock(MapWidget):
             (self.inspector.renamed, edits.name),
             # Below the tabs: nobody asked for that, and frames leave it.
             (controller.session_store.trouble, self.clusters.tell),
+            (controller.session_store.saved, run.tell_kept),
             (data.start.tour.clicked, self.tour.begin),
             (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),
@@ -292,6 +293,7 @@ class GameDock(MapWidget):
 
     def _show_warning(self, text: str) -> None:
         self.trust_fold.set_title("  ·  ".join(filter(None, [TRUST, text])))
+        set_role(self.trust_fold.button, "warned" if text else "fold")
 
     def _show_list(self, event: object = None) -> None:
         """Show one list below the colours: the clusters, or what else colours mean."""

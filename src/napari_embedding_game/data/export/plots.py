@@ -32,6 +32,7 @@ _GREY, _EDGE = "#999999", "#555555"
 Points = NDArray[np.floating]
 Name = tuple[str, NDArray[np.floating]]
 """A text on a map, and its middle among the points (d,)."""
+_NOWHERE = np.empty((0, 2))
 Key = Sequence[tuple[str, Any]]
 """Names, each with its colour."""
 
@@ -326,11 +327,13 @@ class VolcanoPlot(Plot):
         found = np.flatnonzero(_stand_out(places))
         for row in dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]]):
             ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
+            ways += [("center", 0.0, up) for up in (0.9, -0.9)]
             if self.p_values[row] <= LEAST_P:  # in a row: below it, towards the middle
                 side = "right" if places[row, 0] > 0 else "left"
                 ways = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), places[row]
-            _write(axes, name, ways, taken, may_be_left_out=True, size="small")
+            how: Any = {"may_be_left_out": True, "over": places, "size": "small"}
+            _write(axes, name, ways, taken, **how)
 
 
 def _stand_out(places: Points) -> NDArray[np.bool_]:
@@ -473,31 +476,39 @@ def _write(
     taken: list[Any],
     *,
     may_be_left_out: bool = False,
+    over: Points = _NOWHERE,
     **style: Any,
 ) -> None:
     """Write a name on axes that have their size, so that it covers no other.
 
     `ways` are how it may stand to its place (2,), the first one best: "left", "center"
-    or "right" of the text at so many heights of a letter to the right, and up.  Without
-    room it `may_be_left_out`, or is written over others.  `taken` are boxes of other
-    texts, to which its own is added.
+    or "right" of the text at so many heights of a letter to the right, and up; that
+    which covers fewest of the points `over` (n, 2).  Without room it `may_be_left_out`,
+    or is written over others.  `taken` are boxes of other texts, to which its own is
+    added.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
     text = axes.annotate(plain(name[0]), name[1], (0, 0), **look)
     inside, height = axes.get_window_extent(), text.get_size()
+    pixels, best = axes.transData.transform(over), np.inf
+    look = {"ha": ways[0][0], "position": (0, 0)}
     for side, right, up in ways:
-        text.set(ha=side, position=(right * height, up * height))
+        way = {"ha": side, "position": (right * height, up * height)}
+        text.set(**way)
         box = text.get_window_extent()
         is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
         if is_in and not any(map(box.overlaps, taken)):
-            taken.append(box)
-            break
-    else:
-        if may_be_left_out:
-            text.remove()
-            return
-        text.set(ha=ways[0][0], position=(0, 0))
+            is_under = (box.min < pixels) & (pixels < box.max)
+            if (covered := is_under.all(axis=1).sum()) < best:
+                best, look = covered, way
+            if not best:
+                break
+    if may_be_left_out and best == np.inf:
+        text.remove()
+        return
+    text.set(**look)
     box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
+    taken.append(box)
     beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
     right, up = text.get_position()
     text.set_position((right + beyond * 72 / axes.figure.dpi, up))

@@ -78,4 +78,4 @@ class ColumnsPanel(Fold):
     def _tell(self) -> None:
         n_chosen = len(self.chosen())
         self.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
-        self.apply.setEnabled(n_chosen > 0)
+        self.apply.setVisible(n_chosen > 0)

@@ -76,7 +76,7 @@ SPACE_TIP = "Which numbers of the file are embedded, such as its principal compo
 BATCHES_TIP = (
     "Harmony moves cells of different samples, donors or days onto each other."
 )
-NO_BATCHES = "none"
+NO_BATCHES = "None"
 DROP = "Leave out rows with missing values"
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
 TURN_TIP = "Take the columns of the table as its rows."

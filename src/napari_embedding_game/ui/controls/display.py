@@ -40,10 +40,6 @@ CHECKS = {
         "their layer selected drag them while the game runs.",
     ),
     "show_names": ("Show names", "Write the clusters' names on the map."),
-    "size_by_pressure": (
-        "Size by pressure",
-        "Larger points are more crowded; else all have the same size.",
-    ),
     "color_objects": (
         "Colour objects by the map",
         "Objects in the image have the colours of their points.",
@@ -60,11 +56,11 @@ class DisplayControls(Listener):
         self._session, self._look, self._linked = session, session.look, linked
         look = self._look
         self.color_by, self.split_by = Choice(COLOR_TIP), Choice(SPLIT_TIP)
-        self.landmarks, self.names, self.pressure, self.objects = (
+        self.landmarks, self.names, self.objects = (
             check_box(*said, partial(setattr, look, field))
             for field, said in CHECKS.items()
         )
-        ticks = self.landmarks, self.names, self.pressure, self.objects
+        ticks = self.landmarks, self.names, self.objects
         self._ticks = dict(zip(CHECKS, ticks, strict=True))
         self.legend = LegendView()
         self.legend.limits_changed.connect(partial(setattr, look, "limits"))
@@ -75,7 +71,7 @@ class DisplayControls(Listener):
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         shown = row(self.landmarks, self.names, None, wide=())
-        self.more = self._rows, shown, self.pressure, self.gene_sets
+        self.more = self._rows, shown, self.gene_sets
         """What is used now and then."""
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))
@@ -95,7 +91,6 @@ class DisplayControls(Listener):
         self.split_by.offer([(NO_SPLIT, ""), *((name, name) for name in splits)])
         self._rows.setRowVisible(self.split_by, bool(splits))
         self.objects.setVisible(self._linked.current is not None)
-        self.pressure.setVisible(self._has_pressure)
         self._offer_colors()
         self._show()
 

@@ -68,7 +68,7 @@ class GeneSetsPanel(Fold):
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))
-        self.score.setEnabled(has_genes and not self._scoring.is_busy)
+        self.score.setVisible(has_genes and not self._scoring.is_busy)
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)

@@ -74,18 +74,19 @@ class MethodControls(Listener):
         self.repulsion.changed.connect(self._set_repulsion)
         self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
         self.stale = text_label()
-        self._main, fine, rows = form(), form(), form()
+        self._main, self._fine, self._strength = form(), form(), form()
         for name in NAMES:
             control = self.controls[name]
             if name == "method":  # whose name is above it
                 self._main.addRow(control.native)
             else:
-                add_row(self._main if name in MAIN else fine, control.label, control)
-        self.more = Fold("More settings", fine)
+                rows = self._main if name in MAIN else self._fine
+                add_row(rows, control.label, control)
+        self.more = Fold("More settings", self._fine)
         self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider
-        add_row(rows, "Repulsion", panel(row(slider, self.repulsion)), tip)
-        self.steering = panel(column(rows, self.stale))
+        add_row(self._strength, "Repulsion", panel(row(slider, self.repulsion)), tip)
+        self.steering = panel(column(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
         connections = Connections(self)
         connections.connect(self._settings.changed, self._on_setting)
@@ -103,18 +104,21 @@ class MethodControls(Listener):
             value = self._value_of(control.name)
             show_value(control, control.min if value is None else value)
         spec = get_method(settings.method)
-        for name in ("approximation", *OF_THE_PLAYERS):
-            controls[name].enabled = not spec.moved_by
-        for widget in (self.repulsion, self.repulsion_slider):
-            widget.enabled = spec.takes_repulsion
+        is_entropic = with_affinity(settings.value).affinity == "entropic"
         dataset = session.dataset
-        controls["metric"].enabled = dataset is None or not dataset.is_distances
+        for name, has_say in (
+            *((name, not spec.moved_by) for name in OF_THE_PLAYERS),
+            ("approximation", not spec.moved_by),
+            ("metric", dataset is None or not dataset.is_distances),
+            ("n_neighbors", not is_entropic),
+            ("perplexity", is_entropic),
+        ):
+            rows = self._main if name in MAIN else self._fine
+            rows.setRowVisible(controls[name].native, has_say)
+        self._strength.setRowVisible(0, spec.takes_repulsion)
         words, reason = controls["approximation"], NO_BOUND.get(spec.kernel)
         words.tooltip = FIELDS["approximation"].metadata["words"]
         words.tooltip += f" Not landmarks: {reason}." if reason else ""
-        is_entropic = with_affinity(settings.value).affinity == "entropic"
-        self._main.setRowVisible(controls["n_neighbors"].native, not is_entropic)
-        self._main.setRowVisible(controls["perplexity"].native, is_entropic)
         self._show_repulsion()
         self._show_staleness()
 

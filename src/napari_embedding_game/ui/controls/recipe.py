@@ -200,5 +200,5 @@ def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:
     box = FloatSpinBox(min=0, max=1e8, step=1, value=value, tooltip=tip)
     box.native.setDecimals(int(name == "max_mito"))
     # Which magicgui's box for whole numbers cannot say.
-    box.native.setSpecialValueText("no limit")
+    box.native.setSpecialValueText("No limit")
     return box

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +53,8 @@ STAGE_TIP = (
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
-READING = "Other data are being read: Run waits for them."
+KEPT = "Saved automatically at %H:%M (Recent maps)."
+READING = "Other data are being read."
 
 
 class RunControls(QWidget):
@@ -88,12 +90,14 @@ class RunControls(QWidget):
         self.save = save_button(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
+        self.kept = text_label()
         self.stage.setToolTip(STAGE_TIP)
         self._came = self._saving = ""
         """How the map came, where it was not played now; what is being written."""
         self._words = qthrottled(self._tell, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
-        told = self.plain, self.given, self.stage, self.bar, self.message, self.mend
+        told = self.plain, self.given, self.stage, self.kept, self.bar
+        told += self.message, self.mend
         self.setLayout(column(self.go_on, buttons, *told, margins=(0, 0, 0, 6)))
         connections = Connections(self)
         for signal, slot in (
@@ -104,7 +108,7 @@ class RunControls(QWidget):
             (session.message_changed, self._on_message),
             (session.staleness_changed, self.refresh),
             (session.settings.changed, self.refresh),
-            (session.dataset_changed, self.refresh),
+            (session.dataset_changed, self._on_dataset),
             (session.selection.changed, self._tell),
             (writing.busy_changed, self._on_saving),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
@@ -115,6 +119,10 @@ class RunControls(QWidget):
     def say(self, text: str) -> None:
         """Show a sentence below the buttons."""
         show_text(self.stage, text)
+
+    def tell_kept(self) -> None:
+        """Say that the map has just been saved without being asked for."""
+        show_text(self.kept, time.strftime(KEPT))
 
     def set_first_step(
         self, words: str, prepare: Callable[[Callable[[], None]], None] | None
@@ -141,21 +149,20 @@ class RunControls(QWidget):
         first, again = self._first[0], "Run again" if has_map else "Run"
         self.run.setText(f"{first} and run" if first else again)
         self.run.setToolTip(f"{first} the data; {LATER}" if first else RUN_TIP)
-        self.run.setEnabled((has_data or bool(first)) and not self._is_reading)
         set_role(self.run, "" if has_map and not first else "main")
         self.pause.setText("Resume" if state == "paused" else "Pause")
         set_role(self.pause, "main" if state == "paused" else "")
-        for button in (self.plain, self.given, self.mend):
-            button.setEnabled(not self._is_reading)
         maps = list(session.given_maps)
         self.given.setText(literal(f"Show the map {maps[0]}") if maps else "")
         is_open = session.stale or state in ("stopped", "failed")
         is_given = state == "finished" and session.settings.method == "given"
         can_go_on = is_given or (is_open and session.can_continue)
+        is_free = not (is_alive or self._is_reading)
         for widget, is_shown in (
-            (self.run, not is_alive),
-            (self.plain, bool(first) and has_data and not is_alive),
-            (self.given, bool(maps) and not is_alive and not has_map),
+            (self.run, is_free and (has_data or bool(first))),
+            (self.plain, is_free and has_data and bool(first)),
+            (self.given, is_free and bool(maps) and not has_map),
+            (self.mend, not self._is_reading and bool(self._remedy)),
             (self.pause, moving),
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
@@ -198,6 +205,10 @@ class RunControls(QWidget):
         self._play()
 
     # What happens
+
+    def _on_dataset(self, event: object = None) -> None:
+        show_text(self.kept, "")  # that was of other data
+        self.refresh()
 
     def _on_map(self, words: str) -> None:
         """Tell of a map that was played another time."""
@@ -256,7 +267,6 @@ class RunControls(QWidget):
         show_text(self.message, message, "error" if failed else "warning")
         remedy = self._session.remedy(message)
         self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
-        self.mend.setVisible(bool(self._remedy))
         told = settings_text(self._remedy)
         shown = told if len(self._remedy) == 1 else "these changes"
         self.mend.setText(in_lines(f"Run again with {shown}"))

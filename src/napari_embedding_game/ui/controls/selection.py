@@ -79,14 +79,12 @@ class SelectionControls(QWidget):
         is_some = shot is not None and not session.selection.is_empty
         is_game = self._is_game
         self.setVisible(shot is not None)
-        self.embed.setEnabled(is_some)
         self.show_objects.setVisible(self._linked.current is not None)
-        self.show_objects.setEnabled(is_some)
-        self.hold.setEnabled(is_game and is_some)
+        self.hold.setVisible(is_game and is_some)
         is_known = shot is not None and shot.neighbors is not None
         is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
-        if not self.neighbors.isDown():  # disabled then, it would never be let go
-            self.neighbors.setEnabled(is_some and is_known and is_at_rest)
+        if not self.neighbors.isDown():  # hidden then, it would never be let go
+            self.neighbors.setVisible(is_some and is_known and is_at_rest)
         no_hand = NO_HAND if is_some and not is_game else ""
         show_text(self.told, self._correction or self._by_hand or no_hand)
 

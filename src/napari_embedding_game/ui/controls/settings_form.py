@@ -15,7 +15,7 @@ from napari_embedding_game.core.energy.methods import METHODS, get_method
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.session.settings import ChosenSettings
 
-AUTOMATIC = "automatic"
+AUTOMATIC = "Automatic"
 FIELDS = {each.name: each for each in fields(Settings)}
 NAMES = [name for name in FIELDS if name not in ("repulsion", "n_jobs")]
 """Settings that have a control here, from top to bottom."""
@@ -64,7 +64,7 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
             options["choices"] = lambda _, of=name: _offered(settings, of)
         if "shown" in told:
             options["min"], options["max"], options["step"] = told["shown"]
-        if name == "max_iter":  # magicgui's other box has no "automatic"
+        if name == "max_iter":  # magicgui's other box has no "Automatic"
             options["widget_type"] = "FloatSpinBox"
         kind = KINDS[name]
         if type(None) in get_args(kind):
@@ -128,7 +128,7 @@ def _widen(widget: RangedWidget, value: float) -> None:
 
 def _value_text(name: str, value: Any) -> str:
     if value is None:
-        return AUTOMATIC
+        return AUTOMATIC.lower()
     if name == "method":
         return METHODS[value].title
     if name in CHOICES:

@@ -7,7 +7,6 @@ from functools import partial
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
-from qtpy.QtWidgets import QHeaderView
 from superqt import QElidingLabel
 from superqt.utils import qthrottled
 
@@ -87,14 +86,12 @@ class TrustControls(Listener):
         self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
         color = partial(setattr, session.look, "color_by", STRETCH)
-        self.show_misplaced = push_button("show", tip, color, "link")
+        self.show_misplaced = push_button("Show", tip, color, "link")
         self.line = panel(row(self.far, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
         self.figures = Table(*bars, has_head=False, most_rows=n_rows)
-        in_full = QHeaderView.ResizeMode.ResizeToContents
-        self.figures.horizontalHeader().setSectionResizeMode(0, in_full)
         self.warning, self.note = text_label("", "warning"), text_label()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
@@ -140,7 +137,9 @@ class TrustControls(Listener):
             for name, (title, meaning) in texts.items():
                 share = math.nan if of is None else getattr(of, name)
                 is_known = not math.isnan(share)
-                bar = 0.0, share if is_known else 0.0, math.nan
+                ends = 0.0, share if is_known else 0.0
+                is_bad = of is shot or (name == "trustworthiness" and share < DOUBTFUL)
+                bar = *(ends[::-1] if is_bad else ends), math.nan  # in orange
                 rows[name] = title, bar, share_text(share) if is_known else "–"
                 tips[name] = meaning.format(k=k)
         self.figures.show_frame(
@@ -222,7 +221,7 @@ def _warnings(found: MapQuality) -> dict[str, str]:
     """Return by their titles what a person should know without asking."""
     told, parts, column = {}, found.parts, followed_samples(found)
     if parts is not None and parts.outside >= FEW_OUTSIDE:
-        told[f"neighbours in {parts.n_parts:,} pieces"] = (
+        told[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "
             f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the "
             "points are outside of the largest): distances between these mean nothing. "
@@ -232,7 +231,7 @@ def _warnings(found: MapQuality) -> dict[str, str]:
         clusters, more = found.clusters, ""
         if clusters is not None and column.agreement >= clusters.agreement:
             more = f", more than are of its cluster ({clusters.same:.0%})"
-        told[f"batch effect of {column.name}?"] = (
+        told[f"Batch effect of {column.name}?"] = (
             f"{column.same:.0%} of a point's neighbours have the same {column.name}, "
             f"{column.by_chance:.0%} by chance{more}. If that is a batch effect and "
             "not biology, mix the batches under Data."

@@ -21,7 +21,7 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 
-NO_LAYER, CHOOSE = "no objects of a layer", "Choose …"
+NO_LAYER, CHOOSE = "No objects of a layer", "Choose …"
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
 NO_JOIN = Join(JoinRequest("", None), (), ())
 LARGEST_GUESS = 1 << 30

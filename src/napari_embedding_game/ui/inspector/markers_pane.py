@@ -138,6 +138,9 @@ class MarkersPane(Listener):
         )
         tip = "All columns as .csv; Save > Notebook and Methods then include it."
         self.saved = push_button("Save table…", tip, self._save)
+        policy = self.saved.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.saved.setSizePolicy(policy)
         self.state, self.table = text_label(), Table(*COLUMNS)
         self.table.setMinimumHeight(HEAD + LEAST_ROWS * ROW)
         pair = self.one, QLabel("vs"), self.other
@@ -282,7 +285,8 @@ class MarkersPane(Listener):
         clusters = session.clusters.clustering.by_id
         names = [clusters[c].title for c in session.selection.clusters]
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
-        return f"{chosen} {self.against.currentText()}"
+        text = self.against.currentText()  # which begins with "Against"
+        return f"{chosen} {text[0].lower()}{text[1:]}"
 
     def _on_failed(self, why: str) -> None:
         self._asked = None  # again where it is asked for again
@@ -296,7 +300,7 @@ class MarkersPane(Listener):
     def _say(self, text: str, tip: str = "") -> None:
         """Tell something on as many lines as it takes."""
         # What is shown while another is worked out is not what the boxes say.
-        self.saved.setEnabled(self.compared is not None and not self._search.is_busy)
+        self.saved.setVisible(self.compared is not None and not self._search.is_busy)
         show_text(self.state, text, "note")
         self.state.setToolTip(tip)
         self.compared_changed.emit()

@@ -28,6 +28,7 @@ from qtpy.QtGui import (
     QMouseEvent,
     QPainter,
     QPixmap,
+    QResizeEvent,
 )
 from qtpy.QtWidgets import (
     QApplication,
@@ -45,6 +46,8 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
+LONGEST = 0.64
+"""Share of a table that names have, at most, beside bars."""
 WIDEST, BESIDE = " 00,000", 86
 """A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -190,7 +193,10 @@ class Table(QTableWidget):
             heading.setToolTip(column.tip)
             heading.setTextAlignment(_RIGHT if place else _LEFT)
             self.setHorizontalHeaderItem(place, heading)
-            if (column.is_bar and not column.title) or not place:
+            if column.is_bar and not column.title:
+                head.setSectionResizeMode(0, sizes.ResizeToContents)
+                head.setSectionResizeMode(place, sizes.Stretch)
+            elif not place:
                 head.setSectionResizeMode(place, sizes.Stretch)
             elif column.is_bar:
                 head.setSectionResizeMode(place, sizes.Fixed)
@@ -362,6 +368,12 @@ class Table(QTableWidget):
         later, self._later = self._later, None
         if later is not None:
             self.show_frame(*later)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave room for bars beside long names."""
+        widest = round(LONGEST * event.size().width())
+        self.horizontalHeader().setMaximumSectionSize(widest)
+        super().resizeEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy the table with Ctrl+C; letters look for a row."""

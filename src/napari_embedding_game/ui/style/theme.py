@@ -44,6 +44,9 @@ QLabel[role="error"] {{ color: {error}; }}
 QPushButton[role="fold"] {{
   background: transparent; text-align: left; padding: 2px 3px; color: {text};
 }}
+QPushButton[role="warned"] {{
+  background: transparent; text-align: left; padding: 2px 3px; color: {warning};
+}}
 QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}

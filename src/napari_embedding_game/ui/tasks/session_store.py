@@ -33,12 +33,15 @@ class SessionStore(QObject):
     """Saves the session of a viewer every minute of work, and when it is closed."""
 
     trouble = Signal(str)
+    saved = Signal()
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._session, self._maps = workspace.session, workspace.maps
         self._autosave: Autosave | None = None
-        self._saving = Latest(self, lambda _: None, self._on_failed, finishes=True)
+        self._saving = Latest(
+            self, lambda _: self.saved.emit(), self._on_failed, finishes=True
+        )
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._save)
         session = self._session

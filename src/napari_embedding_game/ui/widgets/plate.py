@@ -80,7 +80,7 @@ class PlateWidget(MapTool):
         self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
         self._columns = plate_columns(dataset, plates) if dataset and plates else []
-        self.plate.offer((one.name or "no plate", one.name) for one in plates)
+        self.plate.offer((one.name or "No plate", one.name) for one in plates)
         self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
             part.setVisible(bool(plates))

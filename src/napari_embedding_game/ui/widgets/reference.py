@@ -95,14 +95,13 @@ class ReferenceWidget(MapTool):
     def _show(self) -> None:
         dataset, is_busy = self._session.dataset, self._jobs.is_busy
         can_ask = dataset is not None and dataset.has_expression and not is_busy
-        self.file.setEnabled(can_ask)
+        self.file.setVisible(can_ask)
         self.cancel.setVisible(is_busy)
         has_reference = self._reference is not None
         set_role(self.file, "" if has_reference else "main")
         set_role(self.predict, "main" if has_reference else "")
         for widget in (self.label, self.predict, self.place, self.correct):
-            widget.setVisible(has_reference)
-            widget.setEnabled(can_ask and bool(self.label.choices))
+            widget.setVisible(has_reference and can_ask and bool(self.label.choices))
 
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
