@@ -18,7 +18,7 @@ GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
 
 
 def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
-    """Return the torch device for a name; InputError if this machine has none such.
+    """Return the torch device for a name; InputError if this machine has none.
 
     "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
     a device, else the CPU.

@@ -1,4 +1,4 @@
-"""What the engine says to its user: errors, a warning, and why a value is refused."""
+"""Errors and the warning of the engine, and the words for a refused value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InputError(ValueError):
 
 
 class EmbeddingWarning(UserWarning):
-    """A map was made, but says little about the data; the message says why."""
+    """A map was made, but represents the data badly; the message says why."""
 
 
 _LONGEST = 60

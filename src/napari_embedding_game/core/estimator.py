@@ -54,7 +54,7 @@ _FARTHEST = 1e6
 
 
 def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of :class:`EmbeddingGame` that stand for these settings.
+    """Return the parameters of :class:`EmbeddingGame` for these settings.
 
     Those that it has no parameter for, and that are not as by default, are its
     ``method_params``; what is no setting is left out.
@@ -90,7 +90,7 @@ class EmbeddingGame(
     the points and flee one another.  The landmarks end up tiling the data, so
     the nearest landmark of a point is its cluster.
 
-    A fitted model holds on to ``X``, by which :meth:`transform` places new rows.
+    A fitted model keeps ``X``, which :meth:`transform` needs.
 
     Parameters
     ----------
@@ -152,8 +152,8 @@ class EmbeddingGame(
         NaN under methods that do not define it, and of more than 20,000 rows unless
         landmarks push them.
     stretch_ : (N,) float32
-        How far each point lies from its neighbours in the data, 1 as usual on this map:
-        large where a place cannot be believed.
+        Distance of each point to its neighbours in the data, relative to what is usual
+        on this map (1): large where a position cannot be trusted.
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     map_hash_ : str
@@ -163,8 +163,8 @@ class EmbeddingGame(
     knn_indices_, knn_distances_ : (N, K) int32, (N, K) float32
         Neighbours of each row, nearest first, itself left out.
     isolation_ : (N,) float32
-        How far each row is from its neighbours in the data, to what is usual around it:
-        well above 1 for stray rows, for which no place is right.
+        Distance of each row to its neighbours in the data, relative to theirs: well
+        above 1 for outliers, for which no position is right.
     repulsion_, affinity_, random_state_ : float, str, int
         The values that were used.
     n_iter_ : int
@@ -238,7 +238,7 @@ class EmbeddingGame(
         X : (N, D) array or sparse matrix
         y : ignored
         verbose : bool, default=False
-            Whether a line tells how far it has come.
+            Whether to show a progress bar.
         steering : sequence of (iteration, dict of parameters), optional
             What changes on the way, any of :data:`STEERABLE`, as with the sliders of
             the window: ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``.
@@ -248,16 +248,16 @@ class EmbeddingGame(
         Raises
         ------
         InputError
-            Too few rows, constant data, or a setting out of range, which is told
-            before the neighbours are searched.
+            Too few rows, constant data, or a setting out of range (checked before the
+            neighbours are searched).
         ValueError
             NaN, infinities, or text where numbers belong.
 
         Warns
         -----
         EmbeddingWarning
-            There is a map, but it says little about the data: the points have
-            collapsed, have run far off, or were still moving.  Or it was ended early.
+            The map represents the data badly: the points have collapsed, have run far
+            off, or were still moving.  Or it was ended early.
         """
         if verbose:
             print("Finding neighbours", file=sys.stderr)
@@ -297,9 +297,9 @@ class EmbeddingGame(
                 run.set(repulsion=700)
 
         At the end of the schedule, where the iteration is left early, or after
-        ``run.stop()`` the last snapshot is the fit: what :meth:`fit` sets is set.  What
-        it warns of is told by ``warning`` of the snapshots.  For ``X`` and what is
-        raised see :meth:`fit`.
+        ``run.stop()`` the last snapshot is the fit: what :meth:`fit` sets is set.
+        Warnings are in ``warning`` of the snapshots.  For ``X`` and what is raised see
+        :meth:`fit`.
         """
         return self._play(X)
 
@@ -311,7 +311,7 @@ class EmbeddingGame(
         """Return where new rows lie on the map, (Q, d) float32; the map stays as it is.
 
         Each row is placed alone, so that the order and the size of batches change
-        nothing. A row that was fitted has its place in ``embedding_``.
+        nothing. A fitted row keeps its position in ``embedding_``.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class EmbeddingGame(
         Raises
         ------
         InputError
-            The metric says nothing of new rows, or values are too large.
+            The metric or the method takes no new rows, or values are too large.
         ValueError
             NaN, infinities, other columns than in the fit, or no fit at all.
         """

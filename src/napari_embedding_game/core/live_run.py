@@ -60,7 +60,7 @@ class Run:
         self._wishing, self._computing = threading.RLock(), threading.RLock()
 
     def set(self, **parameters: Any) -> None:
-        """Play on with other parameters of ``STEERABLE``, such as ``repulsion=700``.
+        """Change parameters of ``STEERABLE`` in the run: ``run.set(repulsion=700)``.
 
         InputError: the parameter cannot change on the way, or is out of range.
         """
@@ -69,10 +69,10 @@ class Run:
             self.steer(self._changed(parameters))
 
     def drag(self, rows: Any, to: Any) -> None:
-        """Draw the middle of some rows to a place (d,), until they are released.
+        """Draw the mean of some rows to a position (d,), until they are released.
 
-        ``rows``: numbers, or a mask (N,) of bool.  InputError where there are no such
-        rows, or the place is not on the map.
+        ``rows``: numbers, or a mask (N,) of bool.  InputError: unknown rows, or a
+        position off the map.
         """
         place, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
         self._hold(numbers, Spring(rows=numbers, place=tuple(place)))
@@ -80,8 +80,8 @@ class Run:
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at positions (m, d), or where they are now, until released.
 
-        ``rows``: numbers, or a mask (N,) of bool.  InputError where there are no such
-        rows, or the positions are not on the map.
+        ``rows``: numbers, or a mask (N,) of bool.  InputError: unknown rows, or
+        positions off the map.
         """
         numbers = self._rows(rows)
         if to is None:
@@ -112,7 +112,7 @@ class Run:
         return given.astype(np.int64)
 
     def _hold(self, rows: NDArray[np.integer] | None, *new: Spring | Hold) -> None:
-        """Put forces in the place of those on the same rows; None: on any."""
+        """Replace the forces on these rows; None: all forces."""
         import torch
 
         from napari_embedding_game.core.dynamics.hand import AppliedForces

@@ -68,7 +68,7 @@ def edges_and_start(
     settings: Settings,
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Weight the edges, then place the points, (N, d), unless ``layout`` does so."""
+    """Return the weighted edges and the start layout (N, d), ``layout`` if given."""
     X, n_jobs, k = _row_by_row(X), settings.n_jobs, graph.n_neighbors
     found = edges(
         graph, settings.affinity, X=X, perplexity=settings.perplexity, n_jobs=n_jobs

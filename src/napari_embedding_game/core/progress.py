@@ -10,7 +10,7 @@ from napari_embedding_game.core.snapshot import Snapshot
 def shown_on_a_line(
     snapshots: Iterable[Snapshot], is_shown: bool = True
 ) -> Iterator[Snapshot]:
-    """Yield snapshots; a bar on stderr tells of each, where it ``is_shown``."""
+    """Yield snapshots, with a progress bar on stderr if ``is_shown``."""
     from rich.console import Console
     from rich.progress import Progress
 

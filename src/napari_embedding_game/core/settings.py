@@ -40,11 +40,11 @@ _MOST_SEED = 2**32 - 1
 
 
 def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
-    """Return a field with what a window and a command line say of it.
+    """Return a field with its texts for the window and the command line.
 
-    ``least``, ``most`` and ``below`` bound a number, and ``allowed`` says so;
-    ``choices`` returns names and what a window calls them; ``shown`` are the limits and
-    the step of a window's control; ``steerable``: whether it may change in a game.
+    ``least``, ``most`` and ``below`` bound a number; ``allowed`` is the rule in words;
+    ``choices`` returns names and their titles; ``shown`` are the limits and the step of
+    a window's control; ``steerable``: whether it may change in a game.
     """
     metadata = {"title": title, "words": words, "steerable": False, **more}
     return field(default=default, metadata=metadata)
@@ -295,7 +295,7 @@ NO_HAND = (
 def choose(
     method: str, approximation: Approximation | None
 ) -> tuple[Method, Approximation]:
-    """Return a method and how its repulsion is found; None is the method's own.
+    """Return a method and its approximation; None is the method's default.
 
     InputError: there is no such method or approximation, or they do not go together.
     """
@@ -325,7 +325,7 @@ def repulsion_of(settings: Settings) -> float:
 
 
 def with_affinity(settings: Settings) -> Settings:
-    """Return settings with the method's own edges where they are left open."""
+    """Return settings with the method's default affinity in place of "auto"."""
     own = get_method(settings.method).affinity
     return replace(settings, affinity=own) if settings.affinity == "auto" else settings
 
@@ -334,8 +334,8 @@ def with_approximation(settings: Settings, n_points: int) -> Settings:
     """Return settings in which the approximation suits the number of points.
 
     If none was chosen it is "mesh" for the game of ``MANY_POINTS`` or more in the
-    plane; in space grids are coarse, and slow: below ``FEW_IN_SPACE`` what has one as
-    its own is "exact".
+    plane; in space grids are coarse, and slow: below ``FEW_IN_SPACE`` methods whose
+    default is a grid are "exact".
     """
     if settings.approximation is None:
         is_many = n_points >= MANY_POINTS and settings.n_components == 2

@@ -18,10 +18,10 @@ FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
 FAR = 5.0
-"""Stretch above which a point is said to lie far from its neighbours in the data."""
+"""Stretch above which a point is misplaced: far from its neighbours in the data."""
 
 UNLIKE = 2.5
-"""Isolation above which a row is said to be unlike anything in the data."""
+"""Isolation above which a row is called an outlier: unlike anything in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class WarmStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spring:
-    """Points that are drawn to a place by a spring at their middle."""
+    """A spring that draws the mean of some points to a position."""
 
     rows: IntArray
     """(m,) the points."""
@@ -72,10 +72,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LandmarkHold:
-    """A landmark that is held at a place."""
+    """A landmark that is held at a position."""
 
     number: int
-    """Which, among the landmarks of the game; one that there is no more is nowhere."""
+    """Its index among the landmarks of the game; one that is gone is ignored."""
     place: tuple[float, ...]
     """(d,) where, in units of the map."""
     is_pinned: bool = False
@@ -140,7 +140,7 @@ class Snapshot:
     warning: str = ""
     """A sentence when the picture cannot be trusted."""
     remedy: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of :class:`Settings` that mend what ``warning`` says, if any do."""
+    """Fields of :class:`Settings` that remedy the ``warning``, if any do."""
     finished: bool = False
     """True on the last snapshot of a schedule."""
 

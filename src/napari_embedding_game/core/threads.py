@@ -23,14 +23,14 @@ PARALLEL = threading.Lock()
 """Held in a library's parallel loop of numba: two at once end the process."""
 
 COMPUTING = threading.Lock()
-"""Held by who computes for one run: two would only slow each other down."""
+"""Held while one run computes: two would only slow each other down."""
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
 _SETTING_TORCH, _TORCH_THREADS = threading.Lock(), list[int]()
-"""Each who is in :func:`one_torch_thread`: torch's threads before the first was."""
+"""For each thread in :func:`one_torch_thread`: torch's threads before the first."""
 _BLOCKS = 4
-"""Blocks for each thread, so that none waits long for one that is held up."""
+"""Blocks for each thread, so that none waits long for a delayed one."""
 
 
 def n_cores() -> int:

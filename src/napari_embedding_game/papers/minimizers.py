@@ -43,7 +43,7 @@ _MOST_TRIALS = 40
 
 
 class Step(NamedTuple):
-    """Where a minimiser stands; nothing of it is changed afterwards."""
+    """The state of a minimiser; never changed afterwards."""
 
     y: Points
     """(N, d) positions."""

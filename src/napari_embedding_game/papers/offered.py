@@ -29,7 +29,7 @@ and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 
 
 def _later(place: str, package: str | None = __package__) -> Callable[..., Any]:
-    """Return a function of a module beside this one, imported when it is called."""
+    """Return a function of a module of this package, imported when it is called."""
     module, name = place.rsplit(".", 1)
 
     def call(*values: Any, **named: Any) -> Any:

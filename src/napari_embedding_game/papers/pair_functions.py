@@ -1,4 +1,4 @@
-"""Pair functions that only methods of the papers have; see the engine's own."""
+"""Pair functions that only methods of the papers need; see the engine's module."""
 
 from __future__ import annotations
 

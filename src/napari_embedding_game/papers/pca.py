@@ -134,7 +134,7 @@ class RowEdges(Edges):
 
 
 def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
-    """Let every row pull every other: the rows, beside edges of weight 1."""
+    """Let every row pull every other: the rows, and edges of weight 1."""
     uniform = edges(graph, "uniform")
     return RowEdges(uniform.indptr, uniform.indices, uniform.weights, rows=X)
 

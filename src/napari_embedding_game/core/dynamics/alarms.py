@@ -3,7 +3,8 @@
 The points fall onto a few spots (paper 1, Fig. 4) or into one heap, or run far apart.
 What was changed goes back to its default; where nothing was, more of it.  Points that
 are no numbers, or run off the map, end the game (``play._Driver._copy``).
-``play._Driver`` asks, ``Snapshot.warning`` says it, ``EmbeddingGame.fit`` warns.
+``play._Driver`` checks for them, ``Snapshot.warning`` holds the sentence, and
+``EmbeddingGame.fit`` raises the warning.
 """
 
 from __future__ import annotations
@@ -112,9 +113,9 @@ def _some_of(embedding: Points) -> Points:
 def _mended(
     sentence: str, settings: Settings, advice: str, last: dict[str, Any]
 ) -> Alarm:
-    """Return an alarm whose remedy is the default of what was changed for the worse.
+    """Return an alarm that resets a harmful setting to its default.
 
-    Where nothing was, it is the ``last`` resort, with its ``advice``.
+    Without such a setting the remedy is ``last``, described by ``advice``.
     """
     if not get_method(settings.method).takes_repulsion:
         return Alarm(f"{sentence}: choose another method.")

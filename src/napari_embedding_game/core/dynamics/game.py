@@ -1,4 +1,4 @@
-"""The embedding game itself: two players and where they stand in the schedule.
+"""The embedding game: two players and their position in the schedule.
 
 A step reads like the paper's Alg. 1; :mod:`play` plays it.
 """
@@ -28,7 +28,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.snapshot import HandForces
 
 _FIRM = 0.3
-"""What every point has of the mean stiffness, besides its own."""
+"""Share of the mean stiffness that is added to that of each point."""
 
 
 def stiffness(edges: Edges) -> NDArray[np.floating]:
@@ -42,7 +42,7 @@ def stiffness(edges: Edges) -> NDArray[np.floating]:
 
 
 class Game:
-    """Points ``y``, landmarks ``z``, and where in its schedule the game stands."""
+    """Points ``y``, landmarks ``z``, and the game's position in its schedule."""
 
     objective: Objective
     _schedule: Schedule
@@ -71,7 +71,7 @@ class Game:
         return Player(positions, self._problem.n_jobs)
 
     def take_forces(self, forces: HandForces) -> None:
-        """Let these forces of a hand act from now on, in place of those before."""
+        """Replace the forces of the hand."""
         self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2
         y, d = self.y.positions, self._problem.n_components

@@ -1,8 +1,8 @@
-"""A map that something else has made: shown as it is, at the scale of the game.
+"""A map made by another program, shown as it is, at the scale of the game.
 
-Its points stand still, and landmarks are fitted to it as to any finished map, so that
-clusters, stretch and all that is asked of a map are there, and a game can go on from
-it.  For that it is scaled to where the game's energy is lowest, and centred.
+Its points do not move.  Landmarks are fitted to it as to any finished map, so clusters
+and stretch are defined, and a game can continue from it: it is centred, and scaled to
+where the game's energy is lowest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.settings import Settings
 
 _SOURCES = 200
-"""Points, drawn at random, that stand for all in the repulsion."""
+"""Random points that represent all in the repulsion."""
 _ROOM = math.log(1e3)
 """How far the scale may be from that of a map in which each point has unit area."""
 

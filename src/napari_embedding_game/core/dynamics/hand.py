@@ -3,9 +3,8 @@
 :class:`live_run.Run` makes them, and ``session/hand.py`` of the window's mouse, as the
 springs and holds of ``snapshot.HandForces``.
 They act after each step of the players, in ``game.Game._played``, by the proximal step
-of their own energy: a spring takes the middle of its points a share of the way to where
-it is drawn.  So they are stable whatever the learning rates are, and leave the players'
-gradients alone.
+of an energy: a spring moves the mean of its points a share of the way to its target.
+So they are stable at any learning rate, and do not change the players' gradients.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import HandForces
 
 STIFFNESS = 0.1
-"""Share of the way to its place that a spring takes its points in an iteration."""
+"""Share of the way to its target that a spring moves its points in an iteration."""
 FASTEST = 0.02
 """Longest way in an iteration, in radii of the map, where there is time enough."""
 FARTHEST = 1e6

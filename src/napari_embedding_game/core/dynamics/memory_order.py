@@ -1,8 +1,8 @@
 """The order in which a game keeps its points.
 
-An iteration reads the place of every neighbour of every point.  With points that are
-near on the start layout beside one another most of them are in the processor's nearest
-memory, and a layout is made a tenth quicker (``benchmarks/layout_speed.py``, b9dd4b2).
+An iteration reads the position of every neighbour of every point.  Points that are near
+on the start layout are stored next to one another, so most reads hit the processor's
+cache, and a layout takes a tenth less time (``benchmarks/layout_speed.py``, b9dd4b2).
 """
 
 from __future__ import annotations

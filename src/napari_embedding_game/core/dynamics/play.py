@@ -6,7 +6,7 @@
         snapshot = playing.send(changed or None)      # up to 40 ms of iterations
     snapshot = playing.send(changed)                  # plays on after the end
 
-On finished layouts landmarks settle as in a game whose points stand still.  A game ends
+On finished layouts landmarks settle as in a game with fixed points.  A game ends
 with its schedule (``game.Game._played``), not by its energy, as ``TOLERANCE`` of
 ``papers/minimizers.py`` has it.
 """
@@ -56,7 +56,7 @@ FRAME_SECONDS = 0.04
 SHARE_OF_TIME = 0.25
 """Share of the time that may be spent on diagnostics."""
 ALWAYS_MEASURED = 50_000
-"""Points up to which each snapshot's energy is its own."""
+"""Points up to which the energy is computed for each snapshot."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
 _LARGEST = float(np.finfo(np.float32).max)
@@ -86,8 +86,8 @@ def play(
     quarter of the time at most.  If not, only the last snapshot has them, or one that
     is asked for, and the energy of the others is NaN.  ``frame_iterations``: most
     iterations between two snapshots.  A function receives the iteration reached and
-    returns how many may follow: so a replay comes to stand exactly where the recorded
-    run was steered.
+    returns how many may follow: so a replay stops exactly where the recorded run was
+    steered.
     ``warm_start``: what ``layout`` is of, where it is a map to go on from: landmarks
     begin where they were, and what was left of the schedule is played, or its second
     half.
@@ -266,7 +266,7 @@ class _Driver:
 def _then_landmarks(
     layouts: Layouts, problem: Problem, n_landmarks: int
 ) -> Iterator[State]:
-    """Yield layouts, then a game of landmarks against points that stand still."""
+    """Yield layouts, then a game of landmarks against fixed points."""
     for state in layouts.states:
         yield replace(state, n_iter=state.n_iter + FITTING if state.n_iter else 0)
     positions, energy = state.y.detach().cpu().numpy(), layouts.energy(state)

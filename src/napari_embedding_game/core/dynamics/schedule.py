@@ -1,6 +1,6 @@
 """How fast the players move, and how strongly they repel, over the length of a game.
 
-In the place of early exaggeration the repulsion grows from nearly 0, to the half-way.
+Instead of early exaggeration the repulsion grows from nearly 0 until half-way.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NAMED: dict[ScheduleName, Schedule] = {
 
 
 def resolve_schedule(settings: Settings) -> Schedule:
-    """Return the schedule that ``settings`` names, with its own numbers replaced."""
+    """Return the schedule named in ``settings``, with the numbers that these set."""
     schedule = _NAMED[settings.schedule]
     spec, found_by = choose(settings.method, settings.approximation)
     if spec.on_grid and found_by == "mesh" and settings.schedule == "fast":

@@ -44,10 +44,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """Where the points stand.
+    """Positions after one step.
 
-    The tensors are of whoever moves them and change with its next step: who keeps them
-    copies them.
+    The tensors belong to the code that moves them and change with its next step: copy
+    them to keep them.
     """
 
     iteration: int
@@ -59,20 +59,20 @@ class State:
     z: Tensor | None = None
     """(L, d) landmarks, if any are moved."""
     energy: float | Callable[[], float] | None = None
-    """None where it has to be worked out from the objective."""
+    """None where it is computed from the objective."""
     warning: str = ""
     """Why the picture cannot be trusted, or ""."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layouts:
-    """Points that something else than the game moves: shown, and not steered.
+    """Layouts made by other means than the game: shown, and not steered.
 
     :mod:`play` fits landmarks to the finished map.
     """
 
     states: Iterator[State]
-    """Where the points stand at the start, then after each step; no landmarks."""
+    """The start, then each step; without landmarks."""
     objective: Objective | None = None
     """What the points lower; None where each state carries its energy."""
 

@@ -1,12 +1,12 @@
 """The sum of a kernel over all pairs of points, by a grid (particle-mesh).
 
 The points are spread on a grid by cubic B-splines, convolved with the kernel by Fourier
-transforms, and the potential is read back by the same splines, of which the derivative
-is taken: the force is the gradient of the very sum that is returned.  The kernel is
-divided by the splines' transfer function, (2 + cos q) / 3 for each axis and spline, so
-that it is its interpolating spline; what a point adds to its own potential is taken
-off.  Hockney and Eastwood (1988); FIt-SNE is of the family (Linderman and others,
-2019).  ``settings.with_approximation`` says for how many points it is the default.
+transforms, and the potential is read back by the same splines; the force is the exact
+gradient of the returned sum.  The kernel is divided by the splines' transfer function,
+(2 + cos q) / 3 for each axis and spline, so that it is its interpolating spline, and
+the self-interaction of points is subtracted.  Hockney and Eastwood (1988); FIt-SNE is
+of the family (Linderman and others, 2019).  ``settings.with_approximation`` decides
+when it is the default.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AXES = (0, 2, 1)
 class Grid:
     """A grid and the kernel on it.
 
-    ``sides``: nodes along each axis that points may stand on; ``shape``: all nodes,
+    ``sides``: nodes along each axis between which points may lie; ``shape``: all nodes,
     twice as many, so that no point feels images.  ``transfer``: what the Fourier
     transform of the points is multiplied by.  ``near`` (4, 1 or 4, 4): the kernel
     between nodes 0 to 3 apart along each axis, doubled for each axis along which that
@@ -64,7 +64,7 @@ class Grid:
 
     @property
     def n_bands(self) -> int:
-        """Of rows that points may stand on, see :mod:`mesh_loops`."""
+        """Of the rows of nodes that points may use, see :mod:`mesh_loops`."""
         return -(-self.sides[0] // mesh_loops.BAND)
 
 
@@ -74,7 +74,7 @@ def make_grid(
     sides: tuple[int, int, int],
     dtype: np.dtype[np.floating],
 ) -> Grid:
-    """Return a grid with so many nodes along each axis for points to stand on."""
+    """Return a grid with so many usable nodes along each axis."""
     rows, layers, columns = (fft.fast_length(1 if n == 1 else 2 * n) for n in sides)
     shape = rows, layers, columns
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]

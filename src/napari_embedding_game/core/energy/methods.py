@@ -5,13 +5,12 @@
 with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or its
 logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas
 of f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
-An *approximation* says how the sum over all pairs is found: see :mod:`objective`; by
-size it is chosen in :func:`settings.with_approximation`, and how fine a grid is in
-:mod:`mesh_repulsion`.  A grid shows kernels that are about 1 wide, not UMAP's,
-which is infinite where two points meet, so that the landmarks' bound (Eq. 3) says
-nothing of it.  A method may be moved by something else than the game
-(:class:`~.state.Layouts`).  Those that only a paper needs register themselves from
-``papers/offered.py``.
+An *approximation* of the sum over all pairs is one class in :mod:`objective`;
+:func:`settings.with_approximation` chooses it by size, :mod:`mesh_repulsion` the width
+of a grid.  A grid resolves kernels that are about 1 wide, not UMAP's, which is infinite
+where two points meet, so that the landmarks' bound (Eq. 3) is empty as well.  A method
+that is not a game yields :class:`~.state.Layouts`.  Methods that only a paper needs are
+registered by ``papers/offered.py``.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class Method:
 
     ``attraction``, ``kernel``: keys of the tables in :mod:`pair_functions`; "" where
     forces are no function of distances.  ``lambda_scale`` takes the edges and returns
-    the lambda that a repulsion of 1 stands for; ``repulsion`` is the default in that
-    unit.  ``approximations``: the first is its own.  ``on_grid``: fields of the fast
+    the lambda of a repulsion of 1; ``repulsion`` is the default in that unit.
+    ``approximations``: the first is the default.  ``on_grid``: fields of the fast
     :class:`~.schedule.Schedule` where a grid pushes the points: forces without noise
-    bear longer steps.  ``moved_by``: what makes the layouts in place of the game.
-    ``takes_repulsion``: whether another one than its own can be chosen.
-    ``most_points``: more are refused.  ``group``: what a window lists it under.
+    bear longer steps.  ``moved_by``: what makes the layouts instead of the game.
+    ``takes_repulsion``: whether the repulsion can be chosen.
+    ``most_points``: more are refused.  ``group``: its heading in a window's list.
     """
 
     title: str
@@ -69,7 +68,7 @@ class Method:
 
     @property
     def has_pressure(self) -> bool:
-        """Whether pressure, a slope of the energy, says anything of its maps."""
+        """Whether pressure, a slope of the energy, is defined on its maps."""
         return bool(self.kernel) and self.takes_repulsion
 
 

@@ -3,8 +3,8 @@ r"""The energies of the papers, with their gradients in the points and the landm
     E(y) = sum_edges w f(|y_i - y_j|)  +  lambda R( S ),   S = sum_ij k(|y_i - y_j|)
 
 R is the sum itself, or its logarithm, which normalizes t-SNE and s-SNE (slope 1 / S in
-``Objective._slope``); :mod:`methods` says which.  Each class below puts something else
-in the place of S, which has N^2 terms:
+``Objective._slope``), as declared in :mod:`methods`.  Each class below replaces S,
+which has N^2 terms, by an approximation:
 
 ============  ==================================================  =====
 Landmarks     max over z of  S_yz^2 / S_zz, a lower bound         Eq. 3
@@ -46,12 +46,12 @@ COME_BACK = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """One evaluation of the attraction and of what stands for S."""
+    """One evaluation of the attraction and of the approximation of S."""
 
     attraction: Tensor
     """(N, d) gradient of the attraction."""
     total: Number
-    """S, or what stands for it."""
+    """S, or its approximation."""
     repulsion: Tensor
     """(N, d) gradient of ``total`` in the points, divided by ``scale``."""
     scale: Number
@@ -71,7 +71,7 @@ class Field:
     strength: float
     base: float
     own: float
-    """Share of the push of a point's own source that is its own."""
+    """Share of the push of a point's nearest source that is the point's."""
     weights: NDArray[np.floating] | None = None
     """(N, M) of each point and source; 1 if None."""
 
@@ -112,7 +112,7 @@ class Objective:
         return float(KERNELS[self.forces.kernel].value(torch.zeros(())))
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
-        """Return what stands for S, and its (N, d) gradient as a tensor by a factor."""
+        """Return the approximation of S, its (N, d) gradient, and a factor of that."""
         raise NotImplementedError
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
@@ -143,7 +143,7 @@ class Objective:
         z[to] = seen[drawn]
 
     def _seen(self, y: Tensor) -> Tensor:
-        """Return the points that landmarks look at in this step."""
+        """Return the sample of the points that moves the landmarks in this step."""
         part = y.detach()[self._turn % self._n_parts :: self._n_parts]
         return part[: self._n_seen].contiguous()
 
@@ -187,7 +187,7 @@ class Objective:
     def _field(
         self, sources: Tensor, gain: float, y: Tensor, z: Tensor, own: float
     ) -> Field:
-        """Return the field of sources of whose sum S gains ``gain`` for each unit."""
+        """Return the field of sources; ``gain``: slope of S by the sum over them."""
         if self.aggregate == "sum":
             return Field(sources, self.repulsion * gain, 0.0, own)
         total = float(self.sums(y, z).total)
@@ -264,7 +264,7 @@ def make_objective(
     random_state: int = 0,
     aggregate: methods.Aggregate = "sum",
 ) -> Objective:
-    """Return the energy with the repulsion found as ``approximation`` says."""
+    """Return the energy with the repulsion by that ``approximation``."""
     kind = methods.OBJECTIVES[approximation]
     objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
     return objective

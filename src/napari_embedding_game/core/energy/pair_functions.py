@@ -1,6 +1,6 @@
 """Functions of the squared distance s of a pair, of which every method is made.
 
-An *attraction* f says what an edge of length sqrt(s) costs, a *kernel* k what it costs
+An *attraction* f is the cost of an edge of length sqrt(s), a *kernel* k what it costs
 two points to be as near as that.  A formula is written once, in operators, whole powers
 and the methods ``exp``, ``log`` and ``log1p``: torch evaluates it of tensors, a
 compiled loop of :mod:`simd`.  For one of your own see ``docs/methods.md``.  Every

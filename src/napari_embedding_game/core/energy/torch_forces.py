@@ -97,7 +97,7 @@ def _splines(t: Tensor, grid: Grid) -> list[Tensor]:
 
 
 def _places(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
-    """Return the flat index of every node that a point stands on, (N, 4, 1 or 4, 4)."""
+    """Return the flat index of every node of a point, (N, 4, 1 or 4, 4)."""
     rows, layers, columns = (
         first[:, axis, None] + torch.arange(one.shape[1], device=first.device)
         for axis, one in enumerate(weights)

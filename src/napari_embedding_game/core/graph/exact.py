@@ -1,7 +1,7 @@
 """Exact neighbours: every row is compared with every other one.
 
 Scores are |y|^2 - 2 x.y.  That loses digits where points lie close, so a few candidates
-more than asked for are kept and ranked by their differences; rows that lie much closer
+more than k are kept and ranked by their differences; rows that lie much closer
 than they are far from 0 are compared by differences at once.  Of rows at the same
 distance the first ones are taken.
 """
@@ -22,7 +22,7 @@ Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 AnyRows = Rows | NDArray[np.float32]
 
 _SPARE = 4
-"""Candidates more than asked for."""
+"""Candidates beyond k."""
 _AT_ONCE, _QUERIES = 16_384, 512
 _RANKED = 2_048
 
@@ -91,7 +91,7 @@ def ranked(
 ) -> Found:
     """Return the ``k`` nearest of candidates (Q, M), -1 for none, as above.
 
-    Quick where queries that stand side by side have candidates in common.
+    Quick where consecutive queries have candidates in common.
     """
     indices = np.empty((len(ids), k), np.int32)
     squared = np.empty((len(ids), k), np.float32)

@@ -28,7 +28,7 @@ _CANDIDATES = 6_144
 """Rows that each row is compared with in step 2, at least."""
 _ENOUGH, _LEAST_START, _LEAST_GAIN = 0.995, 0.5, 0.002
 """Share of the true neighbours that ends the rounds; without which they do not help, as
-lists say little of such data; and that one must find to be followed by another."""
+such data have no near lists; and that one must find to be followed by another."""
 _CHECKED_ROWS = 500
 _TIE = 1 + 1e-5
 """Relative to the last true neighbour, how far another one may be that is as near."""
@@ -94,7 +94,7 @@ def lists(
         run_blocks(search_loops.choose, *share, in_order, bounds, *near, chosen)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-        of_row[order] = chosen  # in a list rows stand by their numbers
+        of_row[order] = chosen  # rows of a list are sorted by number
         order = np.argsort(of_row, kind="stable").astype(np.int32)
     # Copies of one row all go to the same list.
     return order, _halved(rows, order, bounds, 2 * _LONGEST, n_jobs)

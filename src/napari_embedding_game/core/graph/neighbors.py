@@ -14,7 +14,7 @@ precomputed  ``X`` are distances                           :mod:`precomputed`
 ===========  ============================================  =========================
 
 A further metric is an entry of ``rows.SEARCHED`` and a branch of ``Rows._plain`` and
-``Rows.distances``; :mod:`choices` says where affinities and starts are added.  Sparse
+``Rows.distances``; :mod:`choices` has the lists of affinities and starts.  Sparse
 rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
 and a metric that only one of the two libraries knows by that one.  Where "leaves" and
 "projected" find less than 0.9 of the true neighbours of some rows, the next search of
@@ -64,12 +64,12 @@ NEED_MORE = ("mahalanobis", "seuclidean", "standardised_euclidean", "wminkowski"
 """Distances that pynndescent knows and that need more than two rows."""
 
 _COMPARED = 100
-"""Pairs of rows that tell whether distances of 0 are true."""
+"""Pairs of rows by which distances of 0 are checked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeighborGraph:
-    """The directed k-nearest-neighbour graph, each point's own self left out.
+    """The directed k-nearest-neighbour graph, without self-edges.
 
     ``indices`` (N, K) int32, nearest first; ``distances`` (N, K) float32; ``search``: a
     name from the table above; ``recall``: share of the true neighbours, where it was
@@ -255,7 +255,7 @@ def _found(
 def _own(
     rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search
 ) -> _Found | None:
-    """Search by our own loops; squared distances; None where it cannot."""
+    """Search by the compiled loops; squared distances; None where it cannot."""
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 
     if search == "projected":
@@ -300,7 +300,7 @@ def _descent(
             f"{metric!r}: set a smaller number of neighbours (K) or choose another "
             "distance."
         )
-    # Each row's own entry is left out, or the last one where copies hide it.
+    # A row is not its own neighbour; where copies hide it the last entry goes.
     is_other = indices != np.arange(len(indices))[:, None]
     is_other[is_other.all(axis=1), -1] = False
     others, apart = indices[is_other], distances[is_other]

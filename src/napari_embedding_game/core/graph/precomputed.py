@@ -35,8 +35,8 @@ def precomputed_neighbors(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return neighbours and distances of every row, nearest first, (N, K) each.
 
-    Of a sparse matrix, in which each stands once, the stored entries are the
-    neighbours, zeros too.  It may hold K - 1 in a row, as scanpy counts the row itself;
+    The stored entries of a sparse matrix, each stored once, are the neighbours, zeros
+    included.  It may hold K - 1 in a row, as scanpy counts the row itself;
     the answer has as many then.
 
     InputError: no square matrix, values below 0, too few neighbours, or all distances

@@ -1,9 +1,8 @@
 """Principal components, and by them the neighbours of long rows.
 
 Candidates are found in few components and ranked in all columns.  Some rows are
-searched exactly first.  They tell how many candidates it takes to have nearly all true
-neighbours among them, and whether there is such a number at all: components say little
-of noise, or of data whose dimensions are all alike.
+searched exactly first: they give the number of candidates that contains nearly all
+true neighbours, if there is one.  Noise, and data of many equal dimensions, have none.
 """
 
 from __future__ import annotations

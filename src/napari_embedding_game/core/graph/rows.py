@@ -35,7 +35,7 @@ _LARGEST_POWER = 40
 """The largest number becomes 2 to this, of which float32 can hold sums of squares."""
 _BLOCK = 4_096
 _SAMPLED = 1_000
-"""Rows that tell where the middle is."""
+"""Rows by which the centre is estimated."""
 
 
 class Rows:
@@ -50,7 +50,7 @@ class Rows:
         self._X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         self._metric = metric
         self._unit = 1.0
-        # A row of zeros is 1 away from all others: along a column of its own.
+        # A row of zeros is at distance 1 from all others: by an extra column.
         self.has_zeros = metric == "cosine" and not are_filled(X).all()
         self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self.has_zeros
         sample = self._plain(self._X[:: max(1, X.shape[0] // _SAMPLED)])
@@ -124,9 +124,9 @@ def are_filled(X: Any) -> NDArray[np.bool_]:
 
 
 def centred(X: Any, metric: str) -> Any:
-    """Return rows whose distances libraries can rank, by squares in another unit.
+    """Return rows centred and scaled, so that libraries can rank squared distances.
 
-    Only those in double precision may lie so far from 0 that squares would not tell.
+    Only double precision may be so far from 0 that squares lose the differences.
     """
     if sparse.issparse(X) or X.dtype != np.float64:
         return X

@@ -1,1 +1,1 @@
-"""What a map tells: clusters, marker genes, figures of quality."""
+"""Analysis of a map: clusters, marker genes, measures of quality."""

@@ -67,8 +67,8 @@ class MergeTree:
     """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
 
     ``born`` (L,): least number of clusters at which a landmark leads one, 0 without
-    points; ``leader`` (L,): who leads its cluster below that; ``levels`` (n, L): the
-    partitions that the tree passes through, finest first.
+    points; ``leader`` (L,): the leader of its cluster below that; ``levels`` (n, L):
+    the partitions that the tree passes through, finest first.
     """
 
     born: NDArray[np.int64]
@@ -102,8 +102,8 @@ def merge_tree(
     """Join the landmarks of a graph (L, L), two at a time, until one cluster is left.
 
     Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
-    points of each landmark.  ``previous``: the tree of the same landmarks a moment ago,
-    whose clusters are kept where they are as good as any found now.  InputError: no
+    points of each landmark.  ``previous``: the former tree of the same landmarks, whose
+    clusters are kept where they are as good as any found now.  InputError: no
     landmark has points.
     """
     if not np.any(sizes):

@@ -1,8 +1,8 @@
-"""Maps of the same rows: one laid on another, who moves, and who keeps its neighbours.
+"""Comparison of maps of the same rows: alignment, movement, neighbours kept.
 
 The second map is shifted, rotated and reflected by orthogonal Procrustes analysis
-(Schönemann 1966), and gets the first one's size.  Maps of other seeds are compared by
-neighbourhoods, as whole clusters may lie elsewhere.
+(Schönemann 1966), and scaled to the size of the first.  Maps of other seeds are
+compared by neighbourhoods, as whole clusters may lie elsewhere.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MOST_JUDGED = 5_000
 
 @dataclass(frozen=True, eq=False)
 class MapComparison:
-    """What a second map (N, d) is like beside a first one."""
+    """A second map (N, d) compared with a first one."""
 
     second: NDArray[np.float32]
     """(N, d) the second one, laid on the first."""
     moved: NDArray[np.float32]
-    """(N,) distance between the two places of a point, in radii of the first map."""
+    """(N,) distance between the two positions of a point, in radii of the first map."""
     kept: float
     """Share of a point's 15 nearest on the first map that are so on the second."""
 
@@ -76,9 +76,8 @@ def neighbors_kept(
 ) -> NDArray[np.float32]:
     """Return the share of each point's k neighbours that a second map keeps, (n,).
 
-    Those on the first map that are among ``wide`` times k on the second: points may
-    change places among their like.  ``rows``: the points that are asked about, all by
-    default.
+    Those on the first map that are among ``wide`` times k on the second: similar points
+    may change places.  ``rows``: the points to compare, all by default.
     """
     n = len(first)
     rows = np.arange(n) if rows is None else rows

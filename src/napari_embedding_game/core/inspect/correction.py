@@ -1,7 +1,7 @@
 """Correct the surroundings of chosen points on the map by their neighbours in the data.
 
-Who belongs there is drawn in, and who does not steps out; all others stay.  After Jeon
-et al., "Distortion-aware brushing ..." (2022), in one step.
+Neighbours in the data are drawn in, strangers step out; all other points stay.  After
+Jeon et al., "Distortion-aware brushing ..." (2022), in one step.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ step to, in its radii: to twice that at most."""
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """A layout with the surroundings of chosen points put right."""
+    """A layout with corrected surroundings of the chosen points."""
 
     embedding: NDArray[np.float32]
-    """(N, d) places; those of all other points are as they were, to the bit."""
+    """(N, d) positions; all other points are unchanged, to the bit."""
     drawn_in: NDArray[np.intp]
     """Points whose neighbours in the data are chosen, and which lay elsewhere."""
     stepped_out: NDArray[np.intp]
@@ -57,7 +57,7 @@ def correct(
         return Correction(embedding, drawn_in[:0], stepped_out[:0])
 
     def mean_places(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
-        """Return the mean place of those neighbours that count, or the own one."""
+        """Return the mean position of the counted neighbours, else the row's."""
         near, here = neighbors[rows], embedding[rows]
         counts = is_there[rows] & counted[near]
         summed = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)

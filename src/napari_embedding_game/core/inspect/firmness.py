@@ -1,14 +1,13 @@
-"""How firm a division of rows is, beside that of rows that are one group.
+"""Significance of a division of rows, tested against halves of one simulated group.
 
-Any rule divides any cloud, and whatever is then compared differs.  So the rule is
-repeated on rows that are one group by construction: they are drawn with the mean, the
-covariance and the distances from the mean of the two groups together, and are divided
-along their own neighbour graph, as landmarks are.  Two groups are firm that are further
-apart than such halves.  After sc-SHC (Grabski, Street and Irizarry 2023), which cuts
-Ward's tree; there, too, a part is looked at only where the whole was divided firmly,
-and its share of ``ALPHA`` is its share of the rows.  What lies along a curve, such as
-cells that develop, is further apart than the halves of an ellipsoid, and is divided.
-``docs/believing.md`` has the figures.
+Any rule divides any cloud, and its parts differ.  So the rule is repeated on rows that
+are one group by construction: drawn with the mean, the covariance and the distances
+from the mean of the two groups together, and divided along their neighbour graph.  A
+division is firm if its parts are further apart than these halves.  After sc-SHC
+(Grabski, Street and Irizarry 2023), which cuts Ward's tree; there, too, a part is
+looked at only where the whole was divided firmly, and its share of ``ALPHA`` is its
+share of the rows.  Rows along a curve, such as cells that develop, are further apart
+than the halves of an ellipsoid, and are divided. ``docs/believing.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class Cut:
     """Links expected of their degrees in the whole graph, not below 1e-9."""
     is_firm: bool
     separation: Separation | None = None
-    """None where it was not asked: of too few rows, or in what is one group."""
+    """None where it was not tested: too few rows, or inside what is one group."""
 
 
 def separation(
@@ -202,7 +201,7 @@ def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
     Fine is the last firm one up to resolution 1, that of modularity as it was defined.
     Coarse is the firm one, up to that, with the highest modularity over the widest
     range of resolutions, by their ratio (CHAMP, Weir et al. 2017).  () where no cut is
-    firm: nothing says that the rows are more than one group.
+    firm: the rows may be one group.
     """
     firm = [i for i, cut in enumerate(cuts) if cut.is_firm]
     if not firm:

@@ -1,8 +1,7 @@
 """Figures of groups of rows in every column, of matrices.
 
-Columns are read block by block; of each block the values other than 0 are gathered by
-group, once, and whatever is asked of them is worked out: means and squares here, ranks
-in :mod:`markers`.
+Columns are read block by block; the values other than 0 of each block are gathered by
+group once.  Means and squares are computed here, ranks in :mod:`markers`.
 """
 
 from __future__ import annotations

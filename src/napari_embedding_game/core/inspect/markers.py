@@ -33,7 +33,7 @@ LEAST_FOLD = 1.0
 FEWEST_ROWS = 2
 """That a test needs on each side."""
 FEWEST_CELLS = 10
-"""Of a sample in a group; the mean of fewer says little of the sample."""
+"""Least cells of a sample in a group: the mean of fewer is too noisy."""
 FEWEST_SAMPLES = 2
 _INSIDE, _OUTSIDE = 0, 1
 
@@ -275,7 +275,7 @@ def _check_known(
 
 
 def _stats() -> Any:
-    """Return scipy's, imported when it is first asked for, as this takes a second."""
+    """Return ``scipy.stats``, imported at its first use, as this takes a second."""
     from scipy import stats
 
     return stats

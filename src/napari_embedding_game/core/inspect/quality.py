@@ -24,7 +24,7 @@ from napari_embedding_game.core.graph.rows import centred
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
-"""The name under which the map's own clusters are compared with it."""
+"""The name of the map's clusters among the compared columns."""
 MOST_SAMPLED, LEAST_SAMPLED, WORK = 1_000, 100, 2e9
 """Of points, and the products that distances to them may take, about: a second."""
 _BLOCK = 16_000_000
@@ -37,8 +37,8 @@ TRIPLETS_EACH = 20
 class GraphParts:
     """Parts of a graph of neighbours.
 
-    Points of different parts attract one another through nobody: how far apart parts
-    come to lie on a map, and which of them side by side, is not told by the data.
+    No chain of attractions connects points of different parts: distances between parts,
+    and which of them are neighbours on the map, do not come from the data.
     """
 
     n_parts: int
@@ -49,11 +49,11 @@ class GraphParts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnAgreement:
-    """How far a column of groups tells where a point lies on the map."""
+    """Agreement of a column of groups with positions on the map."""
 
     name: str
     same: float
-    """Share of a point's neighbours on the map that are of its own group."""
+    """Share of a point's neighbours on the map that are of its group."""
     by_chance: float
     """That share on a map where the points were shuffled."""
 
@@ -76,9 +76,9 @@ class MapQuality:
     parts: GraphParts | None = None
     """Of the graph that the map was made of, where it is known."""
     columns: tuple[ColumnAgreement, ...] = ()
-    """Those that were asked about, the one that agrees best with the map first."""
+    """The compared columns, that with the best agreement first."""
     clusters: ColumnAgreement | None = None
-    """How far the clusters of the map itself agree with it, to compare columns with."""
+    """Agreement of the map's clusters with it, to compare columns with."""
 
 
 def map_quality(
@@ -147,7 +147,7 @@ def map_quality(
 
 
 def _by_chance(codes: NDArray[np.integer]) -> float:
-    """Return the share of neighbours of the own group, where they are drawn at random.
+    """Return the expected share of neighbours of the same group, drawn at random.
 
     1 where there is only one group, or none.
     """

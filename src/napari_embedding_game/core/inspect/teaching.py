@@ -1,4 +1,4 @@
-"""Learn classes from a few examples, and tell how well they can be told apart."""
+"""Learn classes from a few examples, and estimate the accuracy."""
 
 from __future__ import annotations
 

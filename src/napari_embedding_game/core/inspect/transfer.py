@@ -1,8 +1,8 @@
 """Labels of new rows by those of the fitted rows around them.
 
 The K nearest fitted rows vote, each with exp(-2 d^2 / d_K^2); the share of the label
-with the most votes is the confidence.  It tells how much the neighbours agree, not
-whether the row is like them: :func:`tail_share` asks that.
+with the most votes is the confidence.  It measures the agreement of the neighbours, not
+their similarity to the row: see :func:`tail_share`.
 """
 
 from __future__ import annotations

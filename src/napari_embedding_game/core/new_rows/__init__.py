@@ -1,1 +1,1 @@
-"""Rows that come after a fit: places on a map that does not change."""
+"""Positions of new rows on a fitted map, which does not change."""

@@ -2,7 +2,7 @@
 
 As Symphony does (Kang et al., Nature Communications 12, 5890, 2021), in a plain form:
 the mean difference in each soft cluster of fitted rows is taken away.  It rests on the
-new rows being of about the same kinds, and is done only where it was asked for.
+new rows being of about the same kinds, and is done only on request.
 """
 
 from __future__ import annotations

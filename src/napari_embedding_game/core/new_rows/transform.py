@@ -65,9 +65,9 @@ class FittedMap:
     def place(self, X: Any) -> NDArray[np.float32]:
         """Return the positions of new rows ``X`` (Q, D), (Q, d) float32.
 
-        A row that equals a fitted one has its place; of several the first one's.
+        A row that equals a fitted one has its position; of several that of the first.
         Columns and numbers are checked before: ``estimator.EmbeddingGame._as_rows``.
-        InputError: they have no place by this method or metric, or are too large.
+        InputError: the method or metric takes no new rows, or values are too large.
         """
         check_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
@@ -169,7 +169,7 @@ def nearest_landmark(
 
 
 def check_transform(method: str, metric: Any) -> None:
-    """Raise InputError where new rows have no place by the method or the metric."""
+    """Raise InputError where the method or the metric takes no new rows."""
     spec = get_method(method)
     if not spec.kernel or spec.affinity in ROW_AFFINITIES:
         raise InputError(

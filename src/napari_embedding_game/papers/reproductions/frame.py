@@ -142,7 +142,7 @@ def reproduce(
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "processor_seconds": round(parts.processor_seconds, 1),
-        # Small data cannot tell.
+        # Small data are not significant.
         "passed": inputs.quick or all(check.passed for check in result.checks),
         "checks": [
             {

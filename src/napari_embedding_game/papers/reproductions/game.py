@@ -116,7 +116,7 @@ def fit(inputs: Inputs, name: str, kept: str) -> dict[str, Any]:
 
 
 def tilings(inputs: Inputs, parts: Parts) -> Result:
-    """Play the games of Figure 2, measure how landmarks tile the points, and whose.
+    """Play the games of Figure 2; measure the tiling and the labels of the landmarks.
 
     Empty: share of the landmarks that are nearest to no point. Far: share of the points
     farther from their landmark than twice the median distance of a landmark to the
@@ -147,7 +147,7 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
 
 
 def members(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Count who the members of the first clusters are (Figure 3)."""
+    """Count the labels in the first clusters (Figure 3)."""
     of_landmark = pd.Series(found["labels"]).groupby(found["nearest"])
     for landmark, own in list(of_landmark)[:N_CLUSTERS]:
         first = own.value_counts()[:3]
@@ -237,7 +237,7 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     )
 
 
-# --- Figures 5 and 6: what stands for the sum over all pairs ----------------------
+# --- Figures 5 and 6: approximations of the sum over all pairs --------------------
 
 WAYS: dict[Approximation, str] = {
     "sampled_edges": "sampled edges",
@@ -287,7 +287,7 @@ def follow(
 
 
 def metered(played: Objective, every: AllPairs, state: State) -> dict[str, float]:
-    """Compare what is played with the sum over all pairs, as ``follow`` says."""
+    """Compare the approximation with the sum over all pairs, see ``follow``."""
     assert state.z is not None
     approximate, gradient, _ = played.evaluate(state.y, state.z)
     true, wanted, _ = every.evaluate(state.y, state.z)
@@ -301,7 +301,7 @@ def metered(played: Objective, every: AllPairs, state: State) -> dict[str, float
 
 
 def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
-    """Play with each stand-in for the sum over all pairs, for several L.
+    """Play with each approximation of the sum over all pairs, for several L.
 
     True energy: Eq. 1, over all pairs, which all three are meant to lower.
     """
@@ -340,7 +340,7 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
 
 
 def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
-    """Follow energies and gradients of the three stand-ins for L = 10.
+    """Follow energies and gradients of the three approximations for L = 10.
 
     Gradient RMSE: of the gradient that is played with, less that of Eq. 1 at the same
     points. Relative: divided by the root mean square of the latter; so measured,

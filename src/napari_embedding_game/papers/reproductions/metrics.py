@@ -29,7 +29,7 @@ def neighbor_recall(
 def knn_accuracy(
     embedding: NDArray[np.floating], labels: NDArray[Any], n_neighbors: int = 15
 ) -> float:
-    """Return how often a point's neighbours on the map vote for its own label.
+    """Return how often a point's neighbours on the map vote for its label.
 
     10-fold cross-validation, stratified and shuffled with a fixed seed.
     """

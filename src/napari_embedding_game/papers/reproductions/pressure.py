@@ -81,7 +81,7 @@ def ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
     return coil.X[rows], numbers[rows]
 
 
-# --- Figures 3 and 4: points in the wrong place -----------------------------------
+# --- Figures 3 and 4: misplaced points --------------------------------------------
 
 _NEIGHBORS = 10
 LIKELY = 0.01
