@@ -66,7 +66,7 @@ def numbered(labels: NDArray[np.int32]) -> Clustering:
 
 
 def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where each label stands among the ids: (N,), -1 for nowhere."""
+    """Return the index of each label among the ids: (N,), -1 if it is missing."""
     known = np.asarray(ids, np.intp)
     highest = max(labels.max(initial=0), known.max(initial=0))
     table = np.full(int(highest) + 1, -1)

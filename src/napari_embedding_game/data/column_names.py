@@ -21,16 +21,16 @@ KIND_WORDS = frozenset({
     "state", "subtype", "cell", "ontology", "prediction", "identity",
 })
 # fmt: on
-"""Words by which a column is known to tell where a cell comes from, or what it is."""
+"""Words in the names of columns of samples, and of cell types."""
 
 
 def names_samples(column: str) -> bool:
-    """Return whether a column, by its name, tells samples, donors, batches or days."""
+    """Return whether a column has a name of samples, donors, batches or days."""
     return bool(_words(column) & SAMPLE_WORDS)
 
 
 def names_kinds(column: str) -> bool:
-    """Return whether a column, by its name, tells what a cell is, not its sample."""
+    """Return whether a column has a name of cell types, not of samples."""
     return bool(_words(column) & KIND_WORDS) and not names_samples(column)
 
 

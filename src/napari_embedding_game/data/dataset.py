@@ -20,7 +20,7 @@ from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
-# (X is of float64 where float32 takes away what tells rows apart)
+# (X is of float64 where float32 loses the differences between rows)
 
 TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
 """Names of columns with a text or word for each row."""
@@ -36,7 +36,7 @@ SAMPLE = "sample"
 """In the provenance: which sample these rows are."""
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
-"""Why rows were left out, where nothing else is said."""
+"""Default reason for which rows were left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 _LOCKED = "unable to lock file"
-"""What HDF5 says of a file that another program holds open; it has no other sign."""
+"""HDF5's message for a file that another program holds open; there is no other sign."""
 
 
 class DataError(ValueError):
@@ -18,7 +18,7 @@ class DataError(ValueError):
 
 
 class MissingValuesError(DataError):
-    """Rows have missing values, and the reader was not asked to leave them out.
+    """Rows have missing values, and the reader is not to leave them out.
 
     Its text has the way out for whoever calls a reader; :meth:`told` another one.
     """

@@ -23,7 +23,7 @@ TARGET_SUM = 10_000.0
 _LARGEST_LOG1P = 20.0
 """log1p of the largest count there is stays below this."""
 _SAMPLED = 100_000
-"""Values that are enough to tell whether they were counted."""
+"""Values that are looked at to recognise counts."""
 _BLOCK = 1 << 22
 """Values that are normalised at a time, so that no other copy is needed."""
 
@@ -39,7 +39,7 @@ _TOLD: dict[Kind, str] = {
 class Expression:
     """The ``profile`` of a dataset as its columns are compared.
 
-    Parts are worked out when they are asked for, and kept.
+    Parts are computed on demand, and cached.
     """
 
     profile: Any
@@ -80,7 +80,7 @@ class Expression:
 
     @cached_property
     def values(self) -> Any:
-        """(n, G) of the profile's own type: sparse counts stay sparse."""
+        """(n, G) of the profile's type: sparse counts stay sparse."""
         X = self.profile
         return log_times(X, self.factors) if self.has_counts else X
 

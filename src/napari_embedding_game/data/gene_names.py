@@ -11,23 +11,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 MOST_TOLD = 8
-"""Names that are not in the data and are told one by one."""
+"""Missing names that are listed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundNames:
-    """Which of the G names that were asked for the data have."""
+    """Which of G names the data have."""
 
     names: tuple[str, ...]
     each: NDArray[np.intp]
-    """(G,) where each name stands among those of the data, -1 for one that is missing.
+    """(G,) index of each name among those of the data, -1 for a missing one.
     """
     by: str = "names"
     """What was compared: "names", or the column with others."""
 
     @property
     def places(self) -> list[int]:
-        """Where the names stand among those of the data, each place once."""
+        """Indices of the names among those of the data, each once."""
         return list(dict.fromkeys(self.each[self.each >= 0].tolist()))
 
     @property

@@ -1,4 +1,4 @@
-"""Mix batches by Harmony, and tell which columns can name the batches.
+"""Mix batches by Harmony, and find the columns that can name the batches.
 
 Korsunsky et al., Nature Methods 16, 1289 (2019), as the package harmonypy computes it.
 """
@@ -95,7 +95,7 @@ def mixed_by_harmony(
     cells of all batches.  The result is that of harmonypy's defaults and seed 0,
     whatever the number of threads.
 
-    It is computed in a thread of its own: closing the stages does not wait for it.
+    It is computed in a separate thread: closing the stages does not wait for it.
     :func:`check_batches` has passed the metadata of the n rows.
     """
     found: Future[NDArray[Any]] = Future()

@@ -72,7 +72,7 @@ def joined(dataset: Dataset, found: Join) -> Dataset:
 
 
 def _table_of(dataset: Dataset) -> pd.DataFrame:
-    """Return what all rows of the source are told by, with names that are numbers."""
+    """Return what identifies all rows of the source, with names that are numbers."""
     obs, source = dataset.source_obs, dataset.source
     if obs is None:
         return pd.DataFrame(index=range(dataset.n_source_rows))

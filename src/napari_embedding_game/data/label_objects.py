@@ -75,7 +75,7 @@ class Objects:
         return Objects(self.label_ids[rows], self.boxes[rows], areas)
 
     def spread(self, places: NDArray[np.integer]) -> Objects:
-        """(M,) the object at each of these places (M,); no object where -1."""
+        """(M,) the object at each of these indices (M,); no object where -1."""
         found = self.take(places)
         for values in (found.label_ids, found.boxes, found.areas):
             if values is not None:
@@ -83,7 +83,7 @@ class Objects:
         return found
 
     def within(self, place: Sequence[int]) -> Objects:
-        """Objects of one picture as those of a series, in which it has this place."""
+        """Objects of one picture as those of a series, at this index."""
         first = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
         ends = np.stack([first, first + 1], axis=1)
         ends = np.concatenate([ends, self.ends], axis=2)
@@ -115,7 +115,7 @@ def as_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
 def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
     """All objects of a label image, by growing label; 0 and below is background.
 
-    Of `n_leading` first axes each place is a picture with objects of its own.  Raises
+    Along `n_leading` first axes each index is a picture with separate objects.  Raises
     DataError if the labels are no whole numbers, or all are background.
     """
     labels = check_labels(labels)

@@ -43,9 +43,9 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
 
 
 def load_with_choices(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Do what :func:`load` does for a window, and tell what else is in the file.
+    """Do what :func:`load` does, and return what else a window needs to know.
 
-    The file is read in a process of its own; what is made of it is worked on here.
+    The file is read in a separate process, the rest is done here.
     """
     result = yield from read_apart(path, read_stages, options=options)
     return (yield from prepared(result, options))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _SAMPLED = 2_000
-"""Cells whose components are computed again."""
+"""Number of cells of which the components are computed again."""
 _LEAST_EXPLAINED = 0.98
 """Of the variance of the components, by those computed again."""
 _MAX_VALUE = 10.0
-"""Cut of scaled values in scanpy's tutorials, where the data do not tell another."""
+"""Cut of scaled values in scanpy's tutorials, the default."""
 
 
 def pca_projection(adata: AnnData, where: str) -> Projection:
@@ -76,7 +76,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
 
 
 def _target_sum(adata: AnnData) -> float:
-    """Return what counts of a cell were normalised to, by logarithms that tell it."""
+    """Return the sum to which counts were normalised, from their logarithms."""
     known = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
     logarithms = (one for one in known if Expression(one, True).kind == "logarithms")
     return next(filter(None, map(sum_of, logarithms)), TARGET_SUM)

@@ -28,7 +28,7 @@ from napari_embedding_game.data.expression import (
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 
 _SAMPLED = 200
-"""Cells that tell which sum counts were normalised to."""
+"""Cells from which the sum of normalised counts is estimated."""
 
 
 @dataclass(frozen=True, eq=False)

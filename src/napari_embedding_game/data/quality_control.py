@@ -21,7 +21,7 @@ from napari_embedding_game.data.errors import DataError
 MITOCHONDRIAL = re.compile(r"mt[-.]", re.IGNORECASE)
 """How names of mitochondrial genes begin, in human and mouse."""
 FEWEST_FOR_DOUBLETS = 50
-"""Cells below which doublets cannot be told from others."""
+"""Cells below which doublets cannot be recognised."""
 FloatArray = NDArray[np.float64]
 Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 """(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""

@@ -73,7 +73,7 @@ class ReadOptions:
     recipe: Recipe | None = None
     """Makes principal components of raw counts."""
     batch_key: str | None = None
-    """Column whose levels Harmony mixes in components that are there already."""
+    """Column of batches that Harmony mixes in components of the file."""
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):

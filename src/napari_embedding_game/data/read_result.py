@@ -48,13 +48,13 @@ class ReadResult:
         return is_made or looks_like_counts(self.dataset)
 
     def looked_at(self) -> ReadResult:
-        """Return it once it has looked at all values: call it beside a window."""
+        """Return it after looking at all values: call it in a background thread."""
         _ = self.batch_columns
         return self
 
     @cached_property
     def batch_columns(self) -> Sequence[str]:
-        """Columns of the metadata whose levels Harmony can mix as batches."""
+        """Columns of the metadata that can be batches for Harmony."""
         is_mixable = self.is_counts or can_mix(self.dataset)
         return batch_columns(self.dataset.obs) if is_mixable else ()
 

@@ -1,12 +1,12 @@
-"""Read files in a process of its own, which can be ended whatever a library does.
+"""Read files in a separate process, which can be ended whatever a library does.
 
 A damaged file can make a library loop or crash in C, where no thread can be stopped.
 The process is started with a window, waits for the next file, and is killed where a
 person cancels or where it takes too much memory or time; another one is started then.
 Without a window files are read in the program itself.
 
-What it has read comes back pickled, the arrays beside it as plain bytes.  Both ends
-are this program: nothing that stands in a file is unpickled.
+Results come back pickled, arrays as plain bytes.  Both ends are this program: no
+content of a file is unpickled.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DEFLATED = 1_032
 _THREAD = 1 << 24
 """Bytes that a thread is given at once; libraries start one for each core."""
 LISTENER = "Reading process"
-"""Name of the thread that waits for what the process says."""
+"""Name of the thread that waits for messages of the process."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
@@ -188,7 +188,7 @@ class _Process:
         return 0, 0.0
 
     def _listen(self) -> None:
-        """Take what it says, in a thread, until it has ended."""
+        """Receive its messages, in a thread, until it has ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         reason: Exception | None = None

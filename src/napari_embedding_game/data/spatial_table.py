@@ -30,7 +30,7 @@ class SpatialTable:
     adata: AnnData
     """These rows, in their order: the table itself, or a view of it."""
     instance_key: str | None
-    """Column of ``obs`` with the label of each row; None where nothing tells it."""
+    """Column of ``obs`` with the label of each row; None if unknown."""
     told: str
     """Which rows were left out; "" if all are about the layer."""
 
@@ -63,7 +63,7 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
 
 
 def _regions(adata: Any) -> list[str]:
-    """Return the elements that a table says it annotates."""
+    """Return the elements that a table annotates."""
     noted = adata.uns.get(ATTRIBUTES) or {}
     if (key := noted.get("region_key")) in adata.obs:
         return list(adata.obs[key].dropna().astype(str).unique())
@@ -75,7 +75,7 @@ def _regions(adata: Any) -> list[str]:
 def _rows_about(
     adata: Any, metadata: Mapping[str, Any], element: str, *, is_own: bool = False
 ) -> SpatialTable:
-    """Find the rows about an element; a layer's own table may be about it wholly."""
+    """Find the rows about an element; all rows of a layer's table may be."""
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
     keys = [noted.get(name) for name in ("region_key", "instance_key")]
     region_key, instance_key = (key if key in adata.obs else None for key in keys)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stage:
-    """What is done now, in words for the person who waits."""
+    """What is done now, in words for the user."""
 
     text: str
     """Such as "Reading obsm['X_pca']"."""

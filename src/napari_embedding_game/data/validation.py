@@ -135,7 +135,7 @@ def as_rows(X: Any) -> Matrix:
 
 
 def _as(dtype: Any, X: Any) -> Matrix:
-    with np.errstate(over="ignore"):  # what overflows is told by check_values
+    with np.errstate(over="ignore"):  # check_values reports overflows
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)
         made = sp.csr_matrix(X, dtype=dtype)

@@ -47,7 +47,7 @@ def _counted(text: str, most: int) -> int | None:
 
 
 def well_name(well: Well) -> str:
-    """Return a name such as "B03", by which wells sort."""
+    """Return a sortable name such as "B03"."""
     return f"{ROWS[well[0]]}{well[1] + 1:02d}"
 
 

@@ -89,12 +89,12 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
 
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
-    """Write a result as .h5ad, beside all that the source of a dataset holds.
+    """Write a result as .h5ad, together with all that the source of a dataset holds.
 
     Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
     ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
     get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
-    the input that stand in another order by now are found by their names.
+    the input that are in another order now are found by name.
     """
     source = dataset.source
     if source is not None and not source.exists():
@@ -138,7 +138,7 @@ def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 def _of_dataset(dataset: Dataset) -> AnnData:
     obs = dataset.source_obs
     if obs is None:
-        # Whole numbers stay what they are beside rows that have none.
+        # Whole numbers stay whole where other rows have none.
         whole = dataset.obs.select_dtypes(["bool", "integer"]).convert_dtypes()
         obs = dataset.obs.astype(whole.dtypes.to_dict())
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
@@ -261,7 +261,7 @@ def _made(
 
 
 def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
-    """Return values at places, and NaN, -1 or "unassigned" where a place is -1."""
+    """Return values at indices, and NaN, -1 or "unassigned" where an index is -1."""
     fill: Any = UNASSIGNED
     if not isinstance(values, pd.Categorical):
         values = np.asarray(values)

@@ -17,7 +17,7 @@ from napari_embedding_game.data.errors import DataError
 
 @contextmanager
 def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
-    """Give a temporary file that takes the place of `path` when all went well.
+    """Yield a temporary file that replaces `path` on success.
 
     An existing file is replaced in one step, also when the power fails, and keeps its
     mode; of a symbolic link, what it points to is replaced.  What a killed program
@@ -30,7 +30,7 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     try:
         delete_halves(target, of_the_living=False)
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
-        # Nobody may read it meanwhile who may not read it in the end.
+        # The temporary file is no more readable than the final one.
         new = 0o600 if is_private or mode is not None else 0o666
         try:
             temporary.touch(new, exist_ok=False)

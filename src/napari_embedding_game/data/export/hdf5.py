@@ -32,7 +32,7 @@ def changed_hdf5(path: Path, mode: str = "r+") -> Iterator[h5py.File]:
 
 
 def write_h5ad(adata: AnnData, path: Path) -> None:
-    """Write an AnnData as its own ``write_h5ad`` does.
+    """Write an AnnData as ``AnnData.write_h5ad`` does.
 
     Raises OSError if there is no room.
     """

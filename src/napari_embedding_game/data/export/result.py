@@ -52,7 +52,7 @@ class EmbeddingResult:
 
     @property
     def has_pressure(self) -> bool:
-        """Whether pressure is defined; if not, no file tells it."""
+        """Whether pressure is defined; if not, no file has it."""
         return not np.isnan(self.pressure).all()
 
     @property
@@ -70,7 +70,7 @@ def storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): storable(v) for k, v in value.items()}
     if isinstance(value, PurePath):
-        return value.name  # a folder's name may be private and says nothing elsewhere
+        return value.name  # a folder's name may be private and is useless elsewhere
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
         items = list(value)
         if isinstance(value, np.ndarray) and value.dtype != object:

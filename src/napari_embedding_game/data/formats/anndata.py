@@ -62,7 +62,7 @@ class _Source:
     """See :mod:`~.spaces`."""
     name: str
     where: str
-    """The subject of what is told about it."""
+    """The subject of messages about it."""
     path: Path | None = None
     is_shared: bool = False
     """Whether others may change its numbers."""

@@ -203,7 +203,7 @@ def _decoded(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _tables_beside(path: Path) -> list[Path]:
-    """Return the first table whose name says that it describes the rows of a file."""
+    """Return the first table that describes the rows of a file, by its name."""
     names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
     return [one for one in names if one.is_file()][:1]
 

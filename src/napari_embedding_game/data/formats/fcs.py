@@ -1,7 +1,7 @@
 """Flow and mass cytometry (.fcs): a row for each event, a column for each channel.
 
-Channels are called by their marker and their detector.  What an instrument says beside
-them, such as time and scatter, is metadata.
+Channels are named by marker and detector.  Further columns of an instrument, such as
+time and scatter, are metadata.
 """
 
 from __future__ import annotations

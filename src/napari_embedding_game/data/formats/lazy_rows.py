@@ -1,4 +1,4 @@
-"""Rows of a file that are read when they are asked for, some at a time.
+"""Rows of a file that are read on demand, some at a time.
 
 A value of this kind is small and can be sent to another process, which opens the file
 itself.

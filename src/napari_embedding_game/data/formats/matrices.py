@@ -94,7 +94,7 @@ def from_matrix(
 
 
 def adata_of(X: Matrix, obs: pd.DataFrame, names: Sequence[str]) -> AnnData:
-    """Return an AnnData, without a word on names: users' own may occur twice."""
+    """Return an AnnData, without the warning on names that occur twice."""
     from anndata import AnnData
 
     with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def adata_of(X: Matrix, obs: pd.DataFrame, names: Sequence[str]) -> AnnData:
 
 
 def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
-    """Rows that a space says nothing of, as whoever made it left them out."""
+    """Rows without values in a space, which its maker left out."""
     none = np.zeros(X.shape[0], bool)
     if not space.startswith("obsm") or sp.issparse(X):
         return none

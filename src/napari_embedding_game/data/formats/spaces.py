@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
-# Results and places, not measurements: never embedded unless asked for.
+# Results and positions, not measurements: never embedded by default.
 _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re.I)
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
@@ -54,7 +54,7 @@ def spaces_of(root: Any, where: str) -> list[str]:
 
 
 def choose(root: Any, space: str | None, where: str) -> str:
-    """Return the canonical name of the space asked for, or of what suits a map best.
+    """Return the canonical name of the requested space, or of the best one for a map.
 
     Raises DataError if there is no such space, or none at all.
     """
@@ -103,7 +103,7 @@ def item_of(root: Any, space: str) -> Any:
 def has_matrix(group: Any) -> bool:
     """Return whether an AnnData, or its ``raw``, holds X.
 
-    Where there is no ``raw``, anndata may have stored a place that says so.
+    Where there is no ``raw``, anndata may have stored an entry for None.
     """
     if group is None or is_array(group) or "X" not in group:
         return False

@@ -22,7 +22,7 @@ from napari_embedding_game.data.errors import DataError, check_filled
 from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
 
 _TEXT_BYTES = 80  # a short text as a Python object
-_LOOKED_AT = 1 << 22  # values that tell what a matrix holds
+_LOOKED_AT = 1 << 22  # values looked at to recognise what a matrix holds
 _METADATA = (".zarray", ".zmetadata", "zarr.json")
 _CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
 # Compressors, filters and codecs that only rearrange bytes.

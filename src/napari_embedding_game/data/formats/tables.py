@@ -113,7 +113,7 @@ def from_frame(
     options: ReadOptions,
     source: Path | None = None,
 ) -> ReadResult:
-    """Read a table; `where` is the subject of what is told about it.
+    """Read a table; `where` is the subject of messages about it.
 
     Embeds the chosen columns, or those that the space names, or all measurements:
     standardised, unless they are raw counts.  The column of ids measures nothing, and
@@ -329,7 +329,7 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """Table of a .parquet file, whose few bytes may stand for any number of rows."""
+    """Table of a .parquet file, of which few bytes may unpack to any number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -418,7 +418,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
 
 
 def _marks(found: Sequence[tuple[str, str, str]]) -> set[str]:
-    """Return what stands before decimals: 12,5 and 0,234 tell it, 1,234 only if alone.
+    """Return the decimal mark: 12,5 and 0,234 show it, 1,234 only if alone.
 
     Of numbers as whole part, mark and what is behind it.
     """
@@ -448,7 +448,7 @@ def _read_numbers(
 ) -> None:
     """Make numbers of columns such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
 
-    Also of 1.234 and 987 where the other mark is known to stand before `decimals`, and
+    Also of 1.234 and 987 where the other mark is known to be that of `decimals`, and
     of numbers and None.  Of 1,234 in all rows between semicolons the comma is one of
     decimals, as is usual there.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _GENES = "Gene Expression"
-_ENTRY_BYTES = 32  # of a value with its place, while a text matrix is read
+_ENTRY_BYTES = 32  # of a value with its indices, while a text matrix is read
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
 _Counts = tuple[Any, list[str], list[str], Any]
@@ -151,7 +151,7 @@ def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
 
 
 def _check_heading(content: bytes, where: str, n_cells: int, n_genes: int) -> None:
-    """Compare what the heading of a matrix says with the names, and with the memory."""
+    """Compare the size in the heading of a matrix with the names and the memory."""
     lines = io.BytesIO(content)
     line = next((one for one in lines if not one.startswith(b"%")), b"")
     n_rows, n_columns, n_entries = map(int, line.split())

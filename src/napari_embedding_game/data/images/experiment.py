@@ -54,7 +54,7 @@ MASKS = (
 def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
-    Raises DataError as :func:`open_images`, or if another space is asked.
+    Raises DataError as :func:`open_images`, or for another space.
     """
     spaces = [f"measures of {path.name}"]
     if options.space not in (None, *spaces):
@@ -86,7 +86,7 @@ class _Look:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentImages:
-    """The images of an experiment as stacks; place i of the first axis is image i."""
+    """The images of an experiment as stacks; index i of the first axis is image i."""
 
     folder: Path
     names: tuple[str, ...]

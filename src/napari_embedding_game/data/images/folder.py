@@ -54,7 +54,7 @@ _PATTERNS = tuple(
         r"(?i:(?P<plate>plate[_\-. ]?([a-z]*\d+|[a-z])))" + _END,
     )
 )  # fmt: skip
-"""What names of files tell, the likeliest first; what was read is not read again."""
+"""Readings of the names of files, the likeliest first; cached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +62,19 @@ class ImagePair:
     """One field of view: an image, in one file or in one for each channel."""
 
     name: str
-    """Tells it from the others, such as the name of its file without the ending."""
+    """Its identity, such as the name of its file without the ending."""
     images: tuple[Path, ...]
     labels: Path
     channels: tuple[str, ...] = ()
-    """What the names of several files tell of the channel that each holds."""
+    """The channel of each of several files, by their names."""
     plate: str = ""
     well: str = ""
     field: str = ""
-    """What the names of folder and file tell; "" for what they do not."""
+    """What is read off the names of folder and file; "" for what is not there."""
 
 
 def read_name(stem: str) -> dict[str, str]:
-    """Return what a file's name, without its ending, tells of plate and channel.
+    """Return plate and channel as read off a file's name, without its ending.
 
     Understood are names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03``
     and ``Assay_B03_T0001F002L01A01Z01C02``.  Of plate, well, field and channel, "" for
@@ -104,7 +104,7 @@ def read_name(stem: str) -> dict[str, str]:
         if "field" in parts:
             parts["field"] = str(int(parts["field"]))
         found = parts | found
-        # A space stands for it, so that what follows still begins a word.
+        # It is replaced by a space, so that what follows still begins a word.
         rest = rest[: match.start()] + " " + rest[match.end() :]
     none = dict.fromkeys(("plate", "well", "field", "channel"), "")
     return {**none, **found, "stem": shared.strip("_-. ")}
@@ -118,7 +118,7 @@ def has_pairs(folder: Path) -> bool:
     except OSError:
         return False
     except DataError:
-        return True  # what is wrong is told when the folder is opened
+        return True  # errors are reported when the folder is opened
 
 
 def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
@@ -186,7 +186,7 @@ def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
 
 def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
     labels, images = files[files["is_labels"]], files[~files["is_labels"]]
-    # Where each channel has labels of its own, a channel is no channel but an image.
+    # If each channel has its labels, channels are images.
     key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
 
     def names(some: pd.DataFrame) -> list[str]:

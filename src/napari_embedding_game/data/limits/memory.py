@@ -68,7 +68,7 @@ def check_taken(n_bytes: int, where: str, most: int) -> None:
 
 
 def size_text(n_bytes: float) -> str:
-    """Size as a person says it: "8.0 TB"."""
+    """Size in words: "8.0 TB"."""
     units = ["bytes", "kB", "MB", "GB", "TB"]
     while n_bytes >= 1000 and len(units) > 1:
         n_bytes, units = n_bytes / 1000, units[1:]
