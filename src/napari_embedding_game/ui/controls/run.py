@@ -53,7 +53,7 @@ STAGE_TIP = (
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
-KEPT = "Saved automatically at %H:%M (Recent maps)."
+KEPT = "Saved automatically at %H:%M."
 READING = "Other data are being read."
 
 

@@ -141,7 +141,8 @@ class ClusterEdits(QWidget):
     def _build(self) -> None:
         # Six buttons beside each other say how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
-        self._buttons = [_button(a) for a in (self.merge, self.split, self.make)]
+        shown = self.rename, self.merge, self.split, self.make
+        self._buttons = list(map(_button, shown))
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
