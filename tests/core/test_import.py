@@ -14,11 +14,28 @@ own.EmbeddingGame
 import sys
 print(*sys.modules)
 """
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from threading import Barrier
+from napari_embedding_game.core.graph.neighbors import choose_search
+wait = Barrier(2).wait
+with ThreadPoolExecutor() as pool:
+    search = pool.submit(lambda: wait() is choose_search(9, 3, "chebyshev", False))
+    pool.submit(lambda: wait() is import_module("sklearn.metrics")).result()
+    search.result()
+"""
+
+
+def in_a_new_process(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_an_import_loads_nothing_heavy():
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], check=True, capture_output=True, text=True
-    )
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    loaded = {name.partition(".")[0] for name in in_a_new_process(CODE).split()}
     assert not loaded & (HEAVY | {"anndata", "scanpy"})
+
+
+def test_two_threads_that_load_scikit_learn_do_not_break_each_other():
+    in_a_new_process(AT_ONCE)

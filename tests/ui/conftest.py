@@ -10,7 +10,6 @@ from weakref import ref
 
 import numpy as np
 import pytest
-import sklearn.metrics  # noqa: F401 - as the warm-up does, which is left out here
 from napari.components import ViewerModel
 from napari.utils.colormaps.standardize_color import transform_color
 from qtpy.QtCore import QPoint, Qt

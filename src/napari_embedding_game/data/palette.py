@@ -74,11 +74,11 @@ def level_colors(
     colors = category_colors(len(levels))
     if not known:
         return colors
-    from matplotlib.colors import is_color_like, to_rgba
+    from matplotlib import colors as named
 
     for place, level in enumerate(levels):
-        if is_color_like(text := known.get(str(level), "")):
-            colors[place] = to_rgba(text)
+        if named.is_color_like(text := known.get(str(level), "")):
+            colors[place] = named.to_rgba(text)
             if are_seen:
                 rgb = colors[place, :3]
                 lightness = seen_as(rgb, _NORMAL)[0]

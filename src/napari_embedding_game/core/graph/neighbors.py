@@ -135,6 +135,8 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
         if n_points**2 * n_dims <= EXACT_WORK:
             return "exact"
         return "projected" if n_dims > SHORT_ROWS else "leaves"
+    # First, as a thread that loads it meanwhile would break: python/cpython#83065.
+    import sklearn.metrics  # noqa: F401
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
     # Where it fits, a dense copy is quicker than what pynndescent compiles.

@@ -223,7 +223,6 @@ def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
     points = points.astype(np.float64)
     if points.shape[1] <= MOST_COLUMNS:
         return points
-    # Two threads that import scikit-learn at the same time break each other.
     from sklearn.decomposition import PCA
 
     n_columns = min(MOST_COLUMNS, len(points) - 1)

@@ -81,9 +81,6 @@ def warm_up() -> None:
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
     with COMPUTING:  # what is needed once there is a map: clusters and markers
-        # Held, as two threads that import it at the same time break each other.
-        import sklearn.metrics  # noqa: F401
-
         merging(edges, shot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
             markers(values, np.arange(64) < 2, n_jobs=1)
