@@ -22,8 +22,8 @@ from napari_embedding_game.data.lazy_recipe import counts_shape
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
+from worlds import SMALL, layout, read, write_adata
 from worlds import annotated as cells
-from worlds import layout, read, write_adata
 
 
 def saved(adata, tmp_path):
@@ -175,6 +175,20 @@ def test_genes_of_raw_are_compared(counts, tmp_path, ending, space):
     adata.raw = counts  # of all genes, beside counts of some
     adata.X = counts[:, adata.var_names].X
     assert from_anndata(adata, "cells").profile.shape == (60, 300)
+
+
+def test_symbols_and_raw_counts_of_a_file_of_cellxgene(counts, tmp_path):
+    expected = read(saved(counts, tmp_path), recipe=SMALL)
+    counts.var["feature_name"] = pd.Categorical([*counts.var_names[:-1], None])
+    counts.var_names = [f"ENSG{i:011}" for i in range(300)]
+    counts.raw = counts
+    counts.X = counts.X.log1p()
+    path = saved(counts[:, :50].copy(), tmp_path)
+    dataset = read(path, space="raw", recipe=SMALL)
+    names = (*expected.profile_names[:-1], "ENSG00000000299")
+    assert dataset.profile_names == names
+    np.testing.assert_array_equal(dataset.X, expected.X)
+    assert read(path).profile_names == tuple(f"gene{i}" for i in range(50))
 
 
 @pytest.mark.parametrize("space", ["X", "X_pca"])

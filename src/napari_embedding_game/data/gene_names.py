@@ -10,6 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+ENSEMBL = r"ENS[A-Z]{0,4}G\d{6,}(\.\d+)?"
+SYMBOLS = (
+    *("feature_name", "gene_symbols", "gene_symbol", "gene_names", "gene_name"),
+    *("symbol", "symbols"),
+)
+"""Columns of var that name genes, where its index has their Ensembl identifiers."""
 MOST_TOLD = 8
 """Missing names that are listed one by one."""
 
@@ -50,6 +56,19 @@ class FoundNames:
     def told(self) -> str:
         """A sentence on the names that are not there; empty if all are."""
         return f"Not in the data: {self.listed}." if self.missing else ""
+
+
+def names_of(var: pd.DataFrame) -> pd.Index:
+    """Return what the genes of an AnnData are called, as people read it.
+
+    Symbols, where a file knows them beside Ensembl identifiers, as CELLxGENE's do.
+    """
+    ids = var.index.astype(str)
+    column = next((name for name in SYMBOLS if name in var), None)
+    if column is None or not len(ids) or ids.str.fullmatch(ENSEMBL).mean() < 0.5:
+        return ids
+    names = var[column].astype(object).map(str, na_action="ignore")
+    return pd.Index(names.mask(names.eq("")).fillna(pd.Series(ids, var.index)))
 
 
 def split_names(text: str) -> list[str]:

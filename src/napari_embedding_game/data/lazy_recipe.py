@@ -22,7 +22,8 @@ from napari_embedding_game.data import recipe as steps
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import parts_of
-from napari_embedding_game.data.formats.spaces import choose, item_of
+from napari_embedding_game.data.formats.spaces import choose, item_of, var_of
+from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.quality_control import cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
@@ -71,8 +72,8 @@ def write_components(
                 "genes): leave out --recipe, or choose the space that does."
             )
         yield Stage("Counting the genes of each cell")
-        names = store.read_element(root["var"], name, "its table var").index
-        quality = of_chunks(X, partial(cell_quality, names=list(map(str, names))))
+        var = store.read_element(var_of(root, where), name, "its table var")
+        quality = of_chunks(X, partial(cell_quality, names=list(names_of(var))))
         cells = steps.passing(steps.left_out_by(recipe, pd.concat(quality), name))
         X = X[np.flatnonzero(cells)]
         n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)

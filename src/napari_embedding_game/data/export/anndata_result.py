@@ -225,8 +225,8 @@ def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.int
     why = "its rows stand in another order, and some have the same name"
     if len(names) != len(known):
         why = f"it now has {len(names)} rows instead of {len(known)}"
-    elif names.is_unique and known.is_unique:
-        places = known.get_indexer(names)
+    elif names.is_unique or known.is_unique:  # made so since, as scanpy does it
+        places = pd.Index(unique_names(known)).get_indexer(unique_names(names))
         if (places >= 0).all():
             return np.asarray(places)
         why = f'it had no row "{names[int(places.argmin())]}"'

@@ -29,6 +29,7 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.expression import dense
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts, counts_advice
@@ -181,13 +182,13 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs[objects.columns] = objects.apply(as_metadata)
     obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
-    var = store.read_element(root["var"], where, "its table var")
+    names = _names_of(source, spaces.var_of(root, space))
     yield Stage(f"Reading {space}")
     values = _numbers(source, spaces.item_of(root, space), space)
-    columns = _column_names(space, var, values)
+    columns = _column_names(space, names, values)
     yield Stage("Reading the genes")
-    shape = len(obs), len(var)
-    profile, genes, notes = _genes(source, space, values, shape, var.index)
+    shape = len(obs), len(names)
+    profile, genes, notes = _genes(source, space, values, shape, names)
     yield Stage("Checking the numbers")
     X, are_pairs = _matrix(values, space, where), is_of_pairs(space)
     if X.shape[0] != len(obs) or (are_pairs and X.shape[1] != len(obs)):
@@ -231,7 +232,7 @@ def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(new, index=obs.index)
 
 
-def _column_names(space: str, var: Any, values: Any) -> list[str]:
+def _column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     """Return the names of all columns of a space."""
     if is_of_pairs(space):
         return []
@@ -241,7 +242,7 @@ def _column_names(space: str, var: Any, values: Any) -> list[str]:
     if place is not None and place[0] == "obsm":
         label = place[1].removeprefix("X_")
         return [f"{label} {i + 1}" for i in range(values.shape[1])]
-    return unique_names(var.index)
+    return unique_names(names)
 
 
 def _genes(
@@ -253,15 +254,16 @@ def _genes(
     embedded layer, has the logarithm of them.
     """
     root, notes = source.root, []
-    are_embedded = space == "X" or space.startswith("layers")
+    are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
     own = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
     is_below_0 = own is not None and _goes_below_0(own)
-    raw: Any = root["raw"] if "raw" in root and spaces.has_matrix(root["raw"]) else None
+    raw: Any = root.get("raw") if space != spaces.RAW else None
+    raw = raw if spaces.has_matrix(raw) else None
     has_both = raw is not None and own is not None and not is_below_0
     if has_both and [_has_counts(one) for one in (raw["X"], own)] == [True, False]:
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
-        names = store.read_element(raw["var"], source.where, "its table var").index
+        names = _names_of(source, raw["var"])
         shape = shape[0], len(names)
         profile = _compared(source, "raw/X", raw["X"])
         what, note = ".raw", f"Genes: {len(names):,} from .raw."
@@ -287,6 +289,10 @@ def _genes(
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)
     return profile, unique, notes
+
+
+def _names_of(source: _Source, var: Any) -> pd.Index:
+    return names_of(store.read_element(var, source.where, "its table var"))
 
 
 def _has_counts(item: Any) -> bool:

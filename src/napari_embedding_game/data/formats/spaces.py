@@ -19,6 +19,8 @@ from napari_embedding_game.data.formats.store import is_array
 if TYPE_CHECKING:
     from anndata import AnnData
 
+RAW = "raw"
+"""The space of what AnnData keeps as its ``raw``."""
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
 # Results and positions, not measurements: never embedded by default.
@@ -97,7 +99,16 @@ def split_space(space: str) -> tuple[str, str] | None:
 def item_of(root: Any, space: str) -> Any:
     """Return the part of a root that a canonical space names."""
     place = split_space(space)
-    return root[place[0]][place[1]] if place else root[space]
+    return root[place[0]][place[1]] if place else _with_genes(root, space)["X"]
+
+
+def var_of(root: Any, space: str) -> Any:
+    """Return the table of the genes that a canonical space, and all of it, has."""
+    return _with_genes(root, space)["var"]
+
+
+def _with_genes(root: Any, space: str) -> Any:
+    return root["raw"] if space == RAW else root
 
 
 def has_matrix(group: Any) -> bool:
@@ -135,6 +146,7 @@ def _spaces(root: Any) -> list[str]:
     return [
         *(f"obsm['{key}']" for key in _widths(root)),
         *(["X"] if has_matrix(root) else []),
+        *([RAW] if has_matrix(root.get(RAW)) else []),
         *(f"layers['{key}']" for key in sorted(root.get("layers", {}))),
         *(f"obsp['{key}']" for key in pairs),
     ]

@@ -20,6 +20,7 @@ from pandas.api.types import is_string_dtype
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.gene_names import ENSEMBL
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -61,7 +62,6 @@ _GENES = re.compile(
     r"|ensembl([_\- .]?ids?)?",
     re.IGNORECASE,
 )
-_GENE = re.compile(r"ENS[A-Z]{0,4}G\d{6,}(\.\d+)?")
 _BARCODE = re.compile(r"(.*[_\-.:#])?[ACGT]{10,}([_\-.:].*)?")
 
 Numbers = dict[str, NDArray[np.float64]]
@@ -257,7 +257,7 @@ def has_genes_in_rows(frame: pd.DataFrame) -> bool:
     rows, names = (pd.Series(part[:1000], dtype=str) for part in (first, frame.columns))
     return bool(
         (_GENES.fullmatch(str(first.name)) and _is_text(first))
-        or rows.str.fullmatch(_GENE).mean() >= 0.5
+        or rows.str.fullmatch(ENSEMBL).mean() >= 0.5
         or names.str.fullmatch(_BARCODE).mean() >= 0.5
     )
 

@@ -36,7 +36,7 @@ from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.spaces import split_space
-from napari_embedding_game.data.gene_names import FoundNames
+from napari_embedding_game.data.gene_names import SYMBOLS, FoundNames
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.projection import (
     Projection,
@@ -61,10 +61,7 @@ MOSTLY_UNLIKE = (
     "or treatment, or another batch. Their labels say little{}."
 )
 CORRECT = "; where the kinds of cells are the same, correct the batch"
-_OTHER_NAMES = {
-    *("gene_ids", "gene_id", "ensembl_id", "gene_name", "gene_names", "gene_symbol"),
-    *("gene_symbols", "feature_name", "symbol"),
-}
+_OTHER_NAMES = {"gene_ids", "gene_id", "ensembl_id", *SYMBOLS}
 """Columns of var under which files keep other names of their genes."""
 
 
@@ -228,14 +225,12 @@ def _aligned(
 
     And log1p of their counts (n, M) of the reference's sum, and a sentence.
     """
-    named = [name for name in cells.var if str(name).casefold() in _OTHER_NAMES]
-    others = {column: list(map(str, cells.var[column])) for column in named}
-    parts: list[tuple[str, Any, Any, Any]] = [
-        ("layers['counts']", cells.layers.get("counts"), cells.var_names, others),
-        ("X", cells.X, cells.var_names, others),
+    parts: list[tuple[str, Any, pd.DataFrame]] = [
+        ("layers['counts']", cells.layers.get("counts"), cells.var),
+        ("X", cells.X, cells.var),
     ]
     if cells.raw is not None:
-        parts.append(("raw", cells.raw.X, cells.raw.var_names, {}))
+        parts.append(("raw", cells.raw.X, cells.raw.var))
     there = [part for part in parts if part[1] is not None]
     usable = [one for one in there if Expression(one[1], True).kind != "values"]
     if not usable:
@@ -244,8 +239,10 @@ def _aligned(
             "too large): give cells with counts in X, in layers['counts'] or in raw."
         )
     # All genes count for the depth of a cell: the widest is the most complete.
-    origin, values, names, aliases = max(usable, key=lambda one: one[1].shape[1])
-    genes = list(map(str, names))
+    origin, values, var = max(usable, key=lambda one: one[1].shape[1])
+    genes = list(map(str, var.index))
+    named = [name for name in var if str(name).casefold() in _OTHER_NAMES]
+    aliases = {column: list(map(str, var[column])) for column in named}
     match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
