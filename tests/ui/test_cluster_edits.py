@@ -146,6 +146,30 @@ def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(
     assert names(session) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.parametrize("is_in_title", [False, True])
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
+    qtbot, played, session, is_in_title, is_taken
+):
+    clusters, labels = session.clusters, session.snapshot.labels
+    if is_in_title:
+        session.selection.select(3)
+        played.show()
+        played.details.edit_name()
+        field = played.details.title
+    else:
+        played.clusters.table.type_into(3)
+        field = played.clusters.table.findChild(QLineEdit)
+    QTest.keyClicks(field, "Plasma")
+    # The game goes on: the cluster goes, or its number is that of others.
+    was, others = labels == 3, (labels == 0) & (np.arange(40) % 2 == 0) & is_taken
+    clusters.receive(np.where(was, 2, np.where(others, 3, labels)), 4)
+    assert (clusters.labels == 3).sum() == others.sum()
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "Plasma" in names(session))
+    np.testing.assert_array_equal(clusters.clustering.names == "Plasma", was)
+
+
 def test_selected_points_are_clustered_again(
     qtbot, played, session, from_menu, monkeypatch
 ):

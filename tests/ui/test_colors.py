@@ -10,6 +10,7 @@ import worlds
 from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.session.axis_values import axis_of
 from napari_embedding_game.session.expression_rows import RowChoice, rows_of
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
@@ -34,7 +35,11 @@ def test_what_can_colour_names_before_numbers(dataset):
     numbers = np.random.default_rng(0).random((40, 3))
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20
-    listed = choices(from_features(table, "nuclei").dataset)
+    table.loc[0, "area"] = np.finfo(float).max  # stands for a missing one
+    loaded = from_features(table, "nuclei").dataset
+    assert np.ptp(of_column("area", loaded).extent) < 1
+    assert axis_of(loaded, "area").isna().tolist() == [True] + 39 * [False]
+    listed = choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert "a" not in choices(dataset)  # of X itself, such as a component
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))

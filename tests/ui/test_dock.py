@@ -1,7 +1,7 @@
 """The dock as a person uses it: clicks in, states and texts out."""
 
 import numpy as np
-from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from qtpy.QtCore import QEvent, QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QPushButton, QWidget
@@ -190,9 +190,20 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
     session.settings.n_neighbors = 30
     dock.close()
     session.look.split_by = "a column of former data"
+    shown_alone = []
+
+    class Watcher(QObject):
+        def eventFilter(self, watched, event):
+            if event.type() == QEvent.Type.Show and isinstance(watched, QWidget):
+                shown_alone.extend([watched] * watched.isWindow())
+            return False
+
+    QApplication.instance().installEventFilter(watcher := Watcher())
     again = GameDock(viewer, dock.workspace, warm_up=False)
+    QApplication.instance().removeEventFilter(watcher)
     qtbot.addWidget(again)
     try:
+        assert not shown_alone
         assert again.look.color_by.value == "c"
         assert again.look.split_by.value == session.look.split_by == ""
         assert again.game.controls["learning_rate"].value == 0.5

@@ -356,7 +356,7 @@ def test_markers_follow_edits_of_the_clusters_and_their_names(
     dock.tabs.setCurrentIndex(PLOTS)
     plots = dock.plots
     plots.tabs.setCurrentWidget(plots.volcano)
-    inspector.details.renamed.emit(merged, "T cells")
+    inspector.details.renamed.emit(merged, "T cells", None)
     qtbot.waitUntil(lambda: told() == (20, "T cells"))
     assert plots.volcano.canvas.plot.title == "T cells against all the rest"
     answer("")  # cancelled

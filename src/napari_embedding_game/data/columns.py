@@ -214,6 +214,11 @@ def as_metadata(column: pd.Series) -> pd.Series:
     return column.astype("category") if few else column
 
 
+def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return numbers to draw: NaN also for infinite ones, and for 1.8e308 as a mark."""
+    return np.where(np.abs(numbers) < np.float64(1e300), numbers, np.nan)
+
+
 def text_levels(values: pd.Series) -> pd.Series:
     """Return a column as levels that are texts; 1 and "1" are one."""
     levels = values.astype("category").cat

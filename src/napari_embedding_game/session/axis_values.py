@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from napari_embedding_game.data.columns import drawable
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
@@ -45,7 +46,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
         values = dataset.obs[name].to_numpy(dtype=float, na_value=np.nan)
     else:
         values = dataset.expression.column(dataset.profile_names.index(name))
-    return pd.Series(values, name=name)
+    return pd.Series(drawable(values), name=name)
 
 
 def correlation(x: pd.Series, y: pd.Series) -> float:

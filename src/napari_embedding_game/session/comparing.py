@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.panels import GAP_OF_FIGURES, Layout, lay_out
+from napari_embedding_game.session.panels import Layout, lay_out
 from napari_embedding_game.session.quality import comparable
 from napari_embedding_game.session.timeline import GONE, Mark
 
@@ -71,7 +71,7 @@ class Compared:
             told[1] += f", {there} dimensions"
         captions = [(THIS_MAP, told[0]), (self.mark.title, told[1])]
         both = np.concatenate([self.base.embedding, laid])
-        panels = lay_out(both, captions, facing, GAP_OF_FIGURES)
+        panels = lay_out(both, captions, facing)
         return Layout(self.base, panels, other=laid + panels.offsets[1])
 
 

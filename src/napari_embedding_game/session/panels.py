@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
-GAP = 0.12
-"""Between two panels, as a share of one; captions stand in it."""
-GAP_OF_FIGURES = 0.34
-"""Above a panel whose caption has several lines."""
+GAP, ABOVE = 0.12, 0.4
+"""Beside a panel, and above it, where its caption stands: as shares of one."""
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
 MOST_PANELS = 20
@@ -84,15 +82,13 @@ def lay_out(
     points: NDArray[np.floating],
     captions: Sequence[tuple[str, str]],
     facing: NDArray[np.floating] = STRAIGHT,
-    gap_above: float = GAP,
 ) -> Panels:
     """Lay panels beside each other.
 
     ``points`` (n, d) array: what each of them has room for; in space, where they may be
     seen from any side, for the ball around these. ``captions`` sequence of (str, str):
     name of each panel, and what stands behind it. ``facing`` (2, 3) array: steps of
-    length 1 that go right and up on the canvas, in units of the map. ``gap_above``:
-    for the captions, as a share of the height.
+    length 1 that go right and up on the canvas, in units of the map.
     """
     low, high = points.min(axis=0).astype(float), points.max(axis=0).astype(float)
     middle, size, n_axes = (low + high) / 2, high - low, len(low)
@@ -102,15 +98,15 @@ def lay_out(
             squares += (axis - at) ** 2
         size = np.full(2, 2.0 * math.sqrt(squares.max()))
     facing = np.asarray(facing if n_axes > 2 else STRAIGHT[:, :n_axes], np.float64)
-    pitch = size * [1 + GAP, 1 + gap_above] + np.finfo(np.float32).tiny
+    pitch = size * [1 + GAP, 1 + ABOVE] + np.finfo(np.float32).tiny
     n_columns = math.ceil(math.sqrt(len(captions)))
     numbers = np.arange(len(captions))
     # The first row is the upper one.
     steps = np.column_stack([numbers % n_columns, -(numbers // n_columns)]) * pitch
     offsets = (steps @ facing).astype(np.float32)
-    upper = middle + (size[1] / 2 + (gap_above - GAP / 2) * size[1]) * facing[1]
+    upper = middle + (size[1] / 2 + (ABOVE - GAP / 2) * size[1]) * facing[1]
     below = steps.min(axis=0) - size / 2
-    above = steps.max(axis=0) + size / 2 + [0, gap_above * size[1]]
+    above = steps.max(axis=0) + size / 2 + [0, ABOVE * size[1]]
     corners = middle + np.array([below, above]) @ facing
     box = corners
     if n_axes > 2:

@@ -194,7 +194,7 @@ class GameDock(MapWidget):
         self.data_fold = Fold("Data", self.data)
         self.method_fold = Fold("Method", self.game)
         self.trust_fold = Fold(TRUST, self.trust, self.timeline)
-        self.look_fold = Fold("Look", *self.look.more)
+        self.look_fold = Fold("Look", self.look.more)
         made = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
         said = self.data.way, self.data.relink
         looks = self.clusters.search, self.look, self.clusters

@@ -31,6 +31,7 @@ from napari_embedding_game.session.clusters.annotation import (
 from napari_embedding_game.session.clusters.following import follow
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.clusters.state import (
+    ALIKE,
     UNDECIDED,
     ClusterState,
     untouched,
@@ -143,12 +144,20 @@ class Clusters:
 
     # What a person says, which can be undone
 
-    def rename(self, cluster: int, name: str) -> None:
+    def rename(self, cluster: int, name: str, listed: Clustering | None = None) -> None:
         """Annotate the points of a cluster with a name; "" takes their annotation away.
+
+        ``listed``: the clusters when the name began to be typed.  Where its cluster has
+        gone meanwhile, or is another one, the points that it had there get the name.
 
         Raises DataError: another cluster has that name.
         """
-        name, before = " ".join(name.split()), self._find(cluster)
+        name = " ".join(name.split())
+        was, now = (listed or self.clustering).labels == cluster, self.labels == cluster
+        if name and (was & now).sum() < ALIKE * (was | now).sum():
+            self.make_cluster(was, name)
+            return
+        before = self._find(cluster)
         if not name:
             self.release(cluster)
         elif name != before.name:

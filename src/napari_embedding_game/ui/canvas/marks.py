@@ -42,7 +42,6 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
                 whole = f"{title} · {told}" if told else title
                 is_short = 2 * half_size(whole, True)[1] <= width
                 name = whole if is_short else fitted(title, True, width)
-                y -= 2 * half_size(name, True)[0]  # above the clusters' names
                 write(painter, QPointF(x, y), name, True, colors)
                 if told and not is_short:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])

@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.coloring import (
     choices,
 )
 from napari_embedding_game.ui.style.form_widgets import Choice, add_row, check_box, form
-from napari_embedding_game.ui.style.layouts import column, row
+from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.legend import LegendView
 
 COLOR_TIP = (
@@ -71,7 +71,7 @@ class DisplayControls(Listener):
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         shown = row(self.landmarks, self.names, None, wide=())
-        self.more = self._rows, shown, self.gene_sets
+        self.more = panel(column(self._rows, shown, self.gene_sets))
         """What is used now and then."""
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))
@@ -91,6 +91,8 @@ class DisplayControls(Listener):
         self.split_by.offer([(NO_SPLIT, ""), *((name, name) for name in splits)])
         self._rows.setRowVisible(self.split_by, bool(splits))
         self.objects.setVisible(self._linked.current is not None)
+        has_genes = dataset is not None and dataset.has_expression
+        self.gene_sets.setVisible(has_genes)
         self._offer_colors()
         self._show()
 

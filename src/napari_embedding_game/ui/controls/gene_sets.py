@@ -64,7 +64,6 @@ class GeneSetsPanel(Fold):
     def _begin_anew(self, dataset: Dataset | None) -> None:
         self._scoring.stop()
         self._say("")
-        self.setVisible(dataset is not None and dataset.has_expression)
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))

@@ -78,7 +78,6 @@ class SelectionControls(QWidget):
         session, shot = self._session, self._session.snapshot
         is_some = shot is not None and not session.selection.is_empty
         is_game = self._is_game
-        self.setVisible(shot is not None)
         self.show_objects.setVisible(self._linked.current is not None)
         self.hold.setVisible(is_game and is_some)
         is_known = shot is not None and shot.neighbors is not None

@@ -17,7 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.data.clustering import Cluster
+from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
 from napari_embedding_game.session.groups import is_of_levels
@@ -93,9 +93,9 @@ class ClusterEdits(QWidget):
         for button in (*self._buttons, self.back):
             button.setVisible(button.defaultAction().isVisible())
 
-    def name(self, cluster: int, name: str) -> None:
-        """Give a cluster the name that was typed."""
-        self._do(self._book.rename, cluster, name)
+    def name(self, cluster: int, name: str, listed: Clustering) -> None:
+        """Give a cluster the name that was typed, since when there were these."""
+        self._do(self._book.rename, cluster, name, listed)
 
     # Making
 

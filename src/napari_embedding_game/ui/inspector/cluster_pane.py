@@ -63,7 +63,11 @@ class ClusterPane(Listener):
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self.tell)
-        self.table.edited.connect(self.edits.name)
+        self._listed = session.clusters.clustering
+        """The clusters in the list, which waits while a name is typed."""
+        self.table.edited.connect(
+            lambda cluster, name: self.edits.name(cluster, name, self._listed)
+        )
         self.table.picked.connect(self._on_picked)
         self._asking = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
@@ -92,6 +96,8 @@ class ClusterPane(Listener):
     def catch_up(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
+        if not self.table.is_typed_into:
+            self._listed = session.clusters.clustering
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
         misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)

@@ -11,6 +11,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QVBoxLayout
 from superqt.utils import qdebounced
 
+from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
@@ -71,8 +72,8 @@ _Rows = NDArray[np.intp]
 class SelectionTab(Listener):
     """Shows what is inside the selected clusters, or points, of a session."""
 
-    renamed = Signal(int, str)
-    """The id of a cluster, and the name that was typed for it."""
+    renamed = Signal(int, str, object)
+    """The id of a cluster, the name that was typed for it, and the clusters then."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -83,8 +84,9 @@ class SelectionTab(Listener):
         self._cut_of: tuple[object, ...] = ()
         """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
-        self._titled: tuple[Dataset | None, int | None] = None, None
-        """The data and the one cluster whose name the title is, or is to be."""
+        self._titled: tuple[Dataset | None, int | None, Clustering | None]
+        self._titled = None, None, None
+        """The data, and which of these clusters the title names, or is to name."""
         self._is_picking = False
         self._is_column_chosen = False
         """Whether a person has said which column clusters are described by."""
@@ -191,13 +193,13 @@ class SelectionTab(Listener):
     # What happens
 
     def _on_name(self) -> None:
-        dataset, cluster = self._titled
+        dataset, cluster, listed = self._titled
         if cluster is None or not self.title.isModified():
             return
         self.title.setModified(False)
         self.title.clearFocus()
         if dataset is self._session.dataset:
-            self.renamed.emit(cluster, self.title.text())
+            self.renamed.emit(cluster, self.title.text(), listed)
         self._show_names(self._described())  # as it is, where that was refused
 
     def _offer_columns(self) -> None:
@@ -227,7 +229,7 @@ class SelectionTab(Listener):
         self._reporting.stop()
         self._watch(None)
         self.report, self._is_column_chosen = None, False
-        self._tabs_of, self._cut_of, self._titled = None, (), (None, None)
+        self._tabs_of, self._cut_of, self._titled = None, (), (None, None, None)
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
         for table in (self.texts, self.differences):
@@ -410,7 +412,8 @@ class SelectionTab(Listener):
         self._report.hide()
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
-        known = self._session.clusters.clustering.by_id
+        clustering = self._session.clusters.clustering
+        known = clustering.by_id
         notes = [known[c].note for c in clusters if c in known]
         show_text(self.note, "\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
@@ -420,7 +423,8 @@ class SelectionTab(Listener):
             self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
             self.title.setToolTip(f"{title}\n{RENAME_TIP}" if is_one else title)
-            self._titled = self._session.dataset, clusters[0] if is_one else None
+            one = clusters[0] if is_one else None
+            self._titled = self._session.dataset, one, clustering
 
     def _title(self, clusters: tuple[int, ...]) -> str:
         known = self._session.clusters.clustering.by_id

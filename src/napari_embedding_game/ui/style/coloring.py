@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.data.columns import NO_LEVEL
+from napari_embedding_game.data.columns import NO_LEVEL, drawable
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import label_column
@@ -162,6 +162,7 @@ def of_values(
     numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by numbers (N,), NaN where one is missing."""
+    numbers = drawable(numbers)
     limits = limits or value_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
     return _of_scale(title, numbers, limits, value_extent(numbers))
