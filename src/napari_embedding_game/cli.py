@@ -57,21 +57,21 @@ def _run(options: Options) -> int:
         code: int = options.do(options)
         return code
     except KeyboardInterrupt:
-        _tell("Stopped: nothing written.")
+        _print("Stopped: nothing written.")
         return INTERRUPTED
     except MissingValuesError as error:
-        _tell(f"Error: {error.told('--missing drop')}")
+        _print(f"Error: {error.sentence('--missing drop')}")
     except (DataError, InputError) as error:
-        _tell(f"Error: {error}")
+        _print(f"Error: {error}")
     except OSError as error:
         if error.filename is None:
             raise
         why = f"{error.filename} cannot be used ({error.strerror})"
-        _tell(f"Error: {why}: choose another name.")
+        _print(f"Error: {why}: choose another name.")
     return WRONG
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr)
 
 
@@ -241,7 +241,7 @@ def _fit(options: Options) -> int:
     check_rows(n_rows, n_searched(with_affinity(settings), n_rows))
     game = EmbeddingGame(**as_parameters(chosen))
     if not quiet:
-        _tell("Finding neighbours")
+        _print("Finding neighbours")
     run, code = game.play(dataset.X), 0
     try:
         for _ in shown_on_a_line(run, not quiet and sys.stderr.isatty()):
@@ -256,9 +256,9 @@ def _fit(options: Options) -> int:
     result = _result(game, dataset.space, snapshot, noted)
     write(dataset, result, options.out)
     if snapshot.warning:
-        _tell(f"Warning: {snapshot.warning}")
+        _print(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
-        _tell("Stopped early: the last layout before that is written.")
+        _print("Stopped early: the last layout before that is written.")
     if not quiet:
         pressured = f"{snapshot.pressured_share:.0%} under pressure"
         print(
@@ -285,10 +285,10 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
         space=options.space,
         recipe=options.recipe,
         scheduler=options.scheduler,
-        tell=None if options.quiet else _tell,
+        tell=None if options.quiet else _print,
     )
     if facts["warning"]:
-        _tell(f"Warning: {facts['warning']}")
+        _print(f"Warning: {facts['warning']}")
     if not options.quiet:
         print(
             f"{options.out}: {facts['n_points']:,} points of {facts['input']} "
@@ -304,7 +304,7 @@ def _tell_notes(dataset: Dataset) -> None:
     advice = counts_advice(dataset.X, dataset.space)
     for note in dataset.notes:
         more = " Here --recipe does so." if note in advice else ""
-        _tell(f"{note}{more}")
+        _print(f"{note}{more}")
 
 
 def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:

@@ -112,7 +112,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     first = session.timeline.newest
     before = session.snapshot.embedding
     session.hand.hold(ONE)
-    assert session.hand.told() == "By hand: 30 points held."
+    assert session.hand.summary() == "By hand: 30 points held."
     saved = SavedSession(maps=(session.capture(),))
     archive.save(saved, tmp_path / "held.zip")
     session.look_back(first.number)
@@ -122,7 +122,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     other = session_of(rows(X))
     other.restore(opened)
     for one in (session, other):
-        assert one.hand.told() == "By hand: 30 points held."
+        assert one.hand.summary() == "By hand: 30 points held."
         Played(one, one.play_on()).to_the_end()
         assert np.array_equal(one.snapshot.embedding[ONE], before[ONE])
         assert same(replay(X.astype(np.float32), one.played), one.snapshot)
@@ -144,7 +144,7 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     hand.end_drag(is_pinned=True)
     played.to_the_end()
     assert np.array_equal(session.snapshot.landmarks[5], place)
-    assert hand.told() == "By hand: 1 landmark pinned."
+    assert hand.summary() == "By hand: 1 landmark pinned."
     assert same(replay(X.astype(np.float32), session.played), session.snapshot)
     newest = session.timeline.newest
     session.look_back(newest.parent)

@@ -70,7 +70,7 @@ def test_all_points_get_a_class_and_a_confidence(session):
     assert (codes == obs["kind"]).mean() > 0.95
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert (column, heard) == ("taught", [1])
-    told = teaching.told(learned, [*examples])
+    told = teaching.accuracy_text(learned, [*examples])
     assert told.startswith("100% (")
     assert "(by chance 33%; cross-validated balanced accuracy)" in told
     doubtful = teaching.doubtful(session.dataset, column, said(session))

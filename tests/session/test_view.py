@@ -46,7 +46,7 @@ def test_a_comparison_is_told_and_the_map_stays(session):
     (_, one), (_, other) = view.panels.captions
     assert f"{here.neighbors_kept:.0%}" in one
     assert f"{there.neighbors_kept:.0%}" in other
-    assert f"{np.median(compared.maps.moved):.0%}" in compared.told()
+    assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
     assert session.snapshot is base
     view.end_comparison()
     assert view.compared is None
@@ -138,7 +138,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     np.testing.assert_allclose(panels.offsets @ up, 0, atol=1e-5)
     np.testing.assert_allclose(panels.offsets @ np.cross(right, up), 0, atol=1e-5)
     assert panels.captions[1][1].endswith("%, 2 dimensions")
-    assert "as a sheet" in compared.told()
+    assert "as a sheet" in compared.summary()
     # The scale goes by what is the same from all sides.
     both = np.concatenate([seen[:n], compared.maps.second])
     middle = (both.min(axis=0) + both.max(axis=0)) / 2

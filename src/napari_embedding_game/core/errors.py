@@ -64,10 +64,10 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
 
 def refused(name: str, allowed: str, value: Any) -> InputError:
     """Return the error of a value that is not what is allowed."""
-    return InputError(f"{name} must be {allowed}, not {shown(value)}.")
+    return InputError(f"{name} must be {allowed}, not {described(value)}.")
 
 
-def shown(value: Any) -> str:
+def described(value: Any) -> str:
     """Return a refused value in a few words: an array by its shape."""
     shape = getattr(value, "shape", None)
     if shape:

@@ -25,7 +25,12 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from napari_embedding_game.core.errors import EmbeddingWarning, InputError, shown, whole
+from napari_embedding_game.core.errors import (
+    EmbeddingWarning,
+    InputError,
+    described,
+    whole,
+)
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.progress import shown_on_a_line
 from napari_embedding_game.core.settings import (
@@ -495,6 +500,6 @@ def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.flo
         raise InputError(
             f"{name} must have a row for each row of X and a column for each dimension "
             f"of the map, {shape[0]} x {shape[1]} numbers from -{_FARTHEST:g} to "
-            f"{_FARTHEST:g} that are not all the same, not {shown(values)}."
+            f"{_FARTHEST:g} that are not all the same, not {described(values)}."
         )
     return layout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.errors import InputError, shown
+from napari_embedding_game.core.errors import InputError, described
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.settings import Settings, check_hand, steered
 from napari_embedding_game.core.snapshot import (
@@ -107,7 +107,7 @@ class Run:
         if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
             raise InputError(
                 f"Rows are chosen by whole numbers from 0 to {n - 1}, or by a mask of "
-                f"{n:,} bool, not by {shown(rows)}."
+                f"{n:,} bool, not by {described(rows)}."
             )
         return given.astype(np.int64)
 

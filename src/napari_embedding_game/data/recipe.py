@@ -137,12 +137,12 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(*notes, *_told(recipe, facts, reasons, len(genes))),
+        notes=(*notes, *_notes(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
 
 
-def _told(
+def _notes(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
     """Return sentences on what a recipe left out, and on its steps."""

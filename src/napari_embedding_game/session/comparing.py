@@ -45,7 +45,7 @@ class Compared:
         other = self.mark.snapshot.embedding
         return self.base.embedding.shape[1], other.shape[1]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return in words what differs."""
         half = float(np.median(self.maps.moved))
         is_near = half < FAR_OFF

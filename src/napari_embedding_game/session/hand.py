@@ -110,7 +110,7 @@ class Hand:
         drag = self._drag
         if drag is not None and self._session.plays(drag.run):
             drag.at = _within_reach(place)
-            self._tell(drag.run, _held(self.forces, drag.held, drag.at))
+            self._send(drag.run, _held(self.forces, drag.held, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
         """Let go of what the mouse has hold of, or pin it where it is drawn to."""
@@ -119,7 +119,7 @@ class Hand:
             forces = _freed(self.forces, drag.held)
             if is_pinned:
                 forces = _held(self.forces, drag.held, drag.at, is_pinned=True)
-            self._tell(drag.run, forces)
+            self._send(drag.run, forces)
 
     def forget_landmarks(self) -> None:
         """Hold no landmark any more: there are more or fewer, with other numbers."""
@@ -170,7 +170,7 @@ class Hand:
         self._refusal = reason
         self.changed.emit()
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return in a sentence what acts on the map, or why something was not done."""
         forces = self.forces
         counts = (
@@ -254,14 +254,14 @@ class Hand:
         if session.run is not None and session.plays(session.run):
             run, _ = self._running()
             session.mark(label)
-            self._tell(run, forces)
+            self._send(run, forces)
             return None
         check_hand(session.settings.value)
         run = session.play_on(label)
-        self._tell(run, forces)
+        self._send(run, forces)
         return run
 
-    def _tell(self, run: Run, forces: HandForces) -> None:
+    def _send(self, run: Run, forces: HandForces) -> None:
         self._set(forces)
         run.steer(forces=forces)
 

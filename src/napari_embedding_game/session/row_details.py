@@ -46,11 +46,11 @@ def row_details(
     important first; what is missing, or no such name, is passed over. ``worked_out``:
     numbers of the row that no file has, by what they are called: they come first.
     """
-    facts = [(name, _said(number)) for name, number in (worked_out or {}).items()]
+    facts = [(name, _as_text(number)) for name, number in (worked_out or {}).items()]
     for name in dict.fromkeys(names):
         value = _value(dataset, row, name)
         if value is not None and not pd.isna(value):
-            facts.append((name, _said(value)))
+            facts.append((name, _as_text(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
     name, said = str(dataset.obs.index[row]), _cut(text, LONGEST_TEXT)
     shown = tuple(facts[:MOST])
@@ -69,7 +69,7 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return None
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return number_text(float(value))
     return _cut(" ".join(str(value).split()), LONGEST_VALUE)

@@ -174,14 +174,14 @@ class Session:
         self.data()
         self.mark_present("Before Run again")
         is_given = self.settings.method == "given"
-        return self._begin(self._given() if is_given else None)
+        return self._begin(self._given_map() if is_given else None)
 
     @property
     def given_maps(self) -> dict[str, list[str]]:
         """Columns of the coordinates of each map that the data came with."""
         return {} if self.dataset is None else given_maps(self.dataset.obs)
 
-    def _given(self) -> WarmStart:
+    def _given_map(self) -> WarmStart:
         """Return the map that the data came with, coloured by what its points are.
 
         Raises DataError if there is none, or it has no place for some of the points.
@@ -727,7 +727,7 @@ def _same_edges(run: Run, settings: Settings) -> bool:
 def sentence(error: BaseException) -> str:
     """Return an error as one sentence for the person at the screen."""
     if isinstance(error, MissingValuesError):
-        return error.told("tick the box below")
+        return error.sentence("tick the box below")
     if isinstance(error, InputError | DataError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -92,7 +92,7 @@ def doubtful(dataset: Dataset, column: str, annotation: Annotation) -> NDArray[n
     return order[np.isfinite(confidence[order])]
 
 
-def told(learned: Learned, names: Sequence[str]) -> str:
+def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
     """Return in sentences how well classes can be told apart."""
     if learned.score is None:
         pairs = zip(names, learned.counts, strict=True)

@@ -284,11 +284,11 @@ def told_change(before: Settings, after: Settings) -> str:
             old, new = repulsion_of(before), repulsion_of(after)
         if old == new or each.name in passed:
             continue
-        words.append(f"{each.metadata['title']} {_said(old)} to {_said(new)}")
+        words.append(f"{each.metadata['title']} {_text(old)} to {_text(new)}")
     return ", ".join(words)
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "automatic"
     if isinstance(value, bool):

@@ -117,7 +117,7 @@ class Objective:
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:
         """Return the sum with its gradients, and the attraction's."""
-        s_yz, _, pull = self.forces.repel(self._seen(y), z, KERNELS["cauchy"])
+        s_yz, _, pull = self.forces.repel(self._sample(y), z, KERNELS["cauchy"])
         s_zz, *pushes = self.forces.repel(z, z, KERNELS["cauchy"])
         climb = _climb(s_yz / s_zz, pull, *pushes)
         return Sums(self.forces.attract(y), *self.repel(y), climb)
@@ -126,7 +126,7 @@ class Objective:
         """Change the landmarks (L, d) in place after a step."""
         self._turn += 1
         if self._turn % COME_BACK == 0:
-            self._bring_back(self._seen(y), z)
+            self._bring_back(self._sample(y), z)
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point; here all points, one by one."""
@@ -142,7 +142,7 @@ class Objective:
         to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, places))
         z[to] = seen[drawn]
 
-    def _seen(self, y: Tensor) -> Tensor:
+    def _sample(self, y: Tensor) -> Tensor:
         """Return the sample of the points that moves the landmarks in this step."""
         part = y.detach()[self._turn % self._n_parts :: self._n_parts]
         return part[: self._n_seen].contiguous()

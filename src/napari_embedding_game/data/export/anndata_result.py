@@ -192,7 +192,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
         places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
-        made = _made(dataset, result, places, _taken(file))
+        made = _made(dataset, result, places, _kept_keys(file))
         former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
         obs = obs.drop(columns=former, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
@@ -206,7 +206,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
                 del file["uns"][key]
 
 
-def _taken(file: Any) -> set[str]:
+def _kept_keys(file: Any) -> set[str]:
     """Return the keys of ``obsm`` that hold no components of a former map."""
     from anndata.io import read_elem
 

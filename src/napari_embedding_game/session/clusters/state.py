@@ -82,7 +82,7 @@ class ClusterState:
                 either = shared.sum() + sizes[: len(shared)] - shared
                 if (shared / np.maximum(either, 1)).max() < ALIKE:
                     parted.append(group.name)
-        return _told(parted)
+        return _parted_text(parted)
 
     def edited(
         self, label: str, annotation: Annotation, *, joins: bool = False
@@ -137,7 +137,7 @@ class ClusterState:
         return replace(moved, annotation=annotation, done=done, undone=undone)
 
 
-def _told(parted: list[str]) -> str:
+def _parted_text(parted: list[str]) -> str:
     """Return what is said of names that are of no one cluster."""
     if len(parted) < 2:
         keep = "is no longer one cluster: its points keep the name until you change it."

@@ -299,7 +299,7 @@ def read_again(
         result = ReadResult(sample())
         found = _as_saved(result.dataset, rows)
     else:
-        path = _found(rows, beside)
+        path = _source_path(rows, beside)
         for options in _ways(rows):
             if (path, options) not in read:
                 names = rows.source_names or (rows.names if rows.kept.all() else None)
@@ -354,7 +354,7 @@ def _as_saved(found: Dataset, rows: Rows) -> Dataset | None:
     return found if is_same else None
 
 
-def _found(rows: Rows, beside: Path) -> Path:
+def _source_path(rows: Rows, beside: Path) -> Path:
     if not rows.path:
         raise DataError(
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "

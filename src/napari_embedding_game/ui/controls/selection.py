@@ -91,7 +91,7 @@ class SelectionControls(QWidget):
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_played(self._session.settings.value)
-        self._by_hand = hand.told()
+        self._by_hand = hand.summary()
         self.let_go.setVisible(bool(hand.forces))
         self.refresh()
 

@@ -108,7 +108,7 @@ class Timeline(Listener):
         if is_busy:
             words = "Comparing the two maps …"
         elif compared is not None:
-            words = compared.told()
+            words = compared.summary()
         show_text(self.words, words)
         self.end.setVisible(is_busy or compared is not None)
         can_compare = bool(self._others()) and not is_moving

@@ -249,7 +249,8 @@ class TeachWidget(MapTool, Listener):
             if examples != dataset.added[self._column].examples:
                 return OUTDATED
             found = self._found
-            return KNOWN if found is None else teaching.told(found[0], [*examples])
+            names = [*examples]
+            return KNOWN if found is None else teaching.accuracy_text(found[0], names)
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
         has = counted(n, "example") + more * (n < ENOUGH)
