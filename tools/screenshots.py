@@ -1,4 +1,4 @@
-r"""Shows the docks in each of their states, and finds texts that are cut off there.
+r"""Shows the docks in each of their states; finds what is cut off or disabled there.
 
     xvfb-run -a -s "-screen 0 2100x1300x24" python tools/screenshots.py OUT \
         [--only cells digits nuclei space large ...] [--themes dark light] \
@@ -51,9 +51,11 @@ Shoot = Callable[[str], None]
 
 
 def cut_texts(root: QWidget) -> Iterator[str]:
-    """Yield what is visible below a widget and whose text does not fit into it."""
+    """Yield what is visible below a widget and disabled, or too small for its text."""
     for widget in root.findChildren(QWidget):
         if widget.isVisible() and not widget.visibleRegion().isEmpty():
+            if not widget.isEnabled():
+                yield f"{type(widget).__name__} is disabled"
             for text, needed, there in _fits(widget):
                 if needed > there:
                     kind = type(widget).__name__
@@ -64,7 +66,7 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
     """Yield texts of a widget, the pixels that each needs, and those it has."""
     wide = widget.fontMetrics().horizontalAdvance
     if isinstance(widget, QTabBar):
-        for place in range(widget.count()):
+        for place in filter(widget.isTabVisible, range(widget.count())):
             text = widget.tabText(place)
             yield text, wide(text), widget.tabRect(place).width()
     elif isinstance(widget, QHeaderView):

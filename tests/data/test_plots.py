@@ -96,6 +96,16 @@ def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
     assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
+def test_names_of_genes_stand_where_they_cover_no_other_gene():
+    names, changes = np.array(["GENE", "other"], object), np.array([1.5, 1.6])
+    plot = VolcanoPlot(names=names, changes=changes, p_values=np.array([1e-4, 1e-4]))
+    (axes,) = draw(plot).axes
+    pixels = axes.transData.transform(plot.places())
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 2
+    assert not any(box.contains(*pixel) for box in boxes for pixel in pixels)
+
+
 @pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])
 def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
     first, again = tmp_path / f"plot{ending}", tmp_path / f"again{ending}"

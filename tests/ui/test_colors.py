@@ -121,7 +121,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
 def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, session):
     cells = worlds.cells(40)
     cells.obs["kind"] = cells.obs["kind"].cat.set_categories([*"CAXB"])
-    colors = ["#ff0000", "lime", "#777777", "#0000ff"]
+    colors = ["#ff0000", "lime", "#777777", "#ffffff"]
     cells.uns["kind_colors"] = np.array(colors, dtype=object)
     cells.obsm["X_pca"] = np.random.default_rng(0).normal(size=(40, 4))
     cells.write_h5ad(tmp_path / "cells.h5ad")
@@ -134,7 +134,7 @@ def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, sess
     legend = dock.controller.scene.colored
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
-    assert seen == ["#ff0000", "#00ff00", "#0000ff"]
+    assert seen == ["#ff0000", "#00ff00", "#e0e0e0"]  # seen on a white canvas, too
     rows = rows_of(RowChoice("kind"), session.dataset, session.clusters.clustering)
     assert rows.categories.tolist() == [*"CAB"]
     figure = colors_of(dock.workspace)

@@ -157,7 +157,12 @@ def test_a_saving_on_the_quiet_that_fails_is_tried_again(qtbot, dock, named):
     store._autosave.job = job
     assert store._timer.isActive()
     store._timer.start(0)
-    qtbot.waitUntil(store._autosave.path.exists)
+    kept = dock.run.kept
+    assert kept.isHidden()
+    qtbot.waitUntil(lambda: kept.text().startswith("Saved automatically at "))
+    assert store._autosave.path.exists()
+    named.load(named.dataset)  # others: nothing of these is saved yet
+    assert kept.isHidden()
 
 
 def test_whatever_a_person_changes_is_saved_on_the_quiet(

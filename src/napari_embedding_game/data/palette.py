@@ -45,7 +45,7 @@ _WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
 does not glare; eyes without one kind of cones need all chroma there is."""
 _STEPS = 20
 """Shades of red, green and blue of the screen that are chosen from."""
-_SEEN = 0.4, 0.86
+_SEEN = 0.4, 0.88
 """Least and most lightness of what can be seen on black and on white."""
 N_COLORS = 256
 """More groups than these have the same colours again."""

@@ -108,7 +108,8 @@ class RunControls(QWidget):
             (session.message_changed, self._on_message),
             (session.staleness_changed, self.refresh),
             (session.settings.changed, self.refresh),
-            (session.dataset_changed, self._on_dataset),
+            (session.dataset_changed, lambda _: show_text(self.kept, "")),
+            (session.dataset_changed, self.refresh),
             (session.selection.changed, self._tell),
             (writing.busy_changed, self._on_saving),
             (writing.saved, lambda name: self.say(f"Saved {name}.")),
@@ -205,10 +206,6 @@ class RunControls(QWidget):
         self._play()
 
     # What happens
-
-    def _on_dataset(self, event: object = None) -> None:
-        show_text(self.kept, "")  # that was of other data
-        self.refresh()
 
     def _on_map(self, words: str) -> None:
         """Tell of a map that was played another time."""

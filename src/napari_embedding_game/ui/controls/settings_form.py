@@ -28,7 +28,7 @@ DEVICES = {
 }
 CHOICES: Mapping[str, Callable[[], Mapping[Any, str]]] = {
     "n_components": lambda: {2: "2", 3: "3"},
-    "metric": lambda: dict(zip(METRICS, METRICS, strict=True)),
+    "metric": lambda: {one: one.capitalize() for one in METRICS},
     "device": lambda: DEVICES,
 } | {n: f.metadata["choices"] for n, f in FIELDS.items() if "choices" in f.metadata}
 """Values and their titles, of settings that are chosen from a list."""

@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.coloring import worded
+from napari_embedding_game.ui.style.coloring import value_extent, worded
 from napari_embedding_game.ui.style.form_widgets import add_row, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
@@ -198,8 +198,5 @@ class ScatterPane(PlotPane):
 
 def _limits(axis: pd.Series) -> tuple[float, float]:
     """Return the ends of an axis: beyond the lowest and the highest value."""
-    values = axis.to_numpy()
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
-    span = high - low or max(abs(low), 1.0)
-    return low - MARGIN * span, high + MARGIN * span
+    low, high = value_extent(axis.to_numpy())
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)

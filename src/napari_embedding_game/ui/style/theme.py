@@ -41,12 +41,10 @@ QLabel[role="title"] {{ font-weight: bold; font-size: 14pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
-QPushButton[role="fold"] {{
+QPushButton[role="fold"], QPushButton[role="warned"] {{
   background: transparent; text-align: left; padding: 2px 3px; color: {text};
 }}
-QPushButton[role="warned"] {{
-  background: transparent; text-align: left; padding: 2px 3px; color: {warning};
-}}
+QPushButton[role="warned"] {{ color: {warning}; }}
 QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
