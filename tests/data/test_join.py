@@ -101,6 +101,9 @@ def test_pictures_with_the_same_labels_are_left_to_the_person(labels):
     assert any("4 rows of other pictures" in one for one in found.sentences)
     other = table(Image=["a", "a", "b", "b"], label=ORDER)
     assert ids(matched(other, labels, is_guess=True)) == ORDER
+    stack = matched(frame, np.stack([labels, labels]), is_guess=True)
+    assert stack.objects.boxes[:, 0].tolist() == [0] * 4 + [1] * 4
+    assert not stack.pictures
 
 
 @pytest.fixture
@@ -143,6 +146,9 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     assert found.objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
     from_1 = frame.assign(Frame=[3, 1, 2, 3])
     assert matched(from_1, movie, "time").objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
+    early = np.stack([np.where(labels == 11, 0, labels), *movie[1:]])  # none in the last
+    from_1 = table(label=[2, 3, 7, 2, 7, 11], Frame=[1, 1, 1, 2, 2, 2])
+    assert matched(from_1, early).objects.boxes[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
     frame.loc[0, "Frame"] = 1  # where there is no object 3
     assert ids(matched(frame, movie, "time")) == [0, 3, 7, 7]
     assert 'no column "frame"' in matched(table(label=ORDER), movie, "time").refusal
@@ -151,6 +157,7 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     both = pd.concat([frame.assign(image="a"), frame.assign(image="b")])
     found = matched(both, movie, picture=("image", "b"))
     assert ids(found) == [0, 0, 0, 0, 3, 3, 7, 7]
+    from_1 = frame.assign(Frame=[3, 1, 2, 3])
     longer = from_1.assign(image="b", Frame=from_1["Frame"] + 17)
     of_a = pd.concat([from_1.assign(image="a"), longer])
     found = matched(of_a, movie, picture=("image", "a"))

@@ -119,15 +119,16 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     meant = table[is_meant], ids[is_meant]
     if not in_series and pixels.ndim == 3 and _is_series(*meant, len(pixels)):
         in_series, objects = True, find_objects(pixels, 1)
+    found = replace(found, pictures=() if in_series else found.pictures)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
-        keys["frame"] = objects.boxes[:, 0]
-        frames = _frames(table[is_meant], len(pixels), where)
-        rows.loc[is_meant, "frame"] = frames
+        keys["frame"], rows["frame"] = objects.boxes[:, 0], -1
+        rows.loc[is_meant, "frame"] = _frames(table[is_meant], where)
+        rows = _from_0(rows, keys)
     is_label = is_meant & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
-    if repeated.any() and found.pictures and picture is None and not in_series:
+    if repeated.any() and found.pictures and picture is None:
         raise DataError(
             f"{where} has rows of {len(found.pictures):,} pictures (column "
             f"'{found.pictures[0][0]}'), and several have the same labels: choose the "
@@ -252,30 +253,41 @@ def _pictures_in(table: pd.DataFrame) -> list[Picture]:
     return []
 
 
-def _frames(table: pd.DataFrame, n_pictures: int, where: str) -> IntArray:
-    """(n_rows,) picture of a series, from 0, that each row is about."""
-    for name in table.columns:
-        if _TIME.fullmatch(_plain(name)):
-            numbers = numbers_of(table[name])
-            if numbers is not None:
-                first = numbers[numbers >= 0].min(initial=n_pictures)
-                last = numbers.max(initial=0)
-                return numbers - int(first == 1 and last == n_pictures)
+def _frames(table: pd.DataFrame, where: str) -> IntArray:
+    """(n_rows,) picture of a series that each row is about, as it is numbered."""
+    for pattern in (_TIME, _PICTURE):
+        for name in filter(lambda one: pattern.fullmatch(_plain(one)), table):
+            if (numbers := numbers_of(table[name])) is not None:
+                return numbers
     raise DataError(
-        f'{where} has no column "frame" or "time" of whole numbers, which say in which '
-        "picture of the time series a row is: add one, counted from 0."
+        f'{where} has no column "frame", "time" or "image" of whole numbers, which say '
+        "in which picture of the series a row is: add one, counted from 0."
     )
+
+
+def _from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
+    """Count the frames of rows from 0: they may be from 1, if none is 0.
+
+    They are if more rows are found so among the keys, or all those of fewer.
+    """
+
+    def fit(some: pd.DataFrame) -> tuple[int, int]:
+        n_shown = keys["frame"].isin(some["frame"]).sum()
+        return len(some.merge(keys)), -int(n_shown)
+
+    former = rows.assign(frame=rows["frame"] - 1)
+    return rows if (rows["frame"] == 0).any() else max(rows, former, key=fit)
 
 
 def _is_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
     """Return whether each label has a row for each of several pictures, and no more."""
     try:
-        rows = pd.DataFrame({"id": ids, "frame": _frames(table, n_pictures, "")})
+        rows = pd.DataFrame({"id": ids, "frame": _frames(table, "")})[ids > 0]
     except DataError:
         return False
-    rows, last = rows[ids > 0], rows["frame"].max()
-    are_several = rows["id"].duplicated().any() and last == n_pictures - 1
-    return bool(are_several and not rows.duplicated().any())
+    are_several = rows["id"].duplicated().any() and not rows.duplicated().any()
+    last = rows["frame"].max() + int(rows["frame"].min() == 0)
+    return bool(are_several and last in (n_pictures - 1, n_pictures))
 
 
 def _texts(ids: IntArray) -> str:
