@@ -56,6 +56,12 @@ def test_field_of_view_lets_sizes_compare(labels):
     assert area(3, field=30) < 0.7 * area(1, field=30)
     assert area(1, field=60) < 0.4 * area(1, field=30)
     assert area(0, field=8) == pytest.approx((64 / 8) ** 2, rel=0.5)
+    whole = np.zeros((40, 60), int)
+    whole[10:15, 20:40] = 1  # a square, whose pixels are four times as high as wide
+    image = [Channel(whole, (0, 1))]
+    square = Thumbnails(image, whole, find_objects(whole), 30, (4.0, 1.0))[0]
+    rows, columns = (np.ptp(one) for one in np.nonzero(square[..., 0] > 127))
+    assert rows == pytest.approx(columns, abs=4)
 
 
 def test_slice_of_a_stack_that_cuts_most(labels):

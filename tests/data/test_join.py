@@ -146,7 +146,7 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
     assert found.objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
     from_1 = frame.assign(Frame=[3, 1, 2, 3])
     assert matched(from_1, movie, "time").objects.boxes[:, 0].tolist() == [2, 0, 1, 2]
-    early = np.stack([np.where(labels == 11, 0, labels), *movie[1:]])  # none in the last
+    early = np.stack([np.where(labels == 11, 0, labels), *movie[1:]])
     from_1 = table(label=[2, 3, 7, 2, 7, 11], Frame=[1, 1, 1, 2, 2, 2])
     assert matched(from_1, early).objects.boxes[:, 0].tolist() == [0, 0, 0, 1, 1, 1]
     frame.loc[0, "Frame"] = 1  # where there is no object 3

@@ -53,13 +53,16 @@ class Thumbnails:
     """The label image; only the surroundings of an object are read of it."""
     objects: Objects
     field: int
-    """Side of the field of view in pixels of the image, so that objects compare."""
+    """Side of the field of view in its finest pixels, so that objects compare."""
+    spacing: tuple[float, float] = (1.0, 1.0)
+    """Size of a pixel along y and x, in finest pixels."""
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
         """Return the picture of one object."""
         from scipy.ndimage import binary_erosion
 
-        objects, side = self.objects, self.field
+        objects, sides = self.objects, np.rint(self.field / np.array(self.spacing))
+        sides = np.maximum(sides, 1).astype(int)
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
             return light.astype(np.uint8)
@@ -67,26 +70,29 @@ class Thumbnails:
         areas = (np.asarray(self.labels[box]) == label).sum(axis=(-2, -1))
         fullest = np.unravel_index(int(areas.argmax()), areas.shape)
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]
-        corner = (objects.ends[row, :, -2:].sum(axis=0) - side) // 2
+        corner = (objects.ends[row, :, -2:].sum(axis=0) - sides) // 2
         for channel in self.channels:
-            pixels = _cut(channel.data, plane, corner, side)
+            pixels = _cut(channel.data, plane, corner, sides)
             light += channel.opacity * _colored(channel, pixels)
-        window = _cut(self.labels, plane, corner, side) == label
-        places = (np.arange(_SIZE) * side + side // 2) // _SIZE
-        mask = window[np.ix_(places, places)]
+        window = _cut(self.labels, plane, corner, sides) == label
+        places = (np.outer(sides, np.arange(_SIZE)) + sides[:, None] // 2) // _SIZE
+        mask = window[np.ix_(*places)]
         light[mask & ~binary_erosion(mask)] = _LINE
         return np.asarray(np.clip(light, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
 def _cut(
-    image: Any, plane: Sequence[int], corner: NDArray[np.int64], length: int
+    image: Any,
+    plane: Sequence[int],
+    corner: NDArray[np.int64],
+    lengths: NDArray[np.int64],
 ) -> NDArray[Any]:
     """Window of a plane of the image, 0 where it lies outside."""
     sizes = image.shape[len(plane) : len(plane) + 2]
-    low, high = np.clip([corner, corner + length], 0, sizes)
-    before = np.clip(-corner, 0, length)
+    low, high = np.clip([corner, corner + lengths], 0, sizes)
+    before = np.clip(-corner, 0, lengths)
     pixels = np.asarray(image[(*plane, *map(slice, low.tolist(), high.tolist()))])
-    ends = np.column_stack([before, length - before - (high - low)]).tolist()
+    ends = np.column_stack([before, lengths - before - (high - low)]).tolist()
     return np.pad(pixels, ends + [[0, 0]] * (pixels.ndim - 2))
 
 
@@ -95,7 +101,8 @@ def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     from skimage.transform import resize
 
     values = np.nan_to_num((pixels[..., :3] if channel.rgb else pixels).astype("f4"))
-    values = resize(values, (_SIZE, _SIZE), 1, anti_aliasing=len(pixels) > _SIZE)
+    is_large = max(values.shape[:2]) > _SIZE
+    values = resize(values, (_SIZE, _SIZE), 1, anti_aliasing=is_large)
     low, high = channel.limits
     light = np.clip((values - low) / max(high - low, 1e-30), 0, 1) ** channel.gamma
     if channel.rgb:

@@ -14,7 +14,7 @@ from napari_embedding_game.data.images.channels import planes
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.ui.images.alignment import misfit
+from napari_embedding_game.ui.images.alignment import misfit, pixel_size
 from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 
@@ -41,12 +41,14 @@ def pictures_of(
     if dataset.objects is None or linked is None:
         return None
     channels = [x for x in channels_of(linked) if x.name not in without]
-    field = common_field(dataset.objects)
-    return Crops(channels, finest(linked.labels), dataset.objects, field=field)
+    sizes = pixel_size(linked.labels)[-2:]
+    spacing = sizes[0] / min(sizes), sizes[1] / min(sizes)
+    field, pixels = common_field(dataset.objects, spacing), finest(linked.labels)
+    return Crops(channels, pixels, dataset.objects, field, spacing)
 
 
-def common_field(objects: Objects) -> int:
-    """Return the side, in pixels, of the field of view that all pictures have.
+def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
+    """Return the side, in finest pixels, of the field of view that all pictures have.
 
     So that a small object looks small beside a large one.  Nearly all objects have
     room in it; the few larger ones are cut at its edge.
@@ -54,7 +56,7 @@ def common_field(objects: Objects) -> int:
     first, last = np.moveaxis(objects.ends[objects.present], 1, 0)
     if not len(first):
         return FEWEST_PIXELS
-    longer = (last - first)[:, -2:].max(axis=1)
+    longer = ((last - first)[:, -2:] * spacing).max(axis=1)
     return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
 
 
@@ -91,5 +93,7 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
 
 def looks_of(linked: Linked | None) -> list[Any]:
     """Return the events that tell of another display of the images of layers."""
-    images = linked.images if linked is not None else ()
-    return [getattr(image.events, look) for image in images for look in LOOKS]
+    if linked is None:
+        return []
+    laid = [getattr(linked.labels.events, name) for name in LAID]
+    return laid + [getattr(x.events, look) for x in linked.images for look in LOOKS]
