@@ -32,7 +32,7 @@ class ClusterExpression:
     summary: GroupSummary
     """(C, G) means and shares above 0."""
     note: str = ""
-    """What is to be told beside the figures, such as names that are not in the data."""
+    """A note on the figures, such as names that are not in the data."""
 
 
 def iter_cluster_expression(

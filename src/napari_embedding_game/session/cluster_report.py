@@ -18,7 +18,7 @@ MAX_COLUMNS = 12
 MOST_NUMBERED = 30
 """More different whole numbers than these are measurements."""
 FEWEST_DIGITS, MOST_DIGITS = 3, 17
-"""Of the numbers in a text; as many as 17 tell any two apart."""
+"""Digits of the numbers in a text; 17 distinguish any two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def is_continuous(values: pd.Series) -> bool:
     """
     if values.dtype.kind not in "iuf":
         return False
-    # Of very many rows the first nearly always tell.
+    # The first of very many rows nearly always suffice.
     for part in (values.iloc[:1000], values):
         known = part.dropna().astype(float)  # other types have no remainder
         if (known % 1 != 0).any() or part.nunique() > MOST_NUMBERED:
@@ -165,7 +165,7 @@ def _quarters(values: pd.Series) -> pd.Series:
 
 
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:
-    """Return a text for each range, with as few digits as tell the edges apart."""
+    """Return a text for each range, with as few digits as distinguish the edges."""
     texts: list[str] = []
     for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
         texts = [_rounded(edge, digits) for edge in edges]

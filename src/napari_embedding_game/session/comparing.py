@@ -37,7 +37,7 @@ class Compared:
     """The other layout."""
     maps: MapComparison
     qualities: tuple[MapQuality, MapQuality] | None
-    """Of the map on show and of the other; None where the data cannot tell."""
+    """Of the map on show and of the other; None where the data are not known."""
 
     @property
     def n_dimensions(self) -> tuple[int, int]:

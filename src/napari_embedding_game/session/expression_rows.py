@@ -40,7 +40,7 @@ CLUSTERS = RowChoice()
 def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """Return what rows can be of: clusters, columns of few names, and both.
 
-    ``columns``: the metadata columns that tell something.
+    ``columns``: the informative metadata columns.
     """
     named = [column for column in columns if not is_continuous(dataset.obs[column])]
     n_levels = {column: dataset.obs[column].nunique(dropna=False) for column in named}

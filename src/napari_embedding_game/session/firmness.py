@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 FEWEST, MOST = 2, 30
-"""Numbers of clusters that are asked about."""
+"""Numbers of clusters that are tested."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,7 +106,7 @@ class Hand:
             self.drag_to(self._drag.begin + by)
 
     def drag_to(self, place: Place) -> None:
-        """Draw what the mouse has hold of to a place (d,), unless its run is over."""
+        """Draw what the mouse holds to a position (d,), unless its run is over."""
         drag = self._drag
         if drag is not None and self._session.plays(drag.run):
             drag.at = _within_reach(place)
@@ -181,7 +181,7 @@ class Hand:
         words = [f"{counted(n, noun)} {is_}" for n, noun, is_ in counts if n]
         return self._refusal or (f"By hand: {', '.join(words)}." if words else "")
 
-    # What the session says
+    # Messages of the session
 
     def clear(self) -> None:
         """Forget all: another map comes."""
@@ -204,7 +204,7 @@ class Hand:
         self._set(_held(self.forces, rows, middle, is_pinned=True))
 
     def move(self, rows: Rows, by: Place) -> None:
-        """Let what holds these points hold them at places moved by ``by`` (d,)."""
+        """Move the held positions of these points by ``by`` (d,)."""
         holds = []
         for hold in self.forces.holds:
             moved = hold.places + np.outer(np.isin(hold.rows, rows), by)
@@ -283,7 +283,7 @@ def _freed(forces: HandForces, held: Rows | int) -> HandForces:
 def _held(
     forces: HandForces, held: Rows | int, at: Place, *, is_pinned: bool = False
 ) -> HandForces:
-    """Return forces that hold a landmark, or the middle of points, at a place."""
+    """Return forces that hold a landmark, or the mean of points, at a position."""
     free, place = _freed(forces, held), tuple(at.tolist())
     if isinstance(held, int):
         hold = LandmarkHold(number=held, place=place, is_pinned=is_pinned)

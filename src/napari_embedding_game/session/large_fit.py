@@ -213,7 +213,7 @@ def map_file(
 def draw_reference(
     rows: LazyRows, n_rows: int, random_state: int = 0, run: Run = map
 ) -> NDArray[np.int64]:
-    """Return the numbers of rows that stand for all, ascending."""
+    """Return the numbers of the rows of a representative sample, ascending."""
     n = rows.shape[0]
     if n_rows >= n:
         return np.arange(n)
@@ -238,7 +238,7 @@ def place_all(
     run: Run,
     numbers: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write the places and clusters of all rows as a group of zarr at ``out``.
+    """Write the positions and clusters of all rows as a zarr group at ``out``.
 
     Arrays ``X_embedding_game`` (N, d) float32, ``embedding_game_landmark`` (N,) int32,
     the nearest landmark, and ``embedding_game_cluster`` (N,) int32, the number of the

@@ -1,4 +1,4 @@
-"""What is asked to be read, what is on show, and how each map's data were read."""
+"""The requested data, those on show, and how each map's data were read."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Loading:
     def __init__(self, session: Session, maps: MapTree) -> None:
         self._session, self._maps = session, maps
         self.source: Source | None = None
-        """What was asked for last, with ``options``: how."""
+        """The latest request, with ``options``: how to read it."""
         self.options = AS_USUAL
         self.taken: Source | None = None
         """The source of what is on show; None before anything was read."""
         self.shown: ReadResult | None = None
         """How that was read; None of a session file."""
         self.columns: tuple[str, ...] = ()
-        """Columns of the space that was asked for, before any were left out."""
+        """Columns of the requested space, before any were left out."""
         self.is_reading = False
         maps.changed.connect(self._follow_map)
 
@@ -62,7 +62,7 @@ class Loading:
 
     @property
     def is_again(self) -> bool:
-        """Whether the source that is asked for is the one on show."""
+        """Whether the requested source is the one on show."""
         return self.source is self.taken
 
     def take_up(self, source: Source, loaded: ReadResult) -> None:

@@ -1,4 +1,4 @@
-"""What a person has looked at and a notebook tells: comparisons of groups."""
+"""Saved comparisons of groups, which a notebook repeats."""
 
 from __future__ import annotations
 

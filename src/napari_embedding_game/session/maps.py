@@ -39,7 +39,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import note_read, read_of
 
 FEWEST = 10
-"""Rows from which a map of its own tells anything."""
+"""Least rows of a map."""
 ANNOTATION = "annotation"
 """Column of a child map: what its cells are called in its parent."""
 PART, READING, PLACED = "child", "read", "placed"
@@ -59,13 +59,13 @@ class MapTree:
         self._maps: dict[str, SavedMap] = {}
         """By their keys, parents first; the open one as it was stored last."""
         self._told: dict[str, Annotation] = {}
-        """What each child map has told its parent last."""
+        """What each child map has last passed on to its parent."""
         self.current = ""
         """Key of the map that is open."""
         self.is_moving = False
         """Whether another map of the tree is being opened, not other data."""
         self.view: Callable[[], Mapping[str, Any]] = dict
-        """Returns what only the window knows of the open map, such as its layers."""
+        """Returns the window's state of the open map, such as its layers."""
         session.dataset_changed.connect(self._on_dataset, max_args=0)
         self._on_dataset()
 
@@ -192,7 +192,7 @@ class MapTree:
         places, base_map = rows_in(shown, dataset), self._maps[base]
         former = self._session.clusters.state
         state = former.carried(places, len(dataset.obs))
-        # What is said of rows that are not on show stands there.
+        # The annotation of rows that are not on show is there.
         at = rows_in(dataset, base_map.dataset)
         back = np.flatnonzero((at >= 0) & (rows_in(dataset, shown) < 0))
         said = base_map.clusters.annotation.of(at[back])
@@ -216,7 +216,7 @@ class MapTree:
         return key
 
     def carried(self, dataset: Dataset) -> ClusterState | None:
-        """Return what is said of measured objects, for those that are there still.
+        """Return the annotation of measured objects that still exist.
 
         ``dataset``: the same labels, edited. None where they are not known by a name.
         """

@@ -1,4 +1,4 @@
-"""Panels: the same places of the map drawn several times, in rows beside each other.
+"""Panels: the same positions of the map drawn several times, in rows.
 
 Those of maps in space stand in the plane of the canvas, whatever the camera sees: each
 map is turned about its own middle, and none comes to lie in front of another.
@@ -30,9 +30,9 @@ class Panels:
     """Panels in rows; the first is upper left, where the map itself lies."""
 
     captions: tuple[tuple[str, str], ...]
-    """Name of each panel, and what stands behind it."""
+    """Name of each panel, and the text after it."""
     places: NDArray[np.float64]
-    """(m, d) where these stand, the middle of the upper edge."""
+    """(m, d) position of these, the middle of the upper edge."""
     width: float
     """Of a panel, without the gap, in units of the map."""
     offsets: NDArray[np.float32]
@@ -58,7 +58,7 @@ class Layout:
     of_points: NDArray[np.intp] | None = None
     """(N,) panel of each point, where the groups of a column lie apart."""
     other: NDArray[np.float32] | None = None
-    """(N, d) where the points of another map are drawn, beside the first."""
+    """(N, d) where the points of another map are drawn, next to the first."""
 
     @cached_property
     def places(self) -> NDArray[np.float32]:

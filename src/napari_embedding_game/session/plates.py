@@ -28,7 +28,7 @@ _OF_PLACE = re.compile(
 _WITH_PLACES = 0.5
 """Share of the points whose well can be read, from which a column names wells."""
 MOST_TOLD = 6
-"""Columns that are told of a well."""
+"""Columns shown for a well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Plate:
 
 
 def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
-    """Return the plates that the points come from; none where no column tells wells.
+    """Return the plates of the points; none where no column names wells.
 
     A well is read off a column ``well`` with values such as "B03", or off the columns
     ``row`` and ``column``; ``plate`` tells several plates apart.
@@ -83,7 +83,7 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
 
 
 def plate_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
-    """Return the columns of ``obs`` that tell something of a whole well.
+    """Return the columns of ``obs`` that describe a whole well.
 
     Numbers and names that are the same in all points of a well, such as a dose.
     """

@@ -1,4 +1,4 @@
-"""What is asked of the engine about the quality of the map of a session."""
+"""Measures of quality of the map of a session, computed by the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_LEVELS, MOST_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
-"""Agreement of the map with a column of samples from which it is told."""
+"""Agreement of the map with a column of samples from which a warning is given."""
 
 
 def followed_samples(quality: MapQuality) -> ColumnAgreement | None:

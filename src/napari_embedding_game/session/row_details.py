@@ -22,7 +22,7 @@ LONGEST_VALUE, LONGEST_TEXT = 40, 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDetails:
-    """One row, as a card beside the mouse shows it."""
+    """One row, as a tooltip shows it."""
 
     name: str
     cluster: str
@@ -65,7 +65,7 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return None
     try:
         return dataset.expression.cell(row, dataset.profile_names.index(name))
-    except DataError:  # the file of the genes is gone: other facts are told
+    except DataError:  # the file of the genes is gone: other facts are shown
         return None
 
 

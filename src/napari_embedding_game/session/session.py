@@ -60,7 +60,7 @@ from napari_embedding_game.session.timeline import (
     Mark,
     Timeline,
     TimelineState,
-    told_change,
+    change_text,
     warm_start,
 )
 from napari_embedding_game.session.view import View
@@ -123,7 +123,7 @@ class Session:
         """Which of ``given_maps`` the method "given" shows; "": the first."""
         self.message = ""
         self._of_map = ""
-        """What was last to be said of the map on show."""
+        """The latest message on the map on show."""
         self._remedy_of_failure: tuple[str, Mapping[str, Any]] = "", {}
         """What the last run broke off with, and the settings that mend it."""
         self.stale = False
@@ -236,7 +236,7 @@ class Session:
         """Return in words what makes the map stale; "" where it is not."""
         played, chosen = self.played, self.chosen()
         is_other = self.stale or (self._is_stopped and self._is_steered)
-        return told_change(played.last, chosen) if played and is_other else ""
+        return change_text(played.last, chosen) if played and is_other else ""
 
     def move_cluster(
         self, cluster: int, by: FloatArray, *, is_pinned: bool = False
@@ -473,7 +473,7 @@ class Session:
             self.say(sentence(error))
 
     def remedy(self, message: str) -> Mapping[str, Any]:
-        """Return the settings that mend what a message says; empty if none are known.
+        """Return the settings that remedy a warning; empty if none are known.
 
         It is that of the map on show, or of the last run that broke off.
         """
@@ -549,7 +549,8 @@ class Session:
     ) -> SavedMap | None:
         """Return all there is to store of the map, at once; None without data.
 
-        ``view`` is what only the window knows, such as the camera, in values for JSON.
+        ``view``: state that only the window has, such as the camera, as values for
+        JSON.
         """
         if self.dataset is None:
             return None
@@ -638,7 +639,7 @@ class Session:
             self.say(self._told_of_map())
 
     def _told_of_map(self) -> str:
-        """Return what is to be said of the map on show, and of its names at rest."""
+        """Return the message on the map on show, and on its names at rest."""
         warning = "" if self.snapshot is None else self.snapshot.warning
         parted = "" if self.is_moving else self.clusters.state.told_parted()
         self._of_map = " ".join(filter(None, (warning, parted)))
@@ -657,7 +658,7 @@ class Session:
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
         shot = self.snapshot if self._of is run else None
-        told = told_change(self.steered, settings)
+        told = change_text(self.steered, settings)
         if shot and told and not self.timeline.widen_change(shot, settings):
             self.mark(told, "change")
         self.steered = settings

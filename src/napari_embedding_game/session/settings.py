@@ -1,4 +1,4 @@
-"""The settings a person edits, and who hears of it."""
+"""The settings that a person edits, with a signal."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class AnnDataSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class FeaturesSource(Source):
-    """The features table of a napari layer, as it was when asked for."""
+    """The features table of a napari layer, as it was at the request."""
 
     words = "the table of layer '{layer_name}'"
 
@@ -154,9 +154,9 @@ class MeasuredSource(Source):
     labels: Any
     layer_name: str
     how: Mapping[str, Any] = field(default_factory=dict)
-    """What else it is asked for."""
+    """Further options of the request."""
     notes: tuple[str, ...] = ()
-    """Sentences on what is measured in, told with what came of it."""
+    """Sentences on the measured images, shown with the result."""
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure every object."""

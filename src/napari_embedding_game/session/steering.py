@@ -56,7 +56,7 @@ def redimensioned(
 ) -> tuple[WarmStart, Take]:
     """Return a layout in another number of dimensions, as like it as can be.
 
-    And what takes places (m, d) of the former layout into the new one: (m, e).
+    And a function from positions (m, d) of the former layout to the new one: (m, e).
 
     A new coordinate begins as noise that was averaged over neighbours in the data many
     times, and has nothing of the others in it: groups come to lie in front of one

@@ -24,7 +24,7 @@ MOST_EXAMPLES = 1_000
 N_SHOWN = 20
 """Points that are offered together to be judged."""
 FEW = 5
-"""With fewer examples of a class, its share of right ones says little."""
+"""With fewer examples of a class, its accuracy is too uncertain."""
 
 
 def examples_of(dataset: Dataset, annotation: Annotation) -> Examples:
@@ -93,7 +93,7 @@ def doubtful(dataset: Dataset, column: str, annotation: Annotation) -> NDArray[n
 
 
 def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
-    """Return in sentences how well classes can be told apart."""
+    """Return sentences on the accuracy of the classes."""
     if learned.score is None:
         pairs = zip(names, learned.counts, strict=True)
         single = ", ".join([name for name, n in pairs if n == 1][:3])

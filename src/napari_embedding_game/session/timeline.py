@@ -45,10 +45,10 @@ class Mark(Moment):
     number: int
     """Counts from 1; a number is never given again."""
     label: str
-    """What happened here, such as "Repulsion 300 to 1,000"."""
+    """The change at this mark, such as "Repulsion 300 to 1,000"."""
     kind: Kind
     snapshot: Snapshot
-    """The layout at that moment, before what the label tells took effect."""
+    """The layout at that moment, before the change took effect."""
     parent: int | None = None
     """Number of the mark before this one; None at the beginning of a run."""
     made_at: float
@@ -149,9 +149,9 @@ class Timeline:
         return mark
 
     def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:
-        """Let the newest mark tell these settings too; return whether it is of them.
+        """Add these settings to the label of the newest mark, if that is recent.
 
-        It is where it is of a change a moment ago, or of a change of the same layout.
+        Returns whether it is: of a change a moment ago, or of the same layout.
         """
         mark, now = self.newest, self._clock()
         if mark is None or mark.kind != "change" or self.shown is not None:
@@ -159,7 +159,7 @@ class Timeline:
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
         self._changed_at = now
-        label = told_change(mark.settings, steered(mark.settings, settings))
+        label = change_text(mark.settings, steered(mark.settings, settings))
         self._replace(mark.number, label=label or "Settings as before")
         return True
 
@@ -268,11 +268,10 @@ def n_bytes(marks: tuple[Mark, ...]) -> int:
     return sum(arrays.values())
 
 
-def told_change(before: Settings, after: Settings) -> str:
+def change_text(before: Settings, after: Settings) -> str:
     """Return in words which settings differ; "" where none does.
 
-    A method comes with settings of its own, so that of what may change on the way it is
-    told alone.
+    A method brings its default settings, so it alone is named, without these.
     """
     words, passed = [], {"method"}
     if before.method != after.method:

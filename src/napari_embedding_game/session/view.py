@@ -137,7 +137,7 @@ class View:
 
     @property
     def is_side_by_side(self) -> bool:
-        """Whether another map is drawn beside this one, in a plane or in space."""
+        """Whether another map is drawn next to this one, in a plane or in space."""
         found = self.compared
         return found is not None and found.base.embedding.shape[1] in (2, 3)
 
@@ -147,7 +147,7 @@ class View:
         self._check()
 
     def _check(self) -> None:
-        """Compare no more where another map has come, and tell of other panels."""
+        """End the comparison where another map is shown, and signal other panels."""
         if self._session.is_moving or self.compared is None:
             self.end_comparison()
         layout, former = self.layout, self._told

@@ -66,7 +66,7 @@ OneMoment = TypeVar("OneMoment", bound=Moment)
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What a list of session files tells of each."""
+    """An entry in a list of session files."""
 
     title: str
     n_points: int
@@ -84,7 +84,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _StoredMap(SavedMap):
-    """A map whose data are in their own file."""
+    """A map whose data are in another file."""
 
     dataset: Rows  # type: ignore[assignment]
 

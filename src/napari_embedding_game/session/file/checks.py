@@ -61,7 +61,7 @@ def check_session(session: SavedSession) -> None:
     The file itself is known to be what was written; here is what could end the program
     or never end, and what nobody could see to be wrong.
 
-    Raises DamageError: it says what does not fit.
+    Raises DamageError where parts do not fit.
     """
     seen: set[str | None] = set()
     for one in session.maps:

@@ -40,7 +40,7 @@ def holds_session(path: Path) -> bool:
         with h5py.File(path) as file:
             return isinstance(file.get(_PLACE), h5py.Dataset)
     except Exception:
-        return False  # whoever reads it says what is wrong
+        return False  # the reader reports the error
 
 
 def session_in(path: Path) -> bytes | None:

@@ -71,7 +71,7 @@ class Rows:
     """(n, D) the same where they are sparse."""
     var_names: tuple[str, ...] = ()
     profile: NDArray[np.floating] | None = None
-    """(n, G) their numbers in their own units, where these are others."""
+    """(n, G) their numbers in the units of the file, where these differ."""
     genes: sp.csr_matrix | None = None
     """(n, G) the same where they are sparse."""
     profile_names: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
 
 
 def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
-    """Return whether the numbers are kept, as they are in no other place."""
+    """Return whether the numbers are kept, as no other file has them."""
     source = dataset.source
     if SAMPLE in dataset.provenance:
         return False
@@ -188,7 +188,7 @@ def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
 
 
 def in_h5ad(rows: Rows, path: Path) -> Rows:
-    """Return rows of the .h5ad file that holds them, instead of their own file."""
+    """Return rows of the .h5ad file that holds them, instead of their source."""
     if SAMPLE in rows.provenance:
         return rows
     options = rows.options or AS_USUAL

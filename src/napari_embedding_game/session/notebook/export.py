@@ -194,7 +194,7 @@ class _Notebook:
         self.cells.append({**cell, "execution_count": None, "outputs": []})
 
     def _beside(self, ending: str, write: Callable[[Path], object]) -> str:
-        """Let a file be written beside the code, and return its name."""
+        """Add a file to be written next to the code, and return its name."""
         path = self.path.with_name(f"{self.path.stem}_{ending}")
         self.files[path] = write
         return path.name
@@ -306,7 +306,7 @@ class _Notebook:
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
-        # What both a column and a gene are called scanpy cannot tell apart.
+        # scanpy cannot distinguish a column and a gene of one name.
         look, genes = self.saved.look, set(self.dataset.profile_names)
         known = genes ^ {*self.dataset.obs}
         also = [name for name in (look.color_by, look.split_by) if name in known]
@@ -316,7 +316,7 @@ class _Notebook:
         self._code(_call("sc.pl.embedding", "adata", f'"X_{KEY}"', **options))
 
     def _add_comparison(self, one: ShownComparison, column: str) -> None:
-        """Add what sets two groups apart, which the table beside the code names."""
+        """Add the markers of two groups, columns of the table next to the code."""
         outside = ~one.inside if one.outside is None else one.outside
         self.rows[column] = np.select([one.inside, outside], ["inside", "outside"], "")
         how: dict[str, Any] = {"samples": one.samples} if one.samples else {}
@@ -332,7 +332,7 @@ class _Notebook:
 
 
 def parameters(record: RunRecord) -> dict[str, Any]:
-    """Return the parameters of the estimator that are not its own."""
+    """Return the parameters of the estimator that differ from its defaults."""
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
 
     settings = asdict(record.settings)

@@ -22,7 +22,7 @@ from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.settings import has_lambda
-from napari_embedding_game.session.timeline import told_change
+from napari_embedding_game.session.timeline import change_text
 
 NOTHING_PLAYED = "Nothing was played on this map to write as code: press Run first."
 _REFERENCES = {
@@ -65,7 +65,7 @@ _OF_FENCHEL = ("gradient_pca", "ale", "vrle")
 _WORDS = {"le": "Laplacian eigenmaps", "gradient_pca": "gradient PCA"}
 _WORDS |= {"mesh": "all pairs on a grid", "exact": "all pairs"}
 _WORDS |= {name: name.upper() for name in ("lle", "pca", "ale", "vrle")}
-"""What settings are called in a text, where it is not their own name."""
+"""Words for settings in a text, where these are not their names."""
 _TESTS = {"wilcoxon": "Wilcoxon rank-sum tests", "t-test": "Welch's t-tests"}
 
 
@@ -208,7 +208,7 @@ def _of_steering(record: RunRecord) -> Iterator[str]:
     changes = [
         f"{what} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
-        if (what := told_change(before, step.settings))  # "" where it went to and fro
+        if (what := change_text(before, step.settings))  # "" where it went to and fro
     ]
     if changes:
         yield f"Settings were changed while it ran: {'; '.join(changes)}."

@@ -1,4 +1,4 @@
-"""The cells of an open map: labels from a reference, and places on its map."""
+"""Labels for the cells of an open map from a reference, and positions on its map."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 SURE = 0.8
-"""Share of the votes from which on a label is told to be clear."""
+"""Share of the votes from which a label is called clear."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Place new cells on the map of a reference, and tell what they are like.
+"""Place new cells on the map of a reference, and predict their labels.
 
     genes aligned by name -> the reference's normalising, scaling and loadings
     -> places as by ``EmbeddingGame.transform`` -> labels of the reference cells around
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 N_NEIGHBORS = 15
 """Reference cells that vote on the label of a new one."""
 UNLIKE = 0.01
-"""Share of the reference's cells that would be told to be unlike the reference."""
+"""Share of the reference's cells that would be called unlike it."""
 MIN_SHARED_GENES = 0.5
 _ROWS_AT_ONCE = 8_192
 MOSTLY_UNLIKE = (
@@ -82,7 +82,7 @@ class MappedCells:
     unlike: NDArray[np.bool_]
     """(n,) whether ``likeness`` is below the threshold."""
     published: NDArray[np.float32] | None
-    """(n, d) the places in the coordinates of a map that another program made."""
+    """(n, d) the positions in the coordinates of another program's map."""
     notes: tuple[str, ...]
     """Sentences that a person has to know."""
     facts: Mapping[str, Any]

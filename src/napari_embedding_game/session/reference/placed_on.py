@@ -12,14 +12,14 @@ from napari_embedding_game.core.snapshot import Snapshot
 
 @dataclass(frozen=True, eq=False)
 class PlacedOn:
-    """The map of a reference of M cells, and the places of n new cells on it."""
+    """The map of a reference of M cells, and the positions of n new cells on it."""
 
     reference: str
     """File of the reference: its path."""
     cells: NDArray[np.float32]
-    """(M, d) places of its cells."""
+    """(M, d) positions of its cells."""
     placed: NDArray[np.float32]
-    """(n, d) places of the new cells."""
+    """(n, d) positions of the new cells."""
 
     @property
     def corners(self) -> NDArray[np.float32]:

@@ -42,7 +42,7 @@ class ReferenceMap:
     dataset: Dataset
     """The reference's cells on the map, N of them."""
     fitted: FittedMap
-    """Their places, and the way of new rows to theirs."""
+    """Their positions, and the model that places new rows."""
     projection: Projection | None
     """The way from genes to its space; None where that is computed elsewhere, and new
     cells have to bring it."""
@@ -58,7 +58,7 @@ class ReferenceMap:
     """(d,) where the model's origin is in its coordinates."""
 
     def in_its_coordinates(self, places: FloatArray) -> NDArray[np.float32] | None:
-        """Return places (n, d) of the model in coordinates of another program's map."""
+        """Return the model's positions (n, d) in the coordinates of another map."""
         if self.origin is None:
             return None
         return np.asarray(self.origin + self.unit * places, np.float32)

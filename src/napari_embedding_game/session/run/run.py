@@ -34,7 +34,7 @@ REGROUPING = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a run stands; ``snapshot`` is the newest state once there is one."""
+    """State of a run; ``snapshot`` is the newest once there is one."""
 
     stage: str
     snapshot: Snapshot | None = None
@@ -68,11 +68,11 @@ class Run:
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
         self.played = live_run.Run(self._begin, self.settings)
-        """What is told to the game, and what it has taken up."""
+        """Settings that were sent to the game, and those that it uses."""
         self.paused = False
         """Whether the run holds, or will after the present frame."""
         self.stopped = False
-        """Whether the run was asked to end."""
+        """Whether the run is to end."""
 
     # Controls: from any thread, answered within one piece of work.
 
