@@ -110,8 +110,8 @@ def test_the_seed_decides_and_is_kept(cloud):
 
 
 def test_the_unit_and_the_type_of_the_data_do_not_matter(cloud):
-    plain = small().fit_transform(cloud)
-    for other in (cloud * 1024, np.float32(cloud), sparse.csr_matrix(cloud)):
+    plain, single = small().fit_transform(cloud), np.float32(cloud)
+    for other in (cloud * 1024, single, single * 1e-35, sparse.csr_matrix(cloud)):
         np.testing.assert_allclose(small().fit_transform(other), plain, atol=0.5)
 
 
@@ -172,6 +172,8 @@ def test_a_run_ends_where_fit_ends(cloud):
     np.testing.assert_array_equal(model.labels_, whole.labels_)
     assert model.energy_ == whole.energy_
     assert list(run) == []
+    model.play(cloud[:40])  # not watched: the model is of the former fit in all
+    assert len(model.knn_indices_) == len(model.isolation_) == len(model.embedding_)
 
 
 def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
@@ -278,7 +280,13 @@ def test_a_map_that_says_little_is_warned_of(settings, says):
 
 
 @pytest.mark.parametrize(
-    "X", [np.full((20, 3), 7.0), np.array([[1.0, np.nan]] * 20), [["a", "b"]] * 20]
+    "X",
+    [
+        np.full((20, 3), 7.0),
+        np.array([[1.0, np.nan]] * 20),
+        np.ma.masked_less(np.arange(40).reshape(20, 2), 3),
+        [["a", "b"]] * 20,
+    ],
 )
 def test_unusable_data_are_told(X):
     with pytest.raises(ValueError, match=r"the same|NaN|string"):

@@ -404,9 +404,6 @@ class EmbeddingGame(
             begun = replace(begun, n_neighbors=n_rows - 1)
         graph = pipeline.neighbors(X, begun)
         edges, layout = pipeline.edges_and_start(graph, X, begun, layout)
-        self.random_state_, self.affinity_ = begun.random_state, begun.affinity
-        self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-        self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             is_watched = steering is None
@@ -417,6 +414,9 @@ class EmbeddingGame(
         def keep(shot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
             found = shot.embedding, shot.landmarks
+            self.random_state_, self.affinity_ = begun.random_state, begun.affinity
+            self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
+            self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
             self._fitted = fitted_map(X, graph, edges, last, *found)
             self._take(shot, edges, repulsion_of(last))
 
@@ -456,6 +456,8 @@ class EmbeddingGame(
             )
         if hasattr(X, "detach"):  # a tensor, whose type scikit-learn does not see
             X = np.asarray(X.detach().cpu())
+        if np.ma.is_masked(X):  # it would take what lies under the mask
+            X = X.astype(float).filled(np.nan)
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )

@@ -120,6 +120,6 @@ def _memberships(begin, end, distances, mean_of_all, out):
                 low = sigma
                 sigma = 2.0 * sigma if high == np.inf else 0.5 * (low + high)
         least = mean * k / (k + 1) if rho > 0.0 else mean_all
-        sigma = max(sigma, 1e-3 * least, 1e-30)
+        sigma = max(sigma, 1e-3 * least)
         for j in range(k):
             out[i, j] = exp(apart[j] / sigma)
