@@ -2,14 +2,13 @@
 
 :func:`map_onto_reference` places new cells on a map and predicts their labels,
 :func:`replay` repeats a run that a person steered by hand in the window,
-:func:`compare` tells in which columns two groups differ, :func:`are_two` whether they
-are two, :func:`firmness` how many clusters are firm, and :func:`stability` which cells
-keep their neighbours on the map with other seeds.
+:func:`compare` returns the columns in which two groups differ, :func:`are_two` whether
+they are two, :func:`firmness` how firm each number of clusters is, and
+:func:`stability` which cells keep their neighbours on the map with other seeds.
 
-What is found is put into `adata`, or with ``copy=True`` into a copy, which is returned.
-``key_added`` names it instead of "X_embedding_game" in ``obsm`` and "embedding_game" in
-``obs`` and ``uns``, all three.  InputError tells of an argument, and of a map or column
-that is not there, DataError of a space.
+Results are written to `adata`, or with ``copy=True`` to a copy, which is returned.
+``key_added`` replaces "X_embedding_game" in ``obsm`` and "embedding_game" in ``obs``
+and ``uns``.  InputError: an argument, or a missing map or column.  DataError: a space.
 
 >>> import scanpy as sc  # doctest: +SKIP
 >>> from napari_embedding_game import tl  # doctest: +SKIP
@@ -107,13 +106,13 @@ def embedding_game(
     n_neighbors : int, optional
         K; by default as many as the graph was made with, or 15 in a space.
     random_state : int, RandomState or None, default=0
-        As in scanpy, the map is the same each time on one machine, with the same
-        versions of the libraries, unless None is given.
+        The same seed gives the same map, see
+        :class:`~napari_embedding_game.EmbeddingGame`; None draws one.
     steering : sequence of (iteration, dict of parameters), optional
-        What changes on the way, such as ``[(120, {"repulsion": 700})]``: see
+        Changes during the run, such as ``[(120, {"repulsion": 700})]``: see
         :meth:`~napari_embedding_game.EmbeddingGame.fit`.
     stop_at : int, optional
-        Iteration after which the run ends though its schedule has not.
+        Iteration after which the run ends before the end of its schedule.
     **parameters
         Any other parameter of the estimator, such as ``n_clusters=12``,
         ``method="tsne"`` or ``n_components=3``.
@@ -219,16 +218,16 @@ def map_onto_reference(
 ) -> AnnData | None:
     """Place new cells on the map of a reference, and predict their labels.
 
-    As ``sc.tl.ingest``, for this map.  Genes are aligned by name, the new cells get the
-    reference's normalising, scaling and loadings, and a place by ``transform``.  The
-    map of the reference stays as it is.
+    As ``sc.tl.ingest``, for this map.  Genes are aligned by name, new cells are
+    normalised, scaled and projected as the reference was, and placed by ``transform``.
+    The map of the reference stays as it is.
 
     Parameters
     ----------
     adata : AnnData
         New cells, with raw counts or their logarithms in ``X``, ``layers["counts"]`` or
-        ``raw``; any order of genes.  Where the reference's space is not of principal
-        components, they have to have the same space in ``obsm``.
+        ``raw``; any order of genes.  If the reference's space is not of principal
+        components, the same space in ``obsm``.
     reference : AnnData or path
         With the result of :func:`embedding_game`, ``fit`` or the window, or with a map
         that another program made (``obsm["X_umap"]``), as an object or as .h5ad file.
@@ -241,17 +240,17 @@ def map_onto_reference(
         Share of the genes of the reference's components that `adata` has to have, else
         DataError; those that it does not have count as in the mean cell.
     unlike : float
-        A new cell is called unlike the reference where it scores higher than all but
-        this share of the reference's own cells.
+        A new cell is called unlike the reference if it scores higher than all but this
+        share of the reference's cells.
     correct_batch : bool, default=False
-        Whether what the new cells differ in from reference cells of the same kind is
-        taken away first, as of another batch or condition.  Only where they are of
-        about the same kinds as the reference: others are moved to what they are not.
+        Whether to remove first the differences of new cells from reference cells of the
+        same kind, such as those of a batch or condition.  Only if both have about the
+        same kinds: cells of other kinds would be moved to a wrong one.
 
     Returns
     -------
     ``obsm["X_embedding_game"]`` : (n_obs, d) float32
-        Places on the reference's map.
+        Positions on the reference's map.
     ``obsm["X_umap"]`` : (n_obs, d) float32
         The same in the coordinates of a map that another program made, under its key.
     ``obsm["X_pca"]`` : (n_obs, C) float32
@@ -262,7 +261,7 @@ def map_onto_reference(
         Whether the cell is unlike any of the reference.
     ``obs["reference_likeness"]`` : float32
         Share of the reference's cells that are as unlike the others as this one, found
-        by leaving them out: below `unlike` for cells that are told.
+        by leaving them out: below `unlike` for unlike cells.
     ``obs["reference_distance"]`` : float32
         Mean distance to the nearest reference cells, 1 as between those.
     ``uns["embedding_game_reference"]`` : dict
@@ -296,11 +295,10 @@ def compare(
     log1p: bool = False,
     n_top: int | None = 20,
 ) -> pd.DataFrame:
-    """Return the columns of ``X`` that are highest in some rows against others.
+    """Return the columns of ``X`` that are higher in some rows than in others.
 
-    The figures are those of the window.  For expression in logarithms
-    ``sc.tl.rank_genes_groups`` gives the same; its fold change takes the logarithms
-    for granted, and this one does not.
+    The figures are those of the window, and of ``sc.tl.rank_genes_groups``, whose fold
+    change assumes logarithms; this one needs ``log1p=True`` for these.
 
     Parameters
     ----------
@@ -309,7 +307,7 @@ def compare(
         Rows of the group, and rows to compare with, all others by default.  A Series
         with the names of the rows may have them in another order.
     method : {"wilcoxon", "t-test"}
-        Of single rows; not asked where ``samples`` are.
+        Test of single rows; not used with ``samples``.
     samples : str, optional
         Column of ``obs`` that names the sample (donor) of each row: the means of
         samples are compared by Welch's t-test, each counts once (pseudobulk).
@@ -353,7 +351,7 @@ def stability(
     key_added: str | None = None,
     copy: bool = False,
 ) -> AnnData | None:
-    """Tell which cells keep their neighbours on the map whatever the seed.
+    """Measure which cells keep their neighbours on the map with other seeds.
 
     The map of :func:`embedding_game`, or of the window, is made again with other seeds
     and compared with the one that is there, which stays.  What was steered is not
@@ -362,10 +360,9 @@ def stability(
     Parameters
     ----------
     adata : AnnData
-        With the map, its parameters and its space; the map did not begin at places that
-        were given.
+        With the map, its parameters and its space; the map has no given start.
     n_seeds : int, default=5
-        How many other seeds.
+        Number of other seeds.
 
     Returns
     -------
@@ -373,7 +370,7 @@ def stability(
         Share of the 15 nearest on the map that are among the 75 nearest with another
         seed, the mean over the seeds: 1 for a cell that keeps all.
     ``uns["embedding_game"]["stability"]`` : str
-        The same of all cells, as a sentence.
+        Share of the cells that are steady with every seed, as a sentence.
     """
     whole("n_seeds", n_seeds, 1)
     key, at = _map_of(adata, key_added)

@@ -1,4 +1,4 @@
-"""A game under way, as one object: its snapshots are iterated, and it is steered.
+"""A running game as an object: iterate its snapshots, and steer it.
 
 ``play._Driver.steer`` takes up what is sent here.
 """
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 class Run:
     """A game that is played while it is iterated, and steered from any thread.
 
-    A wish acts from the next snapshot on, the newest wish wins.  After the end
-    of the schedule the iteration ends; with a new wish it can be iterated again, and
-    plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot has all
-    of its moment, and is the fit.  ``settings`` are those it began with, ``steered``
-    and ``forced`` what it was given at which iteration.
+    A change acts from the next snapshot on, the newest wins.  At the end of the
+    schedule the iteration ends; after another change it can be iterated again, and
+    plays on.  Left early (``break``, :meth:`stop`, Ctrl-C), the last snapshot is the
+    fit.  ``settings`` are those at the start, ``steered`` and ``forced`` the later
+    settings and forces, with their iterations.
     """
 
     def __init__(
