@@ -233,7 +233,7 @@ def _fit(options: Options) -> int:
         _tell_notes(dataset)
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.graph.neighbors import check_rows
-    from napari_embedding_game.core.progress import shown_on_a_line
+    from napari_embedding_game.core.progress import with_progress
     from napari_embedding_game.data.export.writers import write
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
@@ -244,7 +244,7 @@ def _fit(options: Options) -> int:
         _print("Finding neighbours")
     run, code = game.play(dataset.X), 0
     try:
-        for _ in shown_on_a_line(run, not quiet and sys.stderr.isatty()):
+        for _ in with_progress(run, not quiet and sys.stderr.isatty()):
             pass
     except KeyboardInterrupt:
         if run.snapshot is None:
@@ -349,7 +349,7 @@ def _result(
 
 
 def _replay(options: Options) -> int:
-    from napari_embedding_game.core.progress import shown_on_a_line
+    from napari_embedding_game.core.progress import with_progress
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.run.replay import replay_frames, same
@@ -360,7 +360,7 @@ def _replay(options: Options) -> int:
     assert saved.snapshot is not None
     frames = replay_frames(saved.dataset.X, saved.record)
     is_shown = not options.quiet and sys.stderr.isatty()
-    *_, snapshot = shown_on_a_line(frames, is_shown)
+    *_, snapshot = with_progress(frames, is_shown)
     is_same = same(snapshot, saved.snapshot)
     if not options.quiet:
         verdict = "the same map, bit for bit."

@@ -32,7 +32,7 @@ from napari_embedding_game.core.errors import (
     whole,
 )
 from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.progress import shown_on_a_line
+from napari_embedding_game.core.progress import with_progress
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     NO_STEERING,
@@ -268,7 +268,7 @@ class EmbeddingGame(
             print("Finding neighbours", file=sys.stderr)
         run = self._play(X, steering, stop_at)
         try:
-            for _ in shown_on_a_line(run) if verbose else run:
+            for _ in with_progress(run) if verbose else run:
                 pass
         except KeyboardInterrupt:
             if run.snapshot is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from napari_embedding_game.core.snapshot import Snapshot
 
 
-def shown_on_a_line(
+def with_progress(
     snapshots: Iterable[Snapshot], is_shown: bool = True
 ) -> Iterator[Snapshot]:
     """Yield snapshots, with a progress bar on stderr if ``is_shown``."""

@@ -34,7 +34,7 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 
-def told_of_batches(key: str) -> str:
+def mixing_note(key: str) -> str:
     """Return what it means that the batches of a column were mixed."""
     warning = (
         f' "{key}" seems to tell kinds of cells: these were laid onto each other, and '

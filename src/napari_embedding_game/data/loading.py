@@ -100,6 +100,6 @@ def with_batches_mixed(
         X=mixed,
         space=f'{dataset.space}, "{key}" mixed by Harmony',
         read_options=replace(dataset.read_options or ReadOptions(), batch_key=key),
-        notes=(*dataset.notes, harmony.told_of_batches(key)),
+        notes=(*dataset.notes, harmony.mixing_note(key)),
         provenance={**dataset.provenance, "harmony": facts},
     )

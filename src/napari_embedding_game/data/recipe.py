@@ -161,7 +161,7 @@ def _notes(
         f"{recipe.max_value:g}, {facts['components']} principal components."
     )
     key = recipe.batch_key
-    return notes if key is None else [*notes, harmony.told_of_batches(key)]
+    return notes if key is None else [*notes, harmony.mixing_note(key)]
 
 
 # The steps, of arrays and of Dask

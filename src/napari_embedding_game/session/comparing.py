@@ -87,7 +87,7 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
         raise DataError(GONE)
     known = comparable(session)
 
-    def work_out() -> Compared:
+    def compute() -> Compared:
         from napari_embedding_game.core.inspect.compare import compare_maps
         from napari_embedding_game.core.inspect.quality import map_quality
 
@@ -99,4 +99,4 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
             qualities = None if one is None or other is None else (one, other)
         return Compared(base, mark, maps, qualities)
 
-    return work_out
+    return compute

@@ -44,7 +44,7 @@ from napari_embedding_game.core.new_rows.transform import (
     check_transform,
     nearest_landmark,
 )
-from napari_embedding_game.core.progress import shown_on_a_line
+from napari_embedding_game.core.progress import with_progress
 from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.stages import finish
@@ -189,7 +189,7 @@ def map_file(
         drawn = draw_reference(rows, n_reference, model.random_state, run)
         say("Fitting the reference")
         played = model.play(rows.take(drawn))
-        for _ in shown_on_a_line(played, tell is not None and sys.stderr.isatty()):
+        for _ in with_progress(played, tell is not None and sys.stderr.isatty()):
             pass
         snapshot = played.snapshot
         assert snapshot is not None
@@ -225,7 +225,7 @@ def draw_reference(
     sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for part, found in _worked(run, partial(_nearest, rows, middle, centres), n):
+    for part, found in _computed(run, partial(_nearest, rows, middle, centres), n):
         labels[part], squared[part] = found
     return reference_rows(labels, squared, n_rows, random_state)
 
@@ -265,7 +265,7 @@ def place_all(
         if numbers is not None:
             group.create_array("row", data=numbers, chunks=(CHUNK,))
         work = partial(_placed, rows, model, cluster_of >= 0)
-        for part, found in _worked(run, work, n):
+        for part, found in _computed(run, work, n):
             places[part], landmarks[part] = found
             clusters[part] = cluster_of[found[1]]
         if out.exists():
@@ -295,7 +295,7 @@ def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
     return numbers
 
 
-def _worked(
+def _computed(
     run: Run, work: Work, n: int
 ) -> Iterator[tuple[slice, tuple[NDArray[Any], ...]]]:
     """Yield each chunk of n rows with what came of it."""

@@ -69,7 +69,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     edges, clusters = session.edges, session.clusters.labels
     searched = n_searched(settings, len(embedding))
 
-    def work_out() -> MapQuality | None:
+    def compute() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
 
@@ -85,4 +85,4 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         parts = None if graph is None else quality.graph_parts(graph, searched)
         return replace(found, parts=parts)
 
-    return work_out
+    return compute

@@ -220,7 +220,7 @@ class Session:
         it.
         """
         snapshot = self._check_goes_on()
-        label, moment = label or self._told_staleness(), self.moment
+        label, moment = label or self._staleness_text(), self.moment
         if label and moment is not None:
             self.timeline.add(label, "hand", moment)
         self.mark_present("Before Continue")
@@ -232,7 +232,7 @@ class Session:
         is_fixed = bool(get_method(self.settings.method).moved_by)
         return self.snapshot is not None and not is_fixed
 
-    def _told_staleness(self) -> str:
+    def _staleness_text(self) -> str:
         """Return in words what makes the map stale; "" where it is not."""
         played, chosen = self.played, self.chosen()
         is_other = self.stale or (self._is_stopped and self._is_steered)
@@ -412,7 +412,7 @@ class Session:
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.rest()
         self._go("stopped")
-        self.say(self._told_of_map())
+        self.say(self._map_text())
         self.looked_back.emit(mark)
 
     @property
@@ -457,7 +457,7 @@ class Session:
                 self.timeline.follow(self.moment)
             is_held: State = "paused" if run.paused else "running"
             self._go("finished" if progress.snapshot.finished else is_held)
-            self.say(self._told_of_map())
+            self.say(self._map_text())
         self.progressed.emit(progress)
 
     def ended(self, run: Run) -> None:
@@ -636,12 +636,12 @@ class Session:
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
         if self.message in ("", self._of_map):  # else there is something else to say
-            self.say(self._told_of_map())
+            self.say(self._map_text())
 
-    def _told_of_map(self) -> str:
+    def _map_text(self) -> str:
         """Return the message on the map on show, and on its names at rest."""
         warning = "" if self.snapshot is None else self.snapshot.warning
-        parted = "" if self.is_moving else self.clusters.state.told_parted()
+        parted = "" if self.is_moving else self.clusters.state.parted_names_text()
         self._of_map = " ".join(filter(None, (warning, parted)))
         return self._of_map
 

@@ -109,7 +109,7 @@ class Mesh:
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient."""
-        grid, points, apart = self._stand(y)
+        grid, points, apart = self._located(y)
         x = points[0]
         potential = self._potential(grid, points)
         gradient, sums = np.empty_like(x), np.empty(grid.n_bands)
@@ -127,7 +127,7 @@ class Mesh:
 
         The grid reaches ``margin`` beyond the points, but across a line.
         """
-        grid, points, _ = self._stand(y, margin)
+        grid, points, _ = self._located(y, margin)
         _, layers, columns = grid.sides
         potential = self._potential(grid, points)[:, :layers, :columns]
         return np.ascontiguousarray(potential, np.float64), grid.spacing
@@ -155,7 +155,7 @@ class Mesh:
             self._grid = known = make_grid(self._kernel, *wanted)
         return known
 
-    def _stand(
+    def _located(
         self, y: NDArray[np.floating], margin: float = 0.0
     ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
         """Return the grid, the points on it, and along which axes they lie apart."""

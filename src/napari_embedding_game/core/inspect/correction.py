@@ -47,7 +47,7 @@ def correct(
     is_there = neighbors >= 0
     n_there = is_there.sum(axis=1)
     n_chosen = (chosen[neighbors] & is_there).sum(axis=1)
-    is_inside = chosen | _lies_among(embedding, chosen)
+    is_inside = chosen | _is_inside(embedding, chosen)
     is_missing = (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
     drawn_in = np.flatnonzero(is_missing)
     stepped_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
@@ -76,7 +76,7 @@ def correct(
     return Correction(corrected, drawn_in, stepped_out)
 
 
-def _lies_among(
+def _is_inside(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return whether most of each point's neighbours on the map are chosen."""

@@ -77,8 +77,8 @@ def from_matrix(
         notes += [told, *counts_advice(X[kept], space)]
     elif standardise:
         validation.check_varies(X[kept], where)
-        X, more["profile"], names, told_of = _standardised(X, names, kept)
-        more["profile_names"], notes = names, [*notes, *told_of]
+        X, more["profile"], names, more_notes = _standardised(X, names, kept)
+        more["profile_names"], notes = names, [*notes, *more_notes]
     dataset = Dataset.from_rows(
         X=X,
         obs=obs,

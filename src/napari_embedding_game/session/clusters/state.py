@@ -73,7 +73,7 @@ class ClusterState:
         labels.setflags(write=False)
         return Clustering(labels, tuple(clusters))
 
-    def told_parted(self) -> str:
+    def parted_names_text(self) -> str:
         """Return which names are of cells that are no longer one cluster."""
         sizes, parted = np.bincount(self.cluster), []
         for code, group in self.annotation.groups.items():

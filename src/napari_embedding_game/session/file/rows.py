@@ -300,7 +300,7 @@ def read_again(
         found = _as_saved(result.dataset, rows)
     else:
         path = _source_path(rows, beside)
-        for options in _ways(rows):
+        for options in _possible_options(rows):
             if (path, options) not in read:
                 names = rows.source_names or (rows.names if rows.kept.all() else None)
                 is_h5ad = path.suffix.lower() == ENDING
@@ -331,7 +331,7 @@ def read_again(
     return replace(result, dataset=found)
 
 
-def _ways(rows: Rows) -> list[ReadOptions]:
+def _possible_options(rows: Rows) -> list[ReadOptions]:
     """Return how the source was read, also where the default was another then."""
     options = rows.options or AS_USUAL
     chosen = options.space, options.columns, options.recipe, options.batch_key

@@ -149,7 +149,7 @@ def first_label(reference: ReferenceMap) -> str | None:
     return next(iter([*kinds, *clusters, *by_person]), None)
 
 
-def told_of(found: PredictedLabels, reference: ReferenceMap) -> str:
+def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
     """Return a sentence on how far predicted labels can be believed."""
     n, label = len(found.labels), found.how.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())

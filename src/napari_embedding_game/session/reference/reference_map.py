@@ -105,7 +105,7 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     projection = dataset.projection
     if projection is None:
         mixed = noted.get("provenance", {}).get("harmony", {})
-        projection = _way(adata, str(mixed.get("space", space)), name)
+        projection = _projection_of(adata, str(mixed.get("space", space)), name)
     landmarks = np.asarray(noted["landmarks"], np.float32)
     fitted = _fitted(dataset.X, embedding, landmarks, parameters)
     notes = (*notes, *_batch_notes(space, noted))
@@ -164,7 +164,7 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
     origin = given.mean(axis=0)
     unit = float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
-    way = _way(adata, dataset.space, name)
+    way = _projection_of(adata, dataset.space, name)
     return ReferenceMap(name, dataset, fitted, way, (note,), path, basis, unit, origin)
 
 
@@ -212,7 +212,7 @@ def _searched(
     return space, (note,)
 
 
-def _way(adata: AnnData, space: str, name: str) -> Projection | None:
+def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space == "X":
         genes = ReadOptions(space="X", missing="drop")

@@ -15,11 +15,11 @@ from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
+    confidence_text,
     first_label,
     load_reference,
     place_cells,
     predict_labels,
-    told_of,
 )
 from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
@@ -145,7 +145,7 @@ class ReferenceWidget(MapTool):
         self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        parts = [told_of(found, self._reference), more, *notes]
+        parts = [confidence_text(found, self._reference), more, *notes]
         self.say(" ".join(filter(None, parts)), role)
 
     # The worker
