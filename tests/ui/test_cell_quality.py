@@ -10,6 +10,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 import worlds
+from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
 
@@ -176,9 +177,14 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     panel.fold.expand()
     worlds.choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
-    qtbot.waitUntil(lambda: canvas.plot is not None)
-    assert canvas.plot.axes == ("Doublet scores",)
-    scores = canvas.plot.values["Doublet scores"]
+    counts = read_h5ad(crowd)
+    for batch in ("day", None):  # as the recipe is going to score them
+        dock.data.batches.value = batch
+        qtbot.waitUntil(lambda: canvas.plot is not None)
+        assert canvas.plot.axes == ("Doublet scores",)
+        scores = canvas.plot.values["Doublet scores"]
+        days = None if batch is None else counts.obs[batch]
+        np.testing.assert_array_equal(scores, find_doublets(counts.X, days)[0])
     assert scores[400:].mean() > 2 * scores[:400].mean()
     assert canvas.plot.samples.nunique() == 2  # a line for each day
     panel.numbers["max_mito"].value = 50
@@ -193,8 +199,12 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
         f"{n} of 420 cells stay. Left out are 7 with more than 50 % mitochondrial "
         f"counts, {413 - n} doublets."
     )
-    panel.numbers["max_mito"].value = 60  # others may be found within other limits
-    assert told.text().endswith("Doublets are found among those that stay.")
+    found = told.text()
+    for box, value in ((panel.numbers["max_mito"], 60), (dock.data.batches, "day")):
+        former, box.value = box.value, value  # others may be found then
+        assert told.text().endswith("Doublets are found among those that stay.")
+        box.value = former
+        assert told.text() == found
     play()
     path = save(tmp_path / "map.h5ad")
     obs, X = read_h5ad(path).obs, read_h5ad(crowd).X

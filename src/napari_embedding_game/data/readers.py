@@ -13,7 +13,7 @@ from napari_embedding_game.data.formats.arrays import array_stages
 from napari_embedding_game.data.formats.fcs import fcs_stages
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, table_stages
-from napari_embedding_game.data.formats.tenx import matrix_file, tenx_stages
+from napari_embedding_game.data.formats.tenx import matrix_files, tenx_stages
 from napari_embedding_game.data.images.experiment import experiment_stages
 from napari_embedding_game.data.images.folder import HOW, has_pairs
 from napari_embedding_game.data.read_options import ReadOptions
@@ -100,6 +100,6 @@ def _reader_of_folder(path: Path) -> _Reader | None:
         return None
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):
         return anndata_stages
-    if matrix_file(path) is not None:
+    if matrix_files(path):
         return tenx_stages
     return experiment_stages if has_pairs(path) else None

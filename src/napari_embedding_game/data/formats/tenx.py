@@ -70,17 +70,20 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
     if genes.any() and not genes.all():
         notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
         counts, index = counts[:, genes], index[genes]
+    files = list(dict.fromkeys(f.name.removesuffix(".gz") for f in matrix_files(path)))
+    if len(files) > 1:
+        told = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
+        notes += [f"{told}: open the matrix.mtx of another one for its cells."]
     unique, repeats = numbered_names(index)
     obs = pd.DataFrame(index=pd.Index(cells))
     return adata_of(counts, obs, unique), [*notes, *repeats]
 
 
-def matrix_file(path: Path) -> Path | None:
+def matrix_files(path: Path) -> list[Path]:
     """``matrix.mtx`` or ``matrix.mtx.gz`` of a folder, with whatever before it."""
     if not path.is_dir():
-        return path
-    files = sorted([*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz")])
-    return files[0] if files else None
+        return [path]
+    return sorted([*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz")])
 
 
 def _read_h5(path: Path) -> _Counts:
@@ -112,7 +115,7 @@ def _texts(stored: Any) -> list[str]:
 def _read_folder(path: Path) -> _Counts:
     from scipy.io import mmread
 
-    matrix = matrix_file(path)
+    matrix = next(iter(matrix_files(path)), None)
     if matrix is None:
         raise DataError(f"{path} holds no matrix.mtx or matrix.mtx.gz.")
     prefix = matrix.name.removesuffix(".gz").removesuffix("matrix.mtx")

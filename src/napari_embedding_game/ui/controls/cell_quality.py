@@ -136,7 +136,7 @@ class CellQualityView(QWidget):
         self._values: dict[str, NDArray[np.floating]] = {}
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
-        self._column = ""
+        self._column, self._batch = "", None
         self.view = Choice("What is drawn; each sample has a line.")
         self.view.changed.connect(self._draw)
         self.state = text_label()
@@ -166,9 +166,17 @@ class CellQualityView(QWidget):
         self.view.offer(zip(views, views, strict=True))
         self._draw()
 
-    def show_limits(self, limits: Limits, column: str) -> None:
-        """Show other limits, and a line for each level of a column; "" for one line."""
-        self._limits, self._column = limits, column
+    def show_limits(self, limits: Limits, column: str, batch: str | None) -> None:
+        """Show other limits, and a line for each level of a column; "" for one line.
+
+        Doublets are scored in each level of ``batch``, as the recipe finds them.
+        """
+        dataset, self._limits, self._column = self._dataset, limits, column
+        if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
+            self._finding.stop()
+            show_text(self.state, "")
+            self._values.pop(DOUBLETS, None)
+        self._batch = batch
         self._draw()
 
     # Inside
@@ -193,7 +201,7 @@ class CellQualityView(QWidget):
 
     def _find_doublets(self, dataset: Dataset) -> None:
         """Score the cells in the background, as they are before any is left out."""
-        samples = dataset.obs.get(self._column)
+        samples = None if self._batch is None else dataset.obs[self._batch]
         self._finding.ask(lambda: find_doublets(dataset.profile, samples)[0])
 
     def _on_scores(self, scores: NDArray[np.floating]) -> None:

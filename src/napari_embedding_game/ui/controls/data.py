@@ -423,5 +423,5 @@ def _summary(dataset: Dataset | None) -> str:
     rows = counted(len(dataset.obs), dataset.noun.replace("point", "row"))
     if dataset.is_distances:
         return f"{rows} by their neighbours, from {space}"
-    is_genes = dataset.has_expression and space == "X"
+    is_genes = dataset.has_expression and dataset.profile is dataset.X
     return f"{rows} × {counted(n, 'gene' if is_genes else 'value')}, from {space}"

@@ -67,8 +67,8 @@ class RecipePanel(QWidget):
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
-        self._found: tuple[Limits, int] | None = None
-        """How many doublets were found within which limits."""
+        self._found: tuple[Recipe, int] | None = None
+        """How many doublets were found, and by which recipe."""
         self.offer = text_label(OFFER, "warning")
         self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
@@ -156,7 +156,7 @@ class RecipePanel(QWidget):
         self._take({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
-        self._found = (self._present(), n_doublets) if applied.doublets else None
+        self._found = (applied, n_doublets) if applied.doublets else None
 
     def _take(self, numbers: Limits) -> None:
         """Show other numbers."""
@@ -165,30 +165,27 @@ class RecipePanel(QWidget):
                 self.numbers[name].value = value
         self._tell()
 
-    def _present(self) -> Limits:
-        return {name: self.numbers[name].value for name in LIMITS}
-
     def _tell(self, *event: object) -> None:
         """Tell how many cells stay within the limits, and why others do not."""
         if self._quality is None:
             return
-        limits, (_, *columns) = self._present(), self._batches.choices
-        self.cells.show_limits(limits, self._batches.value or next(iter(columns), ""))
-        reasons = left_out(self.recipe(), self._quality).values()
+        recipe, (_, *columns) = self.recipe(), self._batches.choices
+        batch, limits = recipe.batch_key, {x: getattr(recipe, x) for x in LIMITS}
+        self.cells.show_limits(limits, batch or next(iter(columns), ""), batch)
+        reasons = left_out(recipe, self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         told = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
         ]
-        looks, found = self.doublets.isChecked(), self._found
-        is_found = found is not None and found[0] == limits
-        if looks and found is not None and is_found:
+        found, then = self._found, ""
+        if found is not None and found[0] == recipe:
             n_out += found[1]
             told.append(counted(found[1], "doublet"))
+        elif recipe.doublets:
+            then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."
         text += f" Left out are {', '.join(told)}." if told else ""
-        if looks and not is_found:
-            text += " Doublets are found among those that stay."
-        show_text(self.state, text)
+        show_text(self.state, text + then)
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 
