@@ -203,6 +203,8 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
     pq.write_table(plain.replace_schema_metadata(None), tmp_path / "t.parquet")
     dataset, _ = read(tmp_path / "t.parquet", pixels, column="nuc")
     assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
+    table(label=ORDER).set_index("label").to_parquet(tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet", labels)[0].objects.label_ids.tolist() == ORDER
 
 
 def test_a_chosen_column_is_no_measurement(labels, tmp_path):

@@ -354,6 +354,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             f"{where} holds only lists or nested values ({columns.listed(nested)}): "
             "write each number into a column of its own."
         )
+    whole = frame.index.to_frame().select_dtypes("integer")  # no names of rows
+    if not {*whole} <= {*range(frame.index.nlevels)}:
+        frame = frame.reset_index(allow_duplicates=True)
     told = "Not read, because they hold lists or nested values"
     frame.attrs[_NOTES] = [f"{told}: {columns.listed(nested)}."] if nested else []
     return frame
