@@ -192,7 +192,7 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
     monkeypatch.setattr(joined, "read_apart", read_here)
     dataset, found = read(tmp_path / "t.csv", pixels, column="nuc")
     assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
-    assert found.columns == ["nuc"]
+    assert found.columns == ["nuc", "(row names)"]
     assert dataset.var_names == ("area", "tone")
     assert paths == [tmp_path / "t.csv"]
     blanks = (tmp_path / "t.csv").read_text().replace(",9007", ", 9007")
@@ -230,3 +230,7 @@ def test_arrays_and_anndata_are_joined_too(labels, tmp_path):
     dataset, _ = read(tmp_path / "cells.h5ad", labels, column="(row names)")
     assert dataset.objects.label_ids.tolist() == ORDER
     assert "(row names)" not in dataset.obs
+    named = table(of=[*"abcd"]).set_index(pd.Index(ORDER, name=" "))  # by ImageJ
+    named.to_csv(tmp_path / "Results.csv")
+    dataset, _ = read(tmp_path / "Results.csv", labels, column="(row names)")
+    assert dataset.objects.label_ids.tolist() == ORDER

@@ -23,7 +23,7 @@ from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
-"""Stands among the columns for the names of an AnnData's rows."""
+"""Stands among the columns for the names of rows."""
 FINDING = Stage("Finding the objects")
 
 
@@ -49,7 +49,10 @@ def _table_joined(
     """Join before anything is embedded: ids measure nothing."""
     frame = yield from read_apart(path, tables.read_frame)
     yield FINDING
-    found = join(tables.named(frame, path.name)[0], request, path.name)
+    table, _ = tables.named(frame, path.name)
+    if table.shape[1] < frame.shape[1]:  # the first column, of ImageJ the numbers
+        table = table.assign(**{ROW_NAMES: table.index})
+    found = join(table, request, path.name)
     column = found.column or request.column or options.id_column
     options = replace(options, id_column=column)
     yield Stage("Checking the numbers")

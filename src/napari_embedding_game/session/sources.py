@@ -62,6 +62,22 @@ class Source:
         """What a person calls it."""
         return self.words.format(**vars(self))
 
+    @property
+    def pixels(self) -> Any:
+        """The label image that its objects are read from; None without any."""
+        request = getattr(self, "request", None)
+        return getattr(self, "labels", None) if request is None else request.pixels
+
+    def with_pixels(self, pixels: Any) -> Source:
+        """Return the same about the objects of another label image."""
+        known: Any = self
+        request = getattr(self, "request", None)
+        changed = {"labels": pixels}
+        if request is not None:
+            changed = {"request": replace(request, pixels=pixels)}
+        other: Source = replace(known, **changed)
+        return other
+
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
         raise NotImplementedError
@@ -175,6 +191,11 @@ class ExperimentSource(Source):
     folder: Path
     images: ExperimentImages | None = None
     """Once they were looked at; their labels may be edited."""
+
+    @property
+    def pixels(self) -> Any:
+        """The labels of all images."""
+        return None if self.images is None else self.images.labels
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure the objects of every image."""

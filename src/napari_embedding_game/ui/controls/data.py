@@ -295,12 +295,10 @@ class DataControls(QWidget):
 
     def _with_labels(self, taken: Source | None, linked: Linked) -> Source:
         """Return a source with the labels as they are now."""
-        if isinstance(taken, FileSource | FeaturesSource) and taken.request is not None:
-            request = replace(taken.request, pixels=finest(linked.labels))
-            return replace(taken, request=request)
-        if isinstance(taken, AnnDataSource):
-            return replace(taken, labels=finest(linked.labels))
-        if not isinstance(taken, MeasuredSource):
+        is_measured = isinstance(taken, MeasuredSource)
+        if taken is not None and taken.pixels is not None and not is_measured:
+            return taken.with_pixels(finest(linked.labels))
+        if not is_measured:
             # The present options are for what a file or sample holds.
             self._loading.options = AS_USUAL
         source = self.measure.measured(linked)

@@ -21,7 +21,7 @@ from napari_embedding_game.data.label_objects import Objects, share_shown
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.session import Session, sentence
-from napari_embedding_game.session.sources import ExperimentSource, Source
+from napari_embedding_game.session.sources import ExperimentSource
 from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
@@ -133,8 +133,9 @@ class Relink(LayerPanel):
         """Note whether the objects of the labels are read as they are now."""
         for layer in self._viewer.layers:
             self._strokes[layer] = strokes(layer)
-        pixels = None if self._watched is None else finest(self._watched)
-        self._is_read = pixels is not None and pixels_of(self._loading.source) is pixels
+        source, labels = self._loading.source, self._watched
+        is_known = source is not None and labels is not None
+        self._is_read = is_known and source.pixels is finest(labels)
 
     def note_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
@@ -333,14 +334,6 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     fitting = [x for x in images if not misfit(x, labels)]
     found = [_layer_of(one, fitting) for one in lost.images]
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
-
-
-def pixels_of(source: Source | None) -> Any:
-    """Return the labels that a source reads its objects from; None without any."""
-    if isinstance(source, ExperimentSource):
-        return None if source.images is None else source.images.labels
-    request = getattr(source, "request", None)
-    return getattr(source, "labels", None) if request is None else request.pixels
 
 
 def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
