@@ -20,7 +20,7 @@ STROKES = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
 
 
 def strokes(layer: Layer) -> tuple[int, ...]:
-    """Return how many there are of each: napari tells nobody that one is taken back."""
+    """Return the number of each: napari emits nothing when one is taken back."""
     return tuple(len(getattr(layer, name, ())) for name in STROKES.values())
 
 
@@ -50,7 +50,7 @@ class Scene(NamedTuple):
     canvas: QWidget
     """The OpenGL widget."""
     node: Any
-    """The vispy node of the layer, whose children move with it."""
+    """The vispy node of the layer; its children move with it."""
     points: Any
     """The part of a Points layer that draws the markers; ``visible`` can be set."""
     fill: Any
@@ -69,7 +69,7 @@ def scene_of(viewer: Any, layer: Layer) -> Scene | None:
 
 
 def draw(viewer: Any, layer: Layer) -> None:
-    """Draw a layer of which the arrays were written in place, and nothing else.
+    """Draw a layer after its arrays were written in place, and nothing else.
 
     napari's list of layers would be drawn anew too, and with it all of the window.
     """

@@ -74,7 +74,7 @@ class Controller(QObject):
         # napari sets up its physical units with the first layer of a process.  That
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
-        # The log alone: a run does all of it again, and tells what is wrong.
+        # Only logged: a run does all of it again, and reports errors.
         Worker(_warm_up, "The engine could not be warmed up").begin()
 
     def play(
@@ -82,7 +82,7 @@ class Controller(QObject):
         begin: Callable[[], Run | None] | None = None,
         refuse: Callable[[str], None] | None = None,
     ) -> None:
-        """Play a run in place of the present one, or say why there is none.
+        """Replace the present run, or say why there is none.
 
         ``begin``: makes it, by default a new one; ``refuse``: says the sentence.
         """

@@ -1,4 +1,4 @@
-"""A docked widget that stands on the map of a viewer."""
+"""A docked widget for the map of a viewer."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class MapTool(MapWidget):
         show_text(self.state, text, role)
 
     def _be_a_tab(self) -> None:
-        """Stand beside the map's dock as a tab."""
+        """Become a tab next to the map's dock."""
         boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
         boxes = [box for box in boxes if isinstance(box, QDockWidget)]
         own = self.parentWidget()
@@ -119,7 +119,7 @@ class MapTool(MapWidget):
             QTimer.singleShot(0, own.raise_)  # once it has its tab
 
     def say_stage(self, stage: Stage) -> None:
-        """Say how far work beside the window is."""
+        """Show the progress of background work."""
         share = "" if stage.share is None else f" ({stage.share:.0%})"
         self.say(f"{stage.text}{share} …")
 

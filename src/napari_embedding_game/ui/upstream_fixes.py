@@ -61,7 +61,7 @@ def mend() -> None:
 
 
 def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
-    """Put a function in the place of one, once; without it, log that it is not.
+    """Replace a function, once; log if it is missing.
 
     ``mended`` receives the function that was there, and what that is called with.
     """

@@ -1,4 +1,4 @@
-"""Fit the map into a box of napari's world, beside the images.
+"""Fit the map into a box of napari's world, next to the images.
 
 The map keeps filling one box of the world while it grows out of its start
 layout, so that the camera stays where the person has put it.  A few points far from
@@ -49,7 +49,7 @@ def main_extent(values: NDArray[np.floating]) -> tuple[float, float, float]:
 
 
 class Frame:
-    """Scale and shift from the map's own units into a box of the world.
+    """Scale and shift from the units of the map to a box of the world.
 
     A map of three dimensions fills a cube; its depth is around that of flat layers.
     The box lies to the right of all extents, each [[top, left], [bottom, right]].

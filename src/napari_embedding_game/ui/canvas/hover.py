@@ -36,7 +36,7 @@ from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
 REST_MS, NEXT_MS = 180, 40
-"""The mouse has rested so long before anything is told, and then the next point."""
+"""Delay of the first tooltip, and of the next ones."""
 PICTURE, WIDEST = 88, 320
 """Pixels."""
 STAYS_MS = 600_000
@@ -46,7 +46,7 @@ class Hover(QObject):
     """Shows a tooltip where the mouse rests on a point, and goes with it.
 
     Nothing is kept ready for it: the nearest of a million points is found in a few
-    milliseconds.  Once a point has been told the next one is told soon.
+    milliseconds.  After a first point the next tooltip comes sooner.
     """
 
     trouble = Signal(str)
@@ -59,12 +59,12 @@ class Hover(QObject):
         self._viewer, self._workspace, self._dock = viewer, workspace, dock
         self._session, self._layers = workspace.session, scene.layers
         self.row: int | None = None
-        """The one that is told of."""
+        """The point of the tooltip."""
         self._pixel = np.zeros(2)
         self._image: QImage | None = None
         """The picture of the row, once it is made."""
         self._has_failed = False
-        """Whether pictures of these data cannot be made: it is told once."""
+        """Whether pictures of these data cannot be made: reported once."""
         self._making = Latest(self, self._on_made, self._on_failed)
         self._rest = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session

@@ -13,7 +13,7 @@ CLEAR, COVERED = 3.0, 2.0
 """Radii of a cluster, in half heights of its name: a name stands in the middle of a
 larger one, and above a smaller one, which it would hide."""
 MOST_ROWS = 1_000
-"""About so many points of a cluster tell where it is."""
+"""About so many points of a cluster are used to find its position."""
 SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
 
@@ -57,7 +57,7 @@ def middles(
 def lifts(
     radii: NDArray[np.floating], half_heights: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return how far above its place each name stands: (m,) pixels, as all of these.
+    """Return the height of each name above its position: (m,) pixels, as all of these.
 
     By the radius of its cluster, as that is drawn, and half its own height.
     """

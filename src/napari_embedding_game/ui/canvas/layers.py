@@ -1,4 +1,4 @@
-"""The layers of the map on the canvas: points, landmarks, other points beside them.
+"""The layers of the map on the canvas: points, landmarks, and other points.
 
 A map of three dimensions has layers of three axes while napari displays three, which it
 is asked to do when such a map comes, and flat ones of its first two coordinates while a
@@ -33,7 +33,7 @@ from napari_embedding_game.ui.images.linked_layers import OF_MAP
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 BESIDE, BEHIND = "compared maps", "cells of the reference"
-"""Names of layers of other points: beside the map, and behind its own."""
+"""Names of layers of other points: next to the map, and behind its points."""
 LANDMARK_SIZE, LANDMARK_OPACITY = 6.0, 0.7
 """Size in world units, on a map of 1,000."""
 LANDMARK_COLORS = "#15171c", "#f4f4f4"
@@ -48,7 +48,7 @@ LOCKED = (
     "and click 'Own map'; to hide the layer, click its eye."
 )
 LANDMARKS_HELP = "landmarks push points apart and make clusters; drag one in a game"
-"""What napari tells below the canvas while the layer is the selected one."""
+"""Help that napari shows below the canvas while the layer is selected."""
 NEAR = 2.0
 """Canvas pixels per thousandth of the map, at least, after going to a point."""
 FILLED = 0.95
@@ -256,7 +256,7 @@ class MapLayers:
     def point_under(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating]
     ) -> NDArray[np.floating] | None:
-        """Return the place (d,) under a pixel (x, y), in units of the embedding.
+        """Return the position (d,) under a pixel (x, y), in units of the embedding.
 
         On the plane of a flat map, whether on the map or not; in space on the plane
         through another place (d,) that is parallel to the canvas.  Coordinates that are
@@ -268,7 +268,7 @@ class MapLayers:
             return None
         return np.append(found, through[len(found) :])[: len(through)]
 
-    # The camera, and the room beside images
+    # The camera, and the space next to images
 
     def fly_to(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
@@ -279,7 +279,7 @@ class MapLayers:
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def make_room(self) -> bool:
-        """Lay the map upright beside the other layers, where it lies otherwise.
+        """Lay the map upright next to the other layers, if it is not.
 
         As an image has come to lie on it, or other axes, or more of them, are
         displayed.  Whether it has to be shown anew is returned.
@@ -395,7 +395,7 @@ class MapLayers:
         ]
 
     def _box_corners(self) -> NDArray[np.float32]:
-        """Return first and last corner of the box in the layers' own axes, (2, d)."""
+        """Return first and last corner of the box in the axes of the layers, (2, d)."""
         axes, half = self._axes, self.frame.side / 2
         corners = np.empty((2, len(axes)), np.float32)
         depth = np.array([[-half], [half]])
@@ -423,7 +423,7 @@ class MapLayers:
         self._viewer.reset_view(reset_camera_angle=n_axes == 2)
 
     def _add_landmarks(self, n_landmarks: int) -> None:
-        """Add a layer of landmarks, which the next snapshot puts into place."""
+        """Add a layer of landmarks, which the next snapshot positions."""
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,

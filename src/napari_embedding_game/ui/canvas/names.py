@@ -43,7 +43,7 @@ SOON_MS = 60
 BARELY_READ = 0.3
 """Names that are seen less are no handles."""
 MOST_NAMED_RUNNING = 100_000
-"""Points; of more, finding the places of the names would slow down what moves."""
+"""Points; with more, positioning the names would slow down moving maps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Names:
     halves: NDArray[np.floating]
     """(m, 2) half the height and half the width of each, in pixels."""
     panels: NDArray[np.intp]
-    """(m,) the panel that each stands in, 0 where there is one map."""
+    """(m,) the panel of each, 0 where there is one map."""
 
 
 NOTHING = np.empty((0, 2))
@@ -265,6 +265,6 @@ def names_for_figure(session: Session) -> list[Name]:
 
 
 def text_of(cluster: Cluster) -> str:
-    """Return a cluster's name as it stands on the map."""
+    """Return a cluster's name as it is written on the map."""
     name = cluster.name
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

@@ -32,7 +32,7 @@ from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 
 Paint = Callable[[QPainter, Projection], None]
-"""Paints over a map whose units are drawn so."""
+"""A painter over a map, given its projection."""
 COLOR, VEIL = QColor("#ffb000"), QColor(255, 176, 0, 60)
 HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
 """Of lasso and brush, in pixels of the canvas."""
@@ -82,7 +82,7 @@ class MapOverlay(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
         self._painters: list[tuple[Paint, Callable[[], bool]]] = []
-        """What is painted, the last above all others, and what tells whether it is."""
+        """The painters, the last above all others, and whether each is on."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
@@ -144,7 +144,7 @@ class MapOverlay(QWidget):
         return False
 
     def _follow(self) -> None:
-        """Paint again where the map is drawn in another place than it was."""
+        """Paint again if the map has moved on the canvas."""
         now, then = self._layers.projection(), self._painted
         if now is not then and (now is None or not now.is_same(then)):
             self.update()

@@ -1,4 +1,4 @@
-"""Draw the points of a map as one picture, in the place of their layer's markers.
+"""Draw the points of a map as one picture, instead of their layer's markers.
 
 OpenGL without a graphics card draws each marker of napari as a picture of its own:
 0.3 s for 70,000 points.  The picture here is painted for what the camera shows
@@ -95,7 +95,7 @@ class Painted(NamedTuple):
     picture: NDArray[np.uint8]
     """(height, width, 4), red, green and blue times the opacity, and the opacity."""
     middle: NDArray[np.float64]
-    """(d,) A place in the middle of the map."""
+    """(d,) A position in the middle of the map."""
     begin: NDArray[np.float64]
     """(2,) The pixel (x, y) of the picture that lies there."""
     side: NDArray[np.float64]
@@ -185,7 +185,7 @@ class MapPicture:
         scene = scene_of(self._viewer, layer)
         if self._looks_of != (looks, size):
             self._looks_of, self._looks = (looks, size), looks.times(size)
-            # In place: its setters copy, tell and draw.
+            # In place: its setters copy, emit and draw.
             layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
         elif not is_moved:
             return
@@ -207,7 +207,7 @@ class MapPicture:
             self._lay(job())
 
     def _is_possible(self) -> bool:
-        """Whether a picture can stand for the markers."""
+        """Whether a picture can replace the markers."""
         layer = self.layer
         if layer.blending != "translucent" or is_of_balls(layer.ndim, len(layer.data)):
             return False
@@ -233,7 +233,7 @@ class MapPicture:
         return partial(paint, places, looks, drawn, layer.opacity, ratio, AROUND)
 
     def _lay(self, painted: Painted) -> None:
-        """Show a picture in the place of the markers."""
+        """Show a picture instead of the markers."""
         scene = scene_of(self._viewer, self.layer)
         if scene is None:
             return

@@ -45,7 +45,7 @@ class Projection:
         )
 
     def to_pixels(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return where places (n, d) are drawn: (n, 2) of x and y.
+        """Return where positions (n, d) are drawn: (n, 2) of x and y.
 
         NaN for what is behind the camera.  Of places with more coordinates than are
         drawn the others do not count; with fewer, the others are 0.
@@ -54,7 +54,7 @@ class Projection:
         return seen[:, :2] / np.where(seen[:, 2:] > 0, seen[:, 2:], np.nan)
 
     def _seen(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return (x w, y w, w) of places: (n, 3)."""
+        """Return (x w, y w, w) of positions: (n, 3)."""
         seen = np.empty((len(places), 3))
         # Column by column: a product of matrices takes several times as long.
         for line, column in zip(self.matrix, seen.T, strict=True):
@@ -67,7 +67,7 @@ class Projection:
     def under(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating] | None = None
     ) -> NDArray[np.float64] | None:
-        """Return the place (d,) under a pixel (x, y); None without one.
+        """Return the position (d,) under a pixel (x, y); None without one.
 
         Of a space the one as far from the eye as another, ``through`` (3,).  There is
         none beyond the horizon, behind the camera, and on a plane seen from its edge.
@@ -86,7 +86,7 @@ class Projection:
         return bool(x <= pixel[0] <= x + width and y <= pixel[1] <= y + height)
 
     def zooms_at(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the fewest pixels (n,) that a unit takes at places (n, d).
+        """Return the fewest pixels (n,) that a unit takes at positions (n, d).
 
         In any direction; in space across the line of sight.
         """
@@ -159,7 +159,7 @@ def facing_of(viewer: Any) -> NDArray[np.float64]:
 
 
 def view_changes(viewer: Any) -> tuple[Any, ...]:
-    """Return the events that tell that layers are to be seen in another way."""
+    """Return the events after which layers are seen in another way."""
     layers = viewer.layers.events
     return (
         viewer.scene.camera.events,

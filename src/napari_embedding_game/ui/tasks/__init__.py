@@ -1,1 +1,1 @@
-"""What is read and written in the background: each task has its own worker."""
+"""Reading and writing in the background: each task has a worker."""

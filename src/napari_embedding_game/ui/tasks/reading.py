@@ -37,7 +37,7 @@ PUT_AWAY = "The map of {} is kept: Data > Open other data > Recent maps."
 
 
 class ReadingTask(QObject):
-    """Reads one thing at a time: the newest wish takes the place of the former."""
+    """Reads one source at a time: the newest request replaces the former."""
 
     asked = Signal(bool)
     """Something is going to be read, or a session file was taken up, and whether that
@@ -69,9 +69,9 @@ class ReadingTask(QObject):
         )
         self._then: Callable[[Any], None] = lambda result: None
         self._linked: Linked | None = None
-        """The layers that show the objects of what was asked for."""
+        """The layers that show the objects of the requested data."""
         self._read_complete: Callable[[], None] | None = None
-        """Reads what was asked for without the rows that have missing values."""
+        """Reads the requested data without the rows that have missing values."""
         begin_process()
 
     def load(
@@ -121,7 +121,7 @@ class ReadingTask(QObject):
     def reload(
         self, options: ReadOptions, then: Callable[[], None] | None = None
     ) -> None:
-        """Read what was asked for last in another way, with the same layers."""
+        """Read the latest request in another way, with the same layers."""
         source, is_again = self._loading.source, self._loading.is_again
         linked = self._workspace.linked.current
         if self._loading.is_reading:

@@ -82,7 +82,7 @@ class SessionStore(QObject):
         return files
 
     def begin_anew(self) -> None:
-        """Save once more in the background, as other data are to take the place."""
+        """Save once more in the background, as other data replace the present ones."""
         self._timer.stop()
         autosave, self._autosave = self._autosave, None
         if autosave is None:

@@ -1,4 +1,4 @@
-"""Work beside the window: threads whose results and exceptions come back to it.
+"""Background work: threads that send results and exceptions back to the window.
 
 superqt's generator worker swallows a RuntimeError (the class that torch raises for
 nearly everything): neither an error nor an end arrives.  Here every exception arrives.
@@ -38,7 +38,7 @@ until one of all, which holds the window for 0.1 s and more."""
 _alive: set[Worker] = set()
 """Threads that still run: a QThread must not be destroyed before its end."""
 _collecting: list[QTimer] = []
-"""What collects garbage in Python's place, while threads run."""
+"""Collects garbage instead of Python, while threads run."""
 
 
 def _collect_here() -> None:
@@ -69,7 +69,7 @@ def _leave_to_python() -> None:
 
 
 class Worker(QThread):
-    """One job in a thread of its own; of a generator, all that it yields.
+    """One job in a separate thread; of a generator, all that it yields.
 
     ``frame`` brings the newest that was yielded, never more than can be shown, then
     either ``returned`` the result or ``failed`` the exception, in the thread that made
@@ -187,7 +187,7 @@ class Worker(QThread):
 
 
 class Latest(QObject):
-    """Has jobs of one kind done in a thread: the newest takes a former's place.
+    """Runs jobs of one kind in a thread: the newest replaces the former.
 
     ``owner``: nothing more is done once its dock is released. ``take`` receives what a
     job has returned, ``fail`` the exception that it broke off with, ``tell`` what it
@@ -213,7 +213,7 @@ class Latest(QObject):
         self._worker: Worker | None = None
         self._next: Callable[[], Any] | None = None
         self.is_busy = False
-        """Whether something was asked for, and has not come."""
+        """Whether a request is pending."""
         Connections(self).call(self.stop)
 
     def ask(self, job: Callable[[], Any]) -> None:
@@ -227,7 +227,7 @@ class Latest(QObject):
             self._next = job
 
     def stop(self, wait_seconds: float = 0.0) -> None:
-        """Take nothing that was asked for; wait for the end of the thread so long."""
+        """Drop pending requests; wait this long for the end of the thread."""
         self.is_busy, self._next = False, None
         if self._worker is not None:
             self._worker.abandon(wait_seconds)

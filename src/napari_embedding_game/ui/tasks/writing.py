@@ -74,7 +74,7 @@ class WritingTask(QObject):
     def close(self) -> None:
         """Deliver nothing any more; what is being written is written even so.
 
-        What cannot be written then is told by napari itself, and by the log.
+        Failures are then reported by napari, and in the log.
         """
         if self._worker is not None:
             self._worker.returned.disconnect()
