@@ -94,6 +94,17 @@ def test_names_stay_on_their_cells(player):
     assert told in session.message
 
 
+def test_who_takes_cells_from_a_name_is_not_told_that_it_is_parted(player):
+    book = player.book
+    largest = max(book.clusters, key=lambda cluster: cluster.size)
+    book.rename(largest.id, "T")
+    rows = book.clustering.rows(largest.id)
+    book.make_cluster(rows[len(rows) // 4 :], "CD8")
+    assert not player.session.message
+    book.add_to(book.clustering.labels[rows[0]], np.arange(len(player.names())))
+    assert not player.session.message
+
+
 def test_numbers_go_with_their_cells(player):
     """As many cells keep their number as with the best numbers there could be."""
     for repulsion in (1_500.0, 300.0, None):

@@ -62,7 +62,7 @@ class Annotation:
         """Return it with the cells of ``rows`` in a group, new or known."""
         codes = self.codes.copy()
         codes[rows] = code
-        return _of(codes, {**self.groups, code: group})
+        return self._with(codes, {**self.groups, code: group})
 
     def changed(self, code: int, **what: str) -> Annotation:
         """Return it with another name, colour or note of a group."""
@@ -88,9 +88,17 @@ class Annotation:
             if code != NONE:
                 group = other.groups[code]
                 ids[at] = known.setdefault(group.name, next(new_ids))
-                table[int(ids[at])] = group
+                table[int(ids[at])] = replace(group, is_whole=False)
         codes[rows] = ids[place]
-        return _of(codes, table)
+        return self._with(codes, table)
+
+    def _with(
+        self, codes: NDArray[np.int32], groups: Mapping[int, Group]
+    ) -> Annotation:
+        """Return another one, where a group that cells are taken from is not whole."""
+        cut = {*np.unique(self.codes[self.codes != codes]).tolist()} & groups.keys()
+        parts = {i: replace(groups[i], is_whole=False) for i in cut}
+        return _of(codes, {**groups, **parts})
 
     def changes(self, former: Annotation) -> NDArray[np.bool_]:
         """(n,) whether something else is said of a cell than formerly."""

@@ -254,7 +254,7 @@ class Clusters:
     def add_to(self, cluster: int, points: NDArray[Any]) -> None:
         """Put points, (n,) bool or (m,) int, into an annotated group."""
         before = self._find(cluster)
-        group = self._annotation.groups[before.id]
+        group = replace(self._annotation.groups[before.id], is_whole=False)
         annotation = self._annotation.put(points, before.id, group)
         self._edit(f"more of {before.name}", annotation)
 
@@ -268,8 +268,7 @@ class Clusters:
         values = column.astype("category").cat.remove_unused_categories().cat
         known = [said.get(str(x), Group(name=str(x))) for x in values.categories]
         groups = [
-            replace(one, color=one.color or colors.get(one.name, ""), is_whole=False)
-            for one in known
+            replace(one, color=one.color or colors.get(one.name, "")) for one in known
         ]
         levels = values.codes.to_numpy().astype(np.intp)
         nothing = "", RESERVED_NAME

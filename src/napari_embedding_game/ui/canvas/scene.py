@@ -54,10 +54,7 @@ TIDY_MS = 300
 LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
-LOST = (
-    "The points layer was removed or changed, so the game was stopped: "
-    "Run again draws a new one."
-)
+LOST = "The points layer was removed or changed: Run again draws a new one."
 RESTING = ("paused", "finished", "stopped", "failed")
 
 
