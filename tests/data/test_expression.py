@@ -17,12 +17,12 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
     counts.X = form(X)
     counts.obsm["X_pca"] = np.random.default_rng(0).normal(size=(60, 5))
     ours = from_anndata(counts, "cells").expression
-    assert ours.told == "Expression: counts, normalised to 10,000 per cell, log1p."
+    assert ours.note == "Expression: counts, normalised to 10,000 per cell, log1p."
     counts.X = counts.X.astype(np.float32)
     sc.pp.normalize_total(counts, target_sum=1e4)
     sc.pp.log1p(counts)
     theirs = from_anndata(counts, "cells").expression
-    assert theirs.told == "Expression: log1p of the file, as it is."
+    assert theirs.note == "Expression: log1p of the file, as it is."
     assert ours.is_log1p
     assert theirs.is_log1p
     wanted = dense(counts.X)

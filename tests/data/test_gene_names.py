@@ -23,4 +23,4 @@ def test_case_counts_only_where_two_names_differ_by_it():
     found = find_names(["cd3d", "Actb", "actb", "LYZ", "lyz", "NONE"], names)
     assert found.places == [0, 1, 3]
     assert found.missing == ["actb", "NONE"]
-    assert found.told == "Not in the data: actb, NONE."
+    assert found.note == "Not in the data: actb, NONE."

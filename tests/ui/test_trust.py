@@ -17,7 +17,7 @@ from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.controls import trust as trust_module
-from napari_embedding_game.ui.controls.timeline import told
+from napari_embedding_game.ui.controls.timeline import mark_text
 from napari_embedding_game.ui.controls.trust import WAITING
 
 FOUND = MapQuality(0.25, 0.9, 0.8, 0.7, 1000, 15)
@@ -186,8 +186,8 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
     assert finished.controller.scene.layers.points is layer
-    assert "Finished" in told(first)  # and deleted by its menu
-    assert "Embedding game, seed 0" in told(first)
+    assert "Finished" in mark_text(first)  # and deleted by its menu
+    assert "Embedding game, seed 0" in mark_text(first)
     actions = {a.text(): a for a in shown.menu(first).actions()}
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()

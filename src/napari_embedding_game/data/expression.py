@@ -28,7 +28,7 @@ _BLOCK = 1 << 22
 """Values that are normalised at a time, so that no other copy is needed."""
 
 Kind = Literal["counts", "logarithms", "values"]
-_TOLD: dict[Kind, str] = {
+_NOTES: dict[Kind, str] = {
     "counts": f"Expression: counts, normalised to {TARGET_SUM:,.0f} per cell, log1p.",
     "logarithms": "Expression: log1p of the file, as it is.",
     "values": "Expression: values of the file as they are, neither counts nor log1p.",
@@ -66,9 +66,9 @@ class Expression:
         return self.kind != "values"
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """A sentence on what genes are compared by; empty without genes."""
-        return _TOLD[self.kind] if self.is_expression else ""
+        return _NOTES[self.kind] if self.is_expression else ""
 
     @cached_property
     def factors(self) -> NDArray[np.float64]:

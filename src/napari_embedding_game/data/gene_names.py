@@ -16,7 +16,7 @@ SYMBOLS = (
     *("symbol", "symbols"),
 )
 """Columns of var that name genes, where its index has their Ensembl identifiers."""
-MOST_TOLD = 8
+MOST_LISTED = 8
 """Missing names that are listed one by one."""
 
 
@@ -49,11 +49,14 @@ class FoundNames:
     @property
     def listed(self) -> str:
         """The first few of the missing names, and how many there are more."""
-        first, more = ", ".join(self.missing[:MOST_TOLD]), len(self.missing) - MOST_TOLD
+        first, more = (
+            ", ".join(self.missing[:MOST_LISTED]),
+            len(self.missing) - MOST_LISTED,
+        )
         return f"{first} and {more:,} more" if more > 0 else first
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """A sentence on the names that are not there; empty if all are."""
         return f"Not in the data: {self.listed}." if self.missing else ""
 

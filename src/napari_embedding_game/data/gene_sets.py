@@ -79,7 +79,7 @@ def score_genes(
     found = find_names(gene_set.genes, dataset.profile_names)
     if not found.places:
         raise DataError(
-            f'No gene of "{gene_set.name}" is in the data. {found.told} Use the names '
+            f'No gene of "{gene_set.name}" is in the data. {found.note} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
         )
     import scanpy as sc

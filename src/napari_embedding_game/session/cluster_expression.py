@@ -55,7 +55,7 @@ def iter_cluster_expression(
     n_groups = len(groups.categories)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
-        places, note = found.places, found.told
+        places, note = found.places, found.note
     else:
         places = yield from _leading(dataset, codes, n_groups, n_leading)
     if not places:

@@ -106,7 +106,7 @@ class GeneSetsPanel(Fold):
         n = len(wanted.genes)
         share = f"{n - len(found.missing)} of {n} genes found."
         tell = self._warn if found.missing else self._say
-        tell(f"{name}: {share} {found.told}".rstrip())
+        tell(f"{name}: {share} {found.note}".rstrip())
 
     def _say(self, text: str, role: str = "note") -> None:
         show_text(self.state, text, role)

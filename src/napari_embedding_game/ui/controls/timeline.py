@@ -98,7 +98,7 @@ class Timeline(Listener):
             for number, mark in enumerate(marks):
                 if mark is not former.get(number):
                     self.marks.item(number).setIcon(self._picture(mark))
-                    self.marks.item(number).setToolTip(told(mark))
+                    self.marks.item(number).setToolTip(mark_text(mark))
             self._drawn = marks
             self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
         is_moving = session.state in ("preparing", "running")
@@ -188,7 +188,7 @@ class Timeline(Listener):
             self._session.say(str(error))
 
 
-def told(mark: Mark) -> str:
+def mark_text(mark: Mark) -> str:
     """Return what a tooltip says of a mark."""
     shot = mark.snapshot
     after = f", after {shot.iteration:,} iterations" if shot.iteration else ""

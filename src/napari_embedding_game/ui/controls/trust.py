@@ -30,7 +30,7 @@ MOST_UNASKED = 100_000
 """Rows up to which a finished map is measured although the fold is shut."""
 FEW_OUTSIDE = 0.01
 """Share of the points outside of the largest part that is not worth a sentence."""
-MOST_COLUMNS_TOLD = 3
+MOST_COLUMNS = 3
 DOUBTFUL = 0.8
 """Maps that are less trustworthy are said to be so in the colour of a warning."""
 FIGURES = {
@@ -123,7 +123,7 @@ class TrustControls(Listener):
         is_whole = dataset is not None and found.n_sampled == len(dataset.obs)
         of = "" if is_whole else " drawn at random"
         told = f"Measured on {found.n_sampled:,} points{of}."
-        best = found.columns[:MOST_COLUMNS_TOLD]
+        best = found.columns[:MOST_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return told + groups if shares else told

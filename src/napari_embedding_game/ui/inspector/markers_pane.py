@@ -60,7 +60,7 @@ N_LISTED = 20
 OTHERS = "all others"
 
 
-def told_p(p: float) -> str:
+def p_text(p: float) -> str:
     """Return a p-value as text, short enough for a narrow dock."""
     return f"{p:.1g}" if p > 0 else "<1e-300"
 
@@ -75,7 +75,7 @@ COLUMNS = (
     Column(
         "p adj.",
         "p-value adjusted for the number of tests (Benjamini-Hochberg).",
-        told_p,
+        p_text,
     ),
     Column("In", "Share of the selected points above 0.", "{:.0%}".format),
     Column("Out", "Share of the compared points above 0.", "{:.0%}".format),
@@ -90,7 +90,7 @@ class Compared:
 
     markers: MarkerTable
     groups: ShownComparison
-    told: str = ""
+    note: str = ""
     """What is to be known of the numbers that were compared; "" for nothing."""
 
     @cached_property
@@ -191,7 +191,7 @@ class MarkersPane(Listener):
                 n_top=None,
                 log1p=expression.is_log1p,
             )
-            return Compared((yield from found), shown, expression.told)
+            return Compared((yield from found), shown, expression.note)
 
         self._search.ask(find)
 
@@ -315,4 +315,4 @@ class MarkersPane(Listener):
         rows = markers.frame()[:N_LISTED].set_index("names", drop=False)
         self.table.show_frame(rows[SHOWN])
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
-        self._say(f"{sizes} {words}", " ".join(filter(None, (compared.told, tip))))
+        self._say(f"{sizes} {words}", " ".join(filter(None, (compared.note, tip))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, told_p
+from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, p_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Right: higher in the selected points; up: more certain. Click colours the map."
@@ -58,6 +58,6 @@ class VolcanoPane(PlotPane):
             return HINT
         return (
             f"{found.names[row]}\nlog2 fold {found.logfoldchanges[row]:+.2f}, "
-            f"p adj. {told_p(found.pvals_adj[row])}\nin {found.pts[row]:.0%}, "
+            f"p adj. {p_text(found.pvals_adj[row])}\nin {found.pts[row]:.0%}, "
             f"out {found.pts_rest[row]:.0%}"
         )
