@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 
 FirstAxis = Literal["z", "time", "image"]
-"""What the first of three axes is; in a series each picture has its own objects."""
+"""Meaning of the first of three axes; each picture of a series has its objects."""
 NO_OBJECT = "The labels hold no object, only background: segment first."
 _LARGEST = np.iinfo(np.int64).max
 
@@ -25,7 +25,7 @@ class Objects:
     label_ids: NDArray[np.int64]
     """(N,) value of the object's pixels in the label image.
 
-    0, the background, stands for a row that is no object; its box is empty.
+    0, the background, marks a row that is no object; its box is empty.
     """
     boxes: NDArray[np.int64]
     """(N, 2 * ndim) first pixel along each axis, then the one after the last.

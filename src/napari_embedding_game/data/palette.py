@@ -39,7 +39,7 @@ _TO_LAB = np.reshape([0.2104542553, 0.7936177850, -0.0040720468,
                       0.0259040371, 0.7827717662, -0.8086757660], (3, 3))
 # fmt: on
 EYES = {USUAL: (_NORMAL,), COLOR_BLIND: (_NORMAL, _NO_RED, _NO_GREEN)}
-"""Those that are to tell the colours of a palette apart."""
+"""The eyes that are to distinguish the colours of a palette."""
 _WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
 """Least and most lightness, and most chroma, of what is seen on black and on white and
 does not glare; eyes without one kind of cones need all chroma there is."""

@@ -2,7 +2,7 @@
 
 A plot is a frozen value with ``size()``, its width and height in inches, and
 ``paint(axes)``, which draws it into empty axes of matplotlib.  A figure is laid out
-anew where it is drawn, so that nothing here has a place by hand.
+anew where it is drawn, so that nothing here is positioned by hand.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Key = Sequence[tuple[str, Any]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plot:
-    """What can be drawn: a title, and how its colours tell a number."""
+    """A plot: a title, and the colours of a number."""
 
     title: str = ""
     scale: Points | None = None
-    """(K, 4) colours from the low to the high limit, where they tell a number."""
+    """(K, 4) colours from the low to the high limit, if they show a number."""
     limits: tuple[float, float] = (0.0, 1.0)
 
     def size(self) -> tuple[float, float]:
@@ -51,7 +51,7 @@ class Plot:
         return 8.0, 6.0
 
     def paint(self, axes: Any) -> None:
-        """Draw into empty axes; what explains the colours takes room beside them."""
+        """Draw into empty axes; the legend takes space next to them."""
 
     def finish(self, axes: Any) -> None:
         """Draw what depends on the size of the axes in pixels."""
@@ -79,7 +79,7 @@ def new_figure(size: tuple[float, float]) -> Any:
 
 
 def write_plot(plot: Plot, path: Path) -> None:
-    """Write a plot whose letters can be edited; the same one gives the same bytes.
+    """Write a plot with editable text; the same plot gives the same bytes.
 
     Raises DataError if `path` cannot be written, or ends in none of .pdf, .svg, .png.
     """
@@ -109,7 +109,7 @@ class PointColors:
     rgba: Points
     """(n, 4) from 0 to 1."""
     title: str = ""
-    """What the colours tell, such as the name of a gene."""
+    """The title of the colours, such as the name of a gene."""
     levels: pd.Categorical | None = None
     """(n,) the named group of each point, where each has one colour."""
     scale: Points | None = None
@@ -218,9 +218,9 @@ class ExpressionPlot(Plot):
     genes: tuple[str, ...]
     groups: tuple[str, ...]
     values: Points
-    """(C, G) what the colours tell of a group."""
+    """(C, G) values of the colours."""
     shares: Points
-    """(C, G) what the sizes of dots tell, 0 to 1."""
+    """(C, G) values of the sizes of dots, 0 to 1."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -246,11 +246,11 @@ class ExpressionPlot(Plot):
         explain_scale(axes, self, location="top")  # seen however many groups there are
 
     def finish(self, axes: Any) -> None:
-        """Make room again for what is told of sizes: it is as large as the cells."""
+        """Resize the space of the legend of sizes, which follows that of the cells."""
         axes.figure.draw_without_rendering()
 
     def _explain_sizes(self, axes: Any) -> None:
-        """Draw dots at the right that tell shares, one below the other."""
+        """Draw the legend of shares at the right, dots one below the other."""
         n_dots = min(len(self.genes), _MOST_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
@@ -269,13 +269,13 @@ def _diameters(shares: Points) -> Points:
 # Two groups compared
 
 SURE, LARGE = 0.05, 1.0
-"""Adjusted p-value and log2 fold change from which a gene stands out."""
+"""Adjusted p-value and log2 fold change from which a gene is highlighted."""
 MOST_CHANGE, LEAST_P = 10.0, 1e-300
 """Beyond these a gene is drawn at the edge."""
 USUAL = 0.99
 """Share of the genes that are not sure which the axis has room for in any case."""
 N_NAMED = 10
-"""Genes on each side whose names are written, where there is room."""
+"""Genes on each side that are labelled, where there is room."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -337,7 +337,7 @@ class VolcanoPlot(Plot):
 
 
 def _stand_out(places: Points) -> NDArray[np.bool_]:
-    """Return which genes differ surely and much, by their places."""
+    """Return which genes differ significantly and strongly."""
     x, y = places.T
     return np.asarray((y > -np.log10(SURE)) & (abs(x) > LARGE))
 
@@ -372,7 +372,7 @@ class PlatePlot(Plot):
     """(W, 4) their colours."""
     plate: str = ""
     is_share: bool = False
-    """Whether the number is a share, which is told in percent."""
+    """Whether the number is a share, written in percent."""
     chosen: tuple[Well, ...] = ()
     """Those with a ring."""
 
@@ -427,7 +427,7 @@ SEEN = 2.0
 def explain_scale(
     axes: Any, plot: Any, form: str = "", location: str = "right"
 ) -> None:
-    """Draw the colour bar of a plot beside its axes, its numbers in a ``form``."""
+    """Draw the colour bar of a plot next to its axes, with numbers in a ``form``."""
     from matplotlib.ticker import StrMethodFormatter
 
     is_above = location == "top"
@@ -445,7 +445,7 @@ def explain_scale(
 
 
 def explain_levels(axes: Any, key: Key, title: str) -> None:
-    """List names and colours beside axes; of very many, their number."""
+    """List names and colours next to the axes; of very many, their number."""
     from matplotlib.lines import Line2D
 
     if len(key) > _MOST_LEVELS:

@@ -63,13 +63,13 @@ class JoinRequest:
     """What the person calls the labels."""
     pixels: Any
     first_axis: FirstAxis = "z"
-    """What the first of three axes is; of a series each picture has its own labels."""
+    """Meaning of the first of three axes; each picture of a series has its labels."""
     column: str | None = None
     """Says which object a row is; None: one of a known name."""
     picture: Picture | None = None
     """Of several in the table; None where all labels differ anyway."""
     is_guess: bool = False
-    """Whether nobody asked: then only what clearly fits is linked."""
+    """Whether the join is automatic: then only clear matches are linked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Join:
 def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") -> Join:
     """Join the rows of a table, which a person calls `where`, with labelled objects.
 
-    Nothing is raised: where the image does not fit, ``refusal`` tells why.
+    Nothing is raised: if the image does not fit, ``refusal`` says why.
     """
     found = Join(request, id_columns(table, all_whole=True), _pictures_in(table))
     if request.is_guess and not id_columns(table):

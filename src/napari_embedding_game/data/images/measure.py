@@ -147,7 +147,7 @@ def measured_dataset(
     options: ReadOptions,
     metadata: pd.DataFrame | None = None,
 ) -> Dataset:
-    """Return the dataset of a table of N objects, whose index names them.
+    """Return the dataset of a table of N objects, named by its index.
 
     `how` they were measured becomes provenance; `metadata` is what else is known of
     each.  Raises DataError if nothing is measured, or values are missing.
@@ -238,7 +238,7 @@ def _shapes(
     text: str,
     share: tuple[float, float],
 ) -> Stages[pd.DataFrame]:
-    """Measure shapes by scikit-image, whose names are those of the columns but a few.
+    """Measure shapes by scikit-image; columns have its names, with a few exceptions.
 
     It has no perimeter where pixels are no squares.
     """
