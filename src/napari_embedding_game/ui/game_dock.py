@@ -1,4 +1,4 @@
-"""The dock of the map: what to do next, the map's own controls, selection and plots."""
+"""The dock of the map: next steps, controls of the map, selection and plots."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ class GameDock(MapWidget):
         self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
 
     def _show_top(self) -> None:
-        """Show what is said above all else."""
+        """Show the message above all else."""
         self.tabs.setCurrentIndex(MAP)
         self.scroll.verticalScrollBar().setValue(0)
 
@@ -330,7 +330,7 @@ class GameDock(MapWidget):
         self.run.setVisible(has_data or self.data.first_step[1] is not None)
 
     def _on_picked(self) -> None:
-        """Show who was clicked on the map."""
+        """Show the selection after a click on the map."""
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
 

@@ -13,7 +13,7 @@ from napari_embedding_game.ui.style.form_widgets import Fold
 from napari_embedding_game.ui.style.layouts import evenly, push_button
 
 MOST = 2_000
-"""Columns beyond which ticking them one by one is no use, such as genes."""
+"""Columns above which they are not ticked one by one, such as genes."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 

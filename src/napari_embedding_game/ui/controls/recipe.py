@@ -86,7 +86,7 @@ class RecipePanel(QWidget):
         self.hide()
 
     def recipe(self) -> Recipe:
-        """Return the recipe with the numbers and the batches as they stand."""
+        """Return the recipe with the present numbers and batches."""
         return Recipe(
             **{n: type(DEFAULTS[n])(box.value) for n, box in self.numbers.items()},
             batch_key=self._batches.value,

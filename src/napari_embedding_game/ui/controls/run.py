@@ -58,7 +58,7 @@ READING = "Other data are being read."
 
 
 class RunControls(QWidget):
-    """Drives the run and tells where it stands, at the lower edge of the dock."""
+    """Drives the run and shows its state, at the lower edge of the dock."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class RunControls(QWidget):
         """What Run does before it plays, in a word."""
         self._is_reading = False
         self._remedy: dict[str, Any] = {}
-        """Settings that mend what the message says."""
+        """Settings that remedy the warning on show."""
         self._progress: Progress | None = None
         """The last frame of the run."""
         self.run = push_button("Run", RUN_TIP, self._run)
@@ -122,7 +122,7 @@ class RunControls(QWidget):
         show_text(self.stage, text)
 
     def tell_kept(self) -> None:
-        """Say that the map has just been saved without being asked for."""
+        """Say that the map has just been saved automatically."""
         show_text(self.kept, time.strftime(KEPT))
 
     def set_first_step(
@@ -143,7 +143,7 @@ class RunControls(QWidget):
             self.refresh()
 
     def refresh(self, *event: object) -> None:
-        """Show what can be pressed now, and where things stand."""
+        """Show the possible actions and the state of the run."""
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
@@ -241,7 +241,7 @@ class RunControls(QWidget):
         self.say(self._sentence())
 
     def _sentence(self) -> str:
-        """Return where things stand, and what can be done."""
+        """Return the state of the run, and the possible actions."""
         session, state, progress = self._session, self._session.state, self._progress
         if state in ("preparing", "running"):
             return "" if progress is None else _told(progress)

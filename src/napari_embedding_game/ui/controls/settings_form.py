@@ -1,4 +1,4 @@
-"""A control for each setting of the engine, made from what its field says of itself."""
+"""A control for each setting of the engine, made from the metadata of its field."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _offered(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
     """Return titles and values that can be chosen now.
 
     What a session file or a program has chosen is one of them, unless it goes with
-    another method: then a run says what is wrong.
+    another method: then a run reports the error.
     """
     listed, present = dict(CHOICES[name]()), getattr(settings, name)
     if name == "approximation":
@@ -99,7 +99,7 @@ def _offered(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
 
 
 def show_value(widget: ValueWidget, value: Any) -> None:
-    """Show a value and tell nobody; a control that is too narrow for it is widened.
+    """Show a value without a signal; widen a control that is too narrow for it.
 
     Session files and programs may hold what no person could choose here.
     """

@@ -47,7 +47,7 @@ class Timeline(Listener):
         self._session = session
         self._colors = QColor("black"), QColor("white")
         self._drawn: tuple[Mark, ...] = ()
-        """Those whose pictures there are."""
+        """The marks that have pictures."""
         self.marks = QListWidget()
         self.marks.setViewMode(QListView.ViewMode.IconMode)
         self.marks.setMovement(QListView.Movement.Static)
@@ -67,7 +67,7 @@ class Timeline(Listener):
         self.end = push_button("End comparison", END_TIP, self._end)
         self.marks.setToolTip(TIP)
         self.words = text_label()
-        """The map on show, or what differs from the one beside it."""
+        """The map on show, or its differences from the compared one."""
         under = row(self.words, self.compare, wide=(self.words,))
         parts = text_label(HINT), self.marks, under, self.end
         self._all = panel(column(*parts, spacing=3))
@@ -189,7 +189,7 @@ class Timeline(Listener):
 
 
 def mark_text(mark: Mark) -> str:
-    """Return what a tooltip says of a mark."""
+    """Return the tooltip of a mark."""
     shot = mark.snapshot
     after = f", after {shot.iteration:,} iterations" if shot.iteration else ""
     when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))

@@ -1,1 +1,1 @@
-"""The image beside the map: linked layers, pictures, measuring."""
+"""The images of the map: linked layers, pictures, measuring."""

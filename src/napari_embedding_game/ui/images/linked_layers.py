@@ -106,7 +106,7 @@ def _free(viewer: napari.Viewer) -> list[Layer]:
 
 
 def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
-    """Put a Labels layer in the place of an image of whole numbers, and return it.
+    """Replace an image of whole numbers by a Labels layer, and return it.
 
     ``first_axis``: what the first of three axes is; a mask has objects of its own in
     each picture, where it is not "z".

@@ -51,10 +51,10 @@ class ObjectColors(QObject):
         self._viewer, self._scene = viewer, scene
         self._session, self._linked = workspace.session, workspace.linked
         self._layer: Labels | None = None
-        """The layer whose colours are ours."""
+        """The layer that is coloured by the map."""
         self._before: Any = None
         self._own: Any = None
-        """Its own colormap, and the one that it has meanwhile."""
+        """Its original colormap, and the one that it has meanwhile."""
         self._counted: tuple[Any, Any] = None, None
         """The labels whose numbers were looked at, and those of the objects."""
         self._has_room = True
@@ -118,7 +118,7 @@ class ObjectColors(QObject):
         self._own = labels.colormap
 
     def _end(self) -> None:
-        """Bring the layer's own colours back, unless somebody has chosen others."""
+        """Restore the layer's colours, unless somebody has chosen others."""
         layer, self._layer = self._layer, None
         if layer is not None and layer.colormap is self._own:
             layer.colormap = self._before

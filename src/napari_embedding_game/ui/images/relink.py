@@ -170,7 +170,7 @@ class Relink(LayerPanel):
         self._tell()
 
     def _on_restored(self, saved: SavedMap) -> None:
-        """Look for the layers that a file tells of, which may hold anything."""
+        """Look for the layers recorded in a file, which may hold anything."""
         dataset, record = self._session.dataset, self._record
         if record.current is None and dataset is not None and dataset.objects:
             record.missed, self._of_folder = LayersRecord(), ""

@@ -19,7 +19,7 @@ from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
 from napari_embedding_game.ui.images.picture_grid import Pictures
 
 LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *LAID)
-"""What a picture is made of: an event of the layer tells of each."""
+"""What a picture is made of: the layer has an event for each."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
 OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
@@ -50,7 +50,7 @@ def pictures_of(
 def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
     """Return the side, in finest pixels, of the field of view that all pictures have.
 
-    So that a small object looks small beside a large one.  Nearly all objects have
+    So that a small object looks small next to a large one.  Nearly all objects have
     room in it; the few larger ones are cut at its edge.
     """
     first, last = np.moveaxis(objects.ends[objects.present], 1, 0)

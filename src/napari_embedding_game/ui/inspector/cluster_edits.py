@@ -139,7 +139,7 @@ class ClusterEdits(QWidget):
         return action
 
     def _build(self) -> None:
-        # Six buttons beside each other say how narrow a window can be.
+        # Six buttons in a row limit how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
         shown = self.rename, self.merge, self.split, self.make
         self._buttons = list(map(_button, shown))
@@ -148,7 +148,7 @@ class ClusterEdits(QWidget):
         self.more.addActions(self._rare)
         self.more.aboutToShow.connect(self._offer_column)
         self.back = _button(self.undo, "link")
-        """Undoes the last edit, and says which, whatever tab it was made in."""
+        """Undoes the last edit of any tab, and names it."""
         every = (*self._buttons, more)
         for button in every:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)

@@ -73,7 +73,7 @@ class ClusterPane(Listener):
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
         self._asked: Merging | None = None
-        """What was asked last how firm its cuts are."""
+        """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
         self._heard.connect(session.dataset_changed, self.table.leave)
         self.listen([session.selection.changed], self._follow)
@@ -89,7 +89,7 @@ class ClusterPane(Listener):
         show_text(self.message, message)
 
     def showEvent(self, event: object) -> None:
-        """Ask what was not asked while nobody looked."""
+        """Send a request that was put off while hidden."""
         super().showEvent(event)
         self._ask_firmness()
 

@@ -56,7 +56,7 @@ class ClusterSlider(Listener):
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Show what the book says."""
+        """Show the number of clusters of the book."""
         book, n_landmarks = self._book, self._book.n_landmarks
         # Small clusters are merged while nobody has decided: so many as are seen.
         asked = book.state.n_clusters or len(book.clusters) or n_landmarks

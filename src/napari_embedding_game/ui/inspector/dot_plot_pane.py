@@ -64,7 +64,7 @@ class DotPlotPane(PlotPane):
         self._trouble = ""
         self._shown: Rows | None = None
         self._coming: Rows | None = None
-        """Of what was asked for last, with the present names."""
+        """The latest request, with the present names."""
         self.result: ClusterExpression | None = None
         self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
@@ -165,7 +165,7 @@ class DotPlotPane(PlotPane):
         self.canvas.show_plot(self.plot(), is_scrolled=True)
 
     def _at(self, x: float, y: float) -> tuple[int | None, int | None]:
-        """Return the group and the gene at a place; None beside them."""
+        """Return the group and the gene at a position; None outside."""
         if self.result is None or self.canvas.is_due:  # what is seen is another
             return None, None
         group, gene = round(x), round(y)

@@ -124,7 +124,7 @@ class MarkersPane(Listener):
         self._obs: object = None
         """The metadata whose columns are offered; each change makes others."""
         self._asked: object = None
-        """What was asked for last: the title, the points and the test."""
+        """The latest request: the title, the points and the test."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
         self.against, self.test, self.one, self.other = (
@@ -165,7 +165,7 @@ class MarkersPane(Listener):
         return None if self.compared is None else self.compared.markers
 
     def catch_up(self, *event: object) -> None:
-        """Compare what is selected, unless that was asked for last."""
+        """Compare the selection, unless that is the latest request."""
         dataset, selection = self.session.dataset, self.session.selection
         self._offer()
         self.table.name_first(worded("Gene", dataset))
@@ -196,7 +196,7 @@ class MarkersPane(Listener):
         self._search.ask(find)
 
     def remember(self, compared: Compared) -> None:
-        """Have a notebook tell a comparison, which has been written to a file."""
+        """Add a comparison that was written to a file to the notebook."""
         session = self.session
         session.comparisons = newest(session.comparisons, compared.groups)
 
@@ -209,7 +209,7 @@ class MarkersPane(Listener):
         self._show_none("")
 
     def _follow(self) -> None:
-        """Compare anew where clusters, or their names, are others than were asked."""
+        """Compare again if clusters, or their names, have changed since."""
         if not self.session.is_moving:
             self.catch_up()
 

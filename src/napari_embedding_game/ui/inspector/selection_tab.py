@@ -1,4 +1,4 @@
-"""The tab of the selection: who the selected points are."""
+"""The tab of the selection: what the selected points are."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SelectionTab(Listener):
         self.workspace = workspace
         self._session = session = workspace.session
         self._tabs_of: Dataset | None = None
-        """The data whose tabs there are."""
+        """The data of the present tabs."""
         self._cut_of: tuple[object, ...] = ()
         """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
@@ -89,7 +89,7 @@ class SelectionTab(Listener):
         """The data, and which of these clusters the title names, or is to name."""
         self._is_picking = False
         self._is_column_chosen = False
-        """Whether a person has said which column clusters are described by."""
+        """Whether a person has chosen the column that describes clusters."""
         self._context: tuple[int, ...] = ()
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
@@ -136,7 +136,7 @@ class SelectionTab(Listener):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show who is selected, of the data and layers that are there now."""
+        """Show the selection, with the present data and layers."""
         dataset, linked = self._session.dataset, self.workspace.linked.current
         self._offer_columns()
         cut_of = dataset, getattr(dataset, "source_objects", None), linked
@@ -325,7 +325,7 @@ class SelectionTab(Listener):
             self._session.selection.pick(rows, is_added=is_added)
 
     def _on_tab(self, place: int = 0) -> None:
-        """Offer channels beside pictures that have several."""
+        """Offer channels next to pictures that have several."""
         is_seen = self.tabs.currentWidget() is self.thumbnails
         n_channels = len(self._channel_menu.actions())
         self.channels.setVisible(is_seen and n_channels > 1)
@@ -407,7 +407,7 @@ class SelectionTab(Listener):
             self._say(words)
 
     def _say(self, hint: str) -> None:
-        """Show a sentence in place of what is known of a selection."""
+        """Show a sentence instead of a selection."""
         show_text(self.hint, hint)
         self._report.hide()
 

@@ -231,9 +231,9 @@ class _Known(NamedTuple):
     obs: pd.DataFrame
     """The metadata, of which each change is another."""
     usable: list[str]
-    """Columns that tell something of one row."""
+    """Informative columns for one row."""
     columns: dict[str, str]
-    """All that tell something, by choice."""
+    """All informative columns, by choice."""
     values: dict[str, str]
     """Genes, or other columns of the profile, by choice."""
 
@@ -282,7 +282,7 @@ def _rank(values: pd.Series) -> int:
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that tell something of one row.
+    """Return the metadata columns that are informative for one row.
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
@@ -290,7 +290,7 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that a cluster's composition can be told by.
+    """Return the metadata columns for the composition of a cluster.
 
     Groups first that tell by their names what a cell is.  Where an object lies in its
     image tells nothing of that.
@@ -311,7 +311,7 @@ def name_of(choice: str, dataset: Dataset) -> str | None:
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
-    """Return the choice that means a metadata column that tells something."""
+    """Return the choice of an informative metadata column."""
     return _choice_of(name, _looked_at(dataset).columns)
 
 

@@ -114,7 +114,7 @@ def add_row(
 
 
 class Choice(QComboBox):
-    """A list of texts that stand for values, as narrow as some letters."""
+    """A list of texts with values, as narrow as some letters."""
 
     changed = Signal(object)
     """The value that was chosen."""
@@ -143,7 +143,7 @@ class Choice(QComboBox):
         self.setCurrentIndex(self.choices.index(value))
 
     def offer(self, choices: Iterable[tuple[str, Any]], *chosen: Any) -> None:
-        """List texts and what they stand for, and tell nobody.
+        """List texts and their values, without a signal.
 
         What is ``chosen`` is on show; where it is not there what was, or the first.
         """

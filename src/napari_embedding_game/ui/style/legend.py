@@ -23,9 +23,9 @@ HISTOGRAM, BAR, HANDLE = 26, 9, 8
 """Heights of the colour bar and of what is above it, half a handle: in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
 WIDEST = "-0.0000"
-"""A number that there is room for beside the bar."""
+"""The longest number that fits next to the bar."""
 STEPS = 500
-"""Places that a handle of the limits can stand at."""
+"""Positions of a handle of the limits."""
 
 
 class LegendView(QWidget):

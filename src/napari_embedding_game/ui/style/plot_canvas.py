@@ -37,13 +37,13 @@ class PlotCanvas(QScrollArea):
     Parameters
     ----------
     tip : callable
-        Returns what is told of a place (x, y) of the axes under the mouse.
+        Returns the text for a position (x, y) of the axes under the mouse.
     is_dragged : bool
         Whether a rectangle can be dragged.
     """
 
     clicked = Signal(float, float, bool)
-    """A place (x, y) of the axes, beside them too; whether it adds to the selection."""
+    """A position (x, y) of the axes, also outside; whether it adds to the selection."""
     dragged = Signal(float, float, float, float, bool)
     """Two corners (x, y) of a rectangle, and whether it adds to the selection."""
 
@@ -90,14 +90,14 @@ class PlotCanvas(QScrollArea):
         self._repaint()
 
     def pixel(self, x: float, y: float) -> QPoint:
-        """Return where on :attr:`canvas` a place of the axes is drawn."""
+        """Return where on :attr:`canvas` a position of the axes is drawn."""
         across, up = self.axes.transData.transform((x, y)) / self._ratio
         return QPoint(round(across), round(self.canvas.height() - 1 - up))
 
     def nearest(
         self, places: NDArray[np.floating], x: float, y: float, reach: float = 8.0
     ) -> int | None:
-        """Return which place (n, 2) is at most so many pixels away; None if none is."""
+        """Return which position (n, 2) is at most so many pixels away, or None."""
         to_pixels = self.axes.transData.transform
         away = np.hypot(*(to_pixels(places) - to_pixels((x, y))).T) / self._ratio
         if not np.isfinite(away).any() or np.nanmin(away) > reach:

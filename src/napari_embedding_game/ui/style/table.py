@@ -47,7 +47,7 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
 LONGEST = 0.64
-"""Share of a table that names have, at most, beside bars."""
+"""Greatest share of a table for names next to bars."""
 WIDEST, BESIDE = " 00,000", 86
 """A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -160,7 +160,7 @@ class Table(QTableWidget):
         self.frame = pd.DataFrame()
         """A column for each of the columns; its index has the keys."""
         self.keys: list[Any] = []
-        """Of the rows, in the order in which they stand."""
+        """Of the rows, in the order shown."""
         self.tips: Mapping[Any, str] = {}
         self._colors: Mapping[Any, str] = {}
         """Of the swatches of rows, by their keys, as "#rrggbb"."""
@@ -223,7 +223,7 @@ class Table(QTableWidget):
         self.horizontalHeaderItem(0).setText(title)
 
     def rows_of(self, keys: Iterable[Any]) -> list[int]:
-        """Return where some keys stand."""
+        """Return the rows of some keys."""
         wanted = set(keys)
         return [row for row, key in enumerate(self.keys) if key in wanted]
 
@@ -257,7 +257,7 @@ class Table(QTableWidget):
         self._fill()
 
     def _fill(self) -> None:
-        """Write the rows in their own order or that of a heading; keep what is marked.
+        """Write the rows in their order or that of a heading; keep what is marked.
 
         At once: each cell alone would have the widths of the columns found anew.
         """
@@ -280,7 +280,7 @@ class Table(QTableWidget):
         self.choose(chosen, scrolls=False)
 
     def _sorted(self) -> pd.DataFrame:
-        """Return the rows in their own order, or by the heading that was pressed."""
+        """Return the rows in their order, or by the heading that was pressed."""
         head, frame = self.horizontalHeader(), self.frame
         place = head.sortIndicatorSection()
         if not 0 <= place < frame.shape[1]:
@@ -340,7 +340,7 @@ class Table(QTableWidget):
         self._is_following = False
 
     def chosen(self) -> list[Any]:
-        """Return the keys of the marked rows, in the order in which they stand."""
+        """Return the keys of the marked rows, in the order shown."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         return [self.keys[row] for row in rows]
 
@@ -383,7 +383,7 @@ class Table(QTableWidget):
             super().keyPressEvent(event)
 
     def _copy(self) -> None:
-        """Copy headings and rows as they stand, tab-separated, hidden columns not."""
+        """Copy headings and rows as shown, tab-separated, without hidden columns."""
         model, n_rows = self.model(), self.rowCount()
         seen = [c for c in range(self.columnCount()) if not self.isColumnHidden(c)]
         lines = [[model.headerData(c, Qt.Orientation.Horizontal) for c in seen]]
@@ -403,7 +403,7 @@ class Table(QTableWidget):
 
 
 def _rank(value: Any) -> Any:
-    """Return what a value is sorted by: numbers in names count as such."""
+    """Return the sort key of a value: numbers in names count as numbers."""
     if isinstance(value, str):
         return re.sub(r"\d+", lambda number: number[0].zfill(9), value.casefold())
     return value if value == value else -np.inf

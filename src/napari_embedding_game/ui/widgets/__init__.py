@@ -1,1 +1,1 @@
-"""Widgets of their own in napari's Plugins menu, each on the map of the viewer."""
+"""Separate widgets in napari's Plugins menu, each on the map of the viewer."""

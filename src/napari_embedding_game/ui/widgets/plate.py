@@ -48,7 +48,7 @@ class PlateWidget(MapTool):
         self._columns: list[str] = []
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
-        """What is told of each well on show."""
+        """The facts of each well on show."""
         self.plate = Choice("Which of the plates is shown.")
         self.plate.changed.connect(self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
@@ -150,7 +150,7 @@ class PlateWidget(MapTool):
         return "" if well is None else self.texts[well]
 
     def _choose(self, x: float, y: float, is_added: bool) -> None:
-        """Select the points of a well; beside them, nothing."""
+        """Select the points of a well; outside of wells, nothing."""
         session, well = self._session, self._well_at(x, y)
         if session.snapshot is None:
             self.say("Run the game first: a click then selects.")

@@ -43,7 +43,7 @@ ADD_TIP = "The selected points become examples of the chosen class."
 LEARN_TIP = "Learn the class of every point, and colour the map."
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
-"""Examples of a class from which on its share of right ones tells something."""
+"""Examples of a class from which on its accuracy is informative."""
 TEXT_LENGTH, MOST_CLASSES = 80, 8
 """Letters of a text, and classes that are seen without scrolling."""
 
