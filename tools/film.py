@@ -167,6 +167,7 @@ def raise_repulsion(person: Person, film: Film) -> None:
 def compare(person: Person, film: Film) -> None:
     """Have the map lie beside the one with the higher repulsion."""
     timeline = person.dock.timeline
+    person.wait(lambda: not person.session.is_moving, "the end")
     timeline.begin_comparison(person.session.timeline.marks[-1].number)
     person.wait(lambda: person.session.view.compared is not None, "comparison")
     person.show(timeline.words)
@@ -246,7 +247,7 @@ def merge(person: Person, film: Film) -> None:
 
 def look_back(person: Person, film: Film) -> None:
     """Click on the last three of the earlier maps, the newest first."""
-    for place in range(person.dock.timeline.marks.count())[-2:-5:-1]:
+    for place in range(len(person.session.timeline.marks))[-2:-5:-1]:
         person.look_back(place)
         person.rest(0.4)
         film.shoot(900)

@@ -30,7 +30,7 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
     "Session, to go on later": ({ENDING: "Embedding game session"}, ""),
 }
 """Kinds of file, by their endings, and tooltip of each entry."""
-TIP = "A figure, table, notebook … What you do not save stays under Recent maps."
+TIP = "A figure, table, notebook … The rest stays under Recent maps."
 
 
 def save_button(session: Session, writing: WritingTask) -> QPushButton:

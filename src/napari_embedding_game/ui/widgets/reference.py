@@ -40,10 +40,6 @@ PLACED = (
     "above, takes you back."
 )
 TIPS = {
-    "file": (
-        "Choose an .h5ad file with known labels and a map: one that was saved here, or "
-        "of another program (obsm['X_umap'])."
-    ),
     "cancel": "Stop; what was predicted before stays.",
     "label": "Column of the reference that is predicted.",
     "predict": "Predict the label of every cell, and colour the map by it.",
@@ -66,7 +62,7 @@ class ReferenceWidget(MapTool):
         super().__init__(napari_viewer)
         self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
         self._reference: ReferenceMap | None = None
-        self.file = push_button("Open a reference…", TIPS["file"], self._open)
+        self.file = push_button("Open a reference…", "", self._open)
         self.cancel = push_button("Cancel", TIPS["cancel"], self._rest)
         self.label = Choice(TIPS["label"])
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
