@@ -62,7 +62,6 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     timeline.rename(marks[0].number, "kept")
     add(timeline, make_snapshot, "d", neighbors=shared)
     assert labels(timeline) == ["a", "c", "d"]
-    assert timeline.state.n_thinned == 1
     assert timeline.marks[1].parent == marks[0].number
 
 

@@ -1,4 +1,4 @@
-"""Describe the selected clusters: size, composition, pressure, contrasts."""
+"""Describe the selected clusters: size, composition, contrasts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ class ClusterReport:
     size: int
     share: float
     """Of all points, 0 to 1."""
-    pressured_share: float
-    """NaN where the method does not define pressure."""
     stretched_share: float
     """Share of points that lie far from their neighbours; NaN where not known."""
     unlike_count: int
@@ -39,7 +37,7 @@ class ClusterReport:
     """As :func:`composition` returns it; empty without a column."""
     draw: NDArray[np.intp]
     """Rows drawn at random from the selection, for pictures and texts."""
-    contrasts: pd.DataFrame
+    contrasts: pd.Series
     """As :func:`contrasts` returns it; empty where columns are no measures."""
 
 
@@ -59,7 +57,7 @@ def cluster_report(
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
     rng = np.random.default_rng(0)
-    composed = contrasted = pd.DataFrame()
+    composed, contrasted = pd.DataFrame(), pd.Series(dtype=float)
     if column in dataset.obs and len(rows):
         composed = composition(dataset.obs[column], rows)
     if dataset.has_measures:
@@ -67,7 +65,6 @@ def cluster_report(
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
-        pressured_share=share_above(snapshot.pressure[rows], 0),
         stretched_share=share_above(None if stretch is None else stretch[rows], FAR),
         unlike_count=0 if isolation is None else int((isolation[rows] > UNLIKE).sum()),
         column=column,
@@ -77,12 +74,11 @@ def cluster_report(
     )
 
 
-def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.DataFrame:
+def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     """Return the columns in which some points, (n,), differ most from the rest.
 
-    At most ``MAX_COLUMNS``, each with its mean ``inside`` and ``outside`` and their
-    ``difference``, Cohen's d, by which they fall: positive where inside is higher.
-    Its unit is the root of the mean of both variances, so that one odd row in a small
+    At most ``MAX_COLUMNS``, by falling Cohen's d: positive where inside is higher.  Its
+    unit is the root of the mean of both variances, so that one odd row in a small
     cluster makes no contrast.  Missing values are left out; a column that is constant
     on both sides, or empty on one, makes none.
     """
@@ -94,11 +90,8 @@ def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.DataFrame:
     variances = [part.var(ddof=0) for part in parts]
     spread = np.sqrt((variances[0] + variances[1]) / 2)
     d = (inside - outside) / spread.where(spread > 0)
-    columns = {"inside": inside + near, "outside": outside + near, "difference": d}
-    found = pd.DataFrame(columns)
-    found = found[found["difference"].notna() & (found["difference"] != 0)]
-    by_size = np.argsort(-found["difference"].abs().to_numpy(), kind="stable")
-    return found.iloc[by_size[:MAX_COLUMNS]]
+    d = d[d.notna() & (d != 0)]
+    return d.iloc[np.argsort(-d.abs().to_numpy(), kind="stable")[:MAX_COLUMNS]]
 
 
 def composition(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:

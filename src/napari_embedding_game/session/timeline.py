@@ -88,8 +88,6 @@ class TimelineState:
     shown: int | None = None
     """Number of the mark whose layout is on show; None while a run is."""
     n_made: int = 0
-    n_thinned: int = 0
-    """How many marks were forgotten because memory ran short."""
 
 
 class Timeline:
@@ -236,7 +234,7 @@ def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
         if not old:
             break
         marks = _without(state.marks, (on_the_way or old)[0].number)
-        state = replace(state, marks=marks, n_thinned=state.n_thinned + 1)
+        state = replace(state, marks=marks)
     return state
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
 from napari_embedding_game.core.inspect.markers import iter_leading
-from napari_embedding_game.data.columns import KEY, listed
+from napari_embedding_game.data.columns import KEY, drawable, listed
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import drawing_order
@@ -196,7 +196,8 @@ def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
     return {**_numbers(name, values.astype(float)), "is_gene": True}
 
 
-def _numbers(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
+def _numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
+    values = drawable(values)
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     return {

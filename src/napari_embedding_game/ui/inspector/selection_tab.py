@@ -454,15 +454,14 @@ def _composition(report: ClusterReport) -> pd.DataFrame:
     return pd.DataFrame(columns, index=keys)
 
 
-def _differences(found: pd.DataFrame) -> pd.DataFrame:
+def _differences(sizes: pd.Series) -> pd.DataFrame:
     """Return a row for each column; the longest bar reaches an edge."""
-    if found.empty:
+    if sizes.empty:
         none = {"column": NO_DIFFERENCE, "bar": (0.5, 0.5, np.nan), "difference": ""}
         return pd.DataFrame([none])
-    sizes = found["difference"]
     ends = 0.5 + sizes / sizes.abs().max() / 2
     columns = {
-        "column": found.index.tolist(),
+        "column": sizes.index.tolist(),
         "bar": [(0.5, end, np.nan) for end in ends],
         "difference": [f"{size:+.2f} sd" for size in sizes],
     }
