@@ -290,7 +290,7 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     qtbot.mouseClick(bars.viewport(), LEFT, pos=middle)
     rows = (as_levels(dataset.obs[column]) == level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
-    assert "Click to select" in bars.toolTip()
+    assert "Click selects" in bars.toolTip()
     below = QPoint(20, 20 * ROW)
     qtbot.mouseClick(bars.viewport(), LEFT, pos=below)
     np.testing.assert_array_equal(session.selection.points, rows)

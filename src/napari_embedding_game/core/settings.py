@@ -72,8 +72,7 @@ class Settings:
     approximation: Approximation | None = _setting(
         None,
         "Repulsion by",
-        "What keeps points apart: moving landmarks (the game), all points by a grid, "
-        "random pairs or points, or all pairs, for a few thousand points.",
+        "What keeps points apart; all pairs are for a few thousand points.",
         choices=lambda: {
             "landmarks": "Landmarks",
             "mesh": "All pairs (grid)",
@@ -86,8 +85,8 @@ class Settings:
     repulsion: float | None = _setting(
         None,
         "Repulsion",
-        "Low: groups draw together into lines and branches. High: finer clusters open "
-        "up. Points move at once. It is the papers' lambda times the number of rows.",
+        "Low: groups draw together into branches. High: finer clusters open up. It is "
+        "the papers' lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,
         steerable=True,
@@ -95,16 +94,15 @@ class Settings:
     n_components: int = _setting(
         2,
         "Dimensions",
-        "2: a flat map. 3: a map in space, which you turn with the mouse. The points "
-        "go on from where they are; Run again lays them out anew.",
+        "In 3, turn the map with the mouse. The points go on from where they are.",
         least=1,
         most=3,
     )
     n_landmarks: int = _setting(
         200,
         "Landmarks",
-        "Number of landmarks, which push the points apart and are merged into "
-        "clusters: more give finer ones (L in the paper).",
+        "They push the points apart and are merged into clusters: more give finer ones "
+        "(L in the paper).",
         least=1,
         shown=(10, 1000, 10),
         steerable=True,

@@ -17,7 +17,7 @@ from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
 
 LONGEST = 14
 """Letters of a title; the tooltip has all of them."""
-PARTS_TIP = "Go on with a map of some of these points, or of all in another space."
+PARTS_TIP = "Maps of some of these points, or of all in another space."
 
 
 class Breadcrumb(QWidget):

@@ -33,12 +33,8 @@ class ColumnsPanel(Fold):
         self.filter, self.list = search.filter_widget, search.list_widget
         self.filter.setPlaceholderText("Find a column")
         self.list.setToolTip("Columns that make the map; each counts the same.")
-        self.all = push_button(
-            "All", "Tick every column that is listed.", lambda: self._tick(CHECKED)
-        )
-        self.none = push_button(
-            "None", "Untick all that are listed.", lambda: self._tick(UNCHECKED)
-        )
+        self.all = push_button("All", "", lambda: self._tick(CHECKED))
+        self.none = push_button("None", "", lambda: self._tick(UNCHECKED))
         self.apply = push_button(
             "Embed these",
             "Read the data again with these columns only.",

@@ -24,22 +24,21 @@ from napari_embedding_game.ui.style.layouts import column, panel, row
 from napari_embedding_game.ui.style.legend import LegendView
 
 COLOR_TIP = (
-    "What the colours mean; grey is missing. For a gene, press / and type its name."
-    f"\n\nMisplaced: stretch, usually 1: from {FAR:.0f} on a point lies far from "
-    "similar points. Do not trust its position; True neighbours, under Selection, "
-    "shows where these are.\n\nOutliers: isolation, usually 1: above "
-    f"{UNLIKE:g} a point differs from all others. It may be debris, a rare cell or an "
-    "error.\n\nCrowded: pressure: how far the crowd would push a point out of the map."
+    "What the colours mean; grey is missing. For a gene, press / and type its name.\n\n"
+    f"Misplaced (stretch, usually 1): from {FAR:.0f} on far from similar points: doubt "
+    "the position. True neighbours, under Selection, shows where they are.\n\n"
+    f"Outliers (isolation, usually 1): above {UNLIKE:g} unlike all others: debris, a "
+    "rare cell or an error.\n\nCrowded: how far others would push it out of the map."
 )
 SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
 NO_SPLIT = "Nothing: one map"
 CHECKS = {
     "show_landmarks": (
         "Landmarks at rest",
-        "Pale rings, which push the points apart; clusters are made of them. With "
-        "their layer selected drag them while the game runs.",
+        "Pale rings that push the points apart. With their layer selected, drag them "
+        "in a running game.",
     ),
-    "show_names": ("Show names", "Write the clusters' names on the map."),
+    "show_names": ("Show names", ""),
     "color_objects": (
         "Colour objects by the map",
         "Objects in the image have the colours of their points.",

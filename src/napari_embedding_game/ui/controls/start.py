@@ -43,8 +43,7 @@ class Start(QWidget):
         tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
         self.open_button = push_button("Open…", tip)
         self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
-        tip = "Load example data to try the program on."
-        self.sample_button = push_button("Sample", tip)
+        self.sample_button = push_button("Sample", "Example data.")
         samples = QMenu(self)
         sources = {words: SampleSource(key) for key, words in SAMPLES.items()}
         loads = ((w, partial(reading.load, one), "") for w, one in sources.items())
@@ -57,8 +56,7 @@ class Start(QWidget):
         self._lines = QVBoxLayout()
         self._lines.setContentsMargins(0, 12, 0, 0)
         self._lines.setSpacing(2)
-        tip = "Five callouts show what to press, one after another."
-        self.tour = push_button("Show me around", tip, role="link")
+        self.tour = push_button("Show me around", "In five callouts.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6))

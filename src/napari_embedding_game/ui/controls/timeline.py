@@ -36,7 +36,6 @@ PICTURE, MOST_DRAWN = 48, 2000
 HINT = "Earlier maps: click one to go back to it."
 TIP = "Right-click to rename or delete. A map with a name stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
-END_TIP = "Show this map alone again."
 
 
 class Timeline(Listener):
@@ -64,7 +63,7 @@ class Timeline(Listener):
         self.others.aboutToShow.connect(self._list_others)
         self.compare.setMenu(self.others)
         self._comparing = Latest(self, self._on_compared, self._on_failed)
-        self.end = push_button("End comparison", END_TIP, self._end)
+        self.end = push_button("End comparison", "", self._end)
         self.marks.setToolTip(TIP)
         self.words = text_label()
         """The map on show, or its differences from the compared one."""

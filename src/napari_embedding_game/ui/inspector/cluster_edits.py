@@ -106,13 +106,10 @@ class ClusterEdits(QWidget):
         self.rename = action(
             "Rename", tip, lambda: self.edit_name(self._first.id), "F2"
         )
-        tip = "Make one cluster of the selected ones."
         ids = session.selection
-        self.merge = action("Merge", tip, lambda: select(book.merge, ids.clusters))
-        tip = "Divide the cluster in two."
-        self.split = action("Split", tip, lambda: select(session.split, self._first.id))
-        tip = "Give the cluster another colour."
-        self.recolor = action("Colour…", tip, self._recolor)
+        self.merge = action("Merge", "", lambda: select(book.merge, ids.clusters))
+        self.split = action("Split", "", lambda: select(session.split, self._first.id))
+        self.recolor = action("Colour…", "", self._recolor)
         tip = "Write down what is known of the cluster."
         self.note = action("Note…", tip, self._annotate)
         self.release = action(

@@ -19,8 +19,8 @@ REST_MS = 40
 STOPS = 60
 """Stops between few and many clusters, where there are as many."""
 TIP = (
-    "Fewer, larger clusters, or more, smaller ones; no point moves. Until you choose a "
-    "number, very small ones are merged into others."
+    "Fewer, larger clusters, or more, smaller ones; no point moves. Until you "
+    "choose, very small ones are merged."
 )
 
 

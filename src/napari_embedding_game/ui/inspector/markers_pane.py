@@ -132,8 +132,8 @@ class MarkersPane(Listener):
             for tip in (
                 AGAINST_TIP,
                 f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
-                "The level whose markers are looked for.",
-                "The level that it is compared with, or all others.",
+                "",
+                "",
             )
         )
         tip = "All columns as .csv; Save > Notebook and Methods then include it."

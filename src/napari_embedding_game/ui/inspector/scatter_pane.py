@@ -82,7 +82,7 @@ class ScatterPane(PlotPane):
         self._gate: tuple[list[float], list[float]] | None = None
         self.names = QStringListModel(self)
         """What can be an axis."""
-        self.across, self.up = self._field("to the right"), self._field("upwards")
+        self.across, self.up = self._field(), self._field()
         fields = form()
         add_row(fields, "Across", self.across)
         add_row(fields, "Up", self.up)
@@ -131,9 +131,8 @@ class ScatterPane(PlotPane):
 
     # Inside
 
-    def _field(self, where: str) -> QLineEdit:
+    def _field(self) -> QLineEdit:
         field = QLineEdit()
-        field.setToolTip(f"What is drawn {where}: a score, a column or another number.")
         field.setClearButtonEnabled(True)
         offer = QCompleter(self.names, field)
         offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)

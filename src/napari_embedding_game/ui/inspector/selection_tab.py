@@ -43,8 +43,8 @@ from napari_embedding_game.ui.tasks.worker import Asking
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
-    "Click a group on the map, or in the list of the Map tab, to see what is in it. "
-    "Ctrl-click adds another, Escape clears."
+    "Click a group on the map, or in the list, to see what is in it. Ctrl-click adds "
+    "another, Escape clears."
 )
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
@@ -55,8 +55,8 @@ DIFFERENCES_TIP = (
     "Difference from the rest in standard deviations: blue is higher, orange lower."
 )
 NUMBERS_TIP = (
-    "All other points are dimmed. Misplaced ones lie far from similar points; outliers "
-    "differ from all others: doubt both."
+    "Misplaced points lie far from similar ones; outliers differ from all others: "
+    "doubt both."
 )
 REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
@@ -102,7 +102,7 @@ class SelectionTab(Listener):
         self.actions = QVBoxLayout()
         """Where the buttons that act on the selection go."""
         self.column = Choice(COLUMN_TIP)
-        channels = "Channels", "Which channels the pictures show."
+        channels = "Channels", ""
         self.channels, self._channel_menu = menu_button(*channels)
         bars = Column(""), Column("", is_bar=True), Column("")
         self.composition = Table(

@@ -16,8 +16,7 @@ from napari_embedding_game.ui.tasks.worker import Asking
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
     "Compares how far apart they are in the data with the halves of simulated groups "
-    "that are one. Two may still be two samples, or ends of a development; p-values of "
-    "markers between them remain too small."
+    "that are one. Two may still be two samples, or ends of a development."
 )
 
 

@@ -33,7 +33,7 @@ from napari_embedding_game.ui.style.layouts import (
 
 NUMBER_WIDTH, LABEL_WIDTH = 84, 72
 """Pixels of a number next to a slider, five digits; and the least of a label."""
-CLICK_TIP = "Click to select all its points; with Shift or Ctrl, to add them."
+CLICK_TIP = "Click selects its points; Shift or Ctrl adds them."
 
 
 def adds(event: QMouseEvent) -> bool:

@@ -49,7 +49,7 @@ class PlateWidget(MapTool):
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
         """The facts of each well on show."""
-        self.plate = Choice("Which of the plates is shown.")
+        self.plate = Choice()
         self.plate.changed.connect(self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip)
