@@ -106,6 +106,22 @@ def test_pictures_with_the_same_labels_are_left_to_the_person(labels):
     assert not stack.pictures
 
 
+def test_rows_that_lie_elsewhere_are_not_linked_unasked():
+    grid = np.arange(1, 26).reshape(5, 5)
+    y, x = np.indices(grid.shape).reshape(2, 25)
+    frame = table(label=grid.ravel(), X=7.5 * x + 100)
+    frame["Y"] = pd.Series(y, dtype="Int64").where(y > 0)
+    pixel = np.ones((4, 4), int)
+    assert matched(frame, np.kron(grid, pixel), is_guess=True).objects is not None
+    others = np.kron(np.roll(grid.T, 7), pixel)
+    refused = matched(frame, others, is_guess=True)
+    assert "t.csv has other positions than its objects. Choose" in refused.refusal
+    told = "25 rows with another position than the object."
+    assert told in matched(frame, others).sentences
+    frame["X"], frame["Y"] = 1, 2  # which tells nothing
+    assert matched(frame, others, is_guess=True).objects is not None
+
+
 @pytest.fixture
 def numbered():
     """A label image of the labels 1 to 5."""

@@ -19,6 +19,7 @@ from napari_embedding_game.data.columns import (
     FIRST,
     counted,
     is_of_a_map,
+    is_place,
     listed,
     numbers_of,
 )
@@ -51,8 +52,15 @@ _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
 _PICTURE = re.compile(
     r"(metadata)?(image|img|file|fov|field|position|site|scene|slide)(number|id|name)?"
 )
+_FEWEST_COMPARED = 20
+"""Rows from which on positions are compared."""
 LEAST_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
+
+OTHERS = (
+    "Choose the labels that were measured, or these if they belong together all the "
+    "same."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +150,12 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     if not n or (request.is_guess and n < LEAST_SHARE * n_rows):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
-            "label of it that no other row has. Choose the labels that were measured, "
-            "or these if they belong together all the same."
+            f"label of it that no other row has. {OTHERS}"
         )
+    found_objects = objects.spread(places)
+    are_elsewhere = _are_elsewhere(table[matched], found_objects.take(matched))
+    if request.is_guess and are_elsewhere:
+        raise DataError(f"{where} has other positions than its objects. {OTHERS}")
     missing = np.delete(objects.label_ids, with_row.astype(int))
     unknown = is_label & ~matched & ~repeated
     told = (
@@ -153,6 +164,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
         (is_meant & (ids < 0), "without a label"),
         (repeated, f"with the label of another row: {_texts(ids[repeated])}"),
         (~is_meant, "of other pictures"),
+        (matched & are_elsewhere, "with another position than the object"),
     )
     sentences = [
         f"{n:,} of {n_rows:,} rows match a label of '{name}' by column '{column}'.",
@@ -164,7 +176,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     return replace(
         found,
         column=column,
-        objects=objects.spread(places),
+        objects=found_objects,
         left_out=background,
         sentences=tuple(sentences),
     )
@@ -211,6 +223,20 @@ def _may_count(ids: IntArray, labels: IntArray) -> bool:
     n, first, last = len(ids), ids.min(), ids.max()
     is_count = len(np.unique(ids)) == n == last - first + 1 and last != labels.max()
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
+
+
+def _are_elsewhere(table: pd.DataFrame, objects: Objects) -> bool:
+    """Return whether a table has positions, and not those of the objects of its rows.
+
+    In any units: along one of the axes no column of them goes with the objects.  Labels
+    of another image may go with them along the other, as they are mostly counted so.
+    """
+    known = table[[name for name in table if is_place(name)]].select_dtypes("number")
+    if len(table) < _FEWEST_COMPARED or known.shape[1] < 2:
+        return False
+    here = pd.DataFrame(objects.centers[:, -2:], table.index)
+    with np.errstate(invalid="ignore"):  # of objects in one line
+        return any(known.corrwith(here[axis]).abs().max() < 0.5 for axis in here)
 
 
 def linked(dataset: Dataset, found: Join) -> Dataset:
