@@ -67,8 +67,7 @@ class Listener(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._has_missed, self._has_looked = True, False
-        """Whether something was, and whether anything may be kept of the data."""
+        self._has_missed = True
         self._heard = Connections(self)
         self.shown_by: list[QWidget] = []
         """Other parts in which some of it is seen."""
@@ -109,13 +108,7 @@ class Listener(QWidget):
 
     def keep_until(self, signal: Any) -> None:
         """Have what is shown let go at a signal, also while nobody looks."""
-
-        def drop(*values: object) -> None:
-            if self._has_looked:
-                self._has_looked = self.is_open()
-                self.let_go()
-
-        self._heard.connect(signal, drop)
+        self._heard.connect(signal, lambda *_: self.let_go())
 
     def let_go(self) -> None:
         """Keep nothing of data that are gone."""
@@ -136,7 +129,6 @@ class Listener(QWidget):
 
     def meet(self) -> None:
         """Catch up, if anything was missed."""
-        self._has_looked = True
         if self._has_missed:
             self._has_missed = False
             self.catch_up()
