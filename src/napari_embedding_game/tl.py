@@ -313,7 +313,7 @@ def compare(
         samples are compared by Welch's t-test, each counts once (pseudobulk).
         Samples with fewer than 10 rows in a group are left out.
     log1p : bool
-        Whether ``X`` holds ln(1 + x), which the fold change undoes.
+        Whether ``X`` holds ln(1 + x), which the fold change and means of samples undo.
     n_top : int, optional
         Rows of the table; None is all columns.
 

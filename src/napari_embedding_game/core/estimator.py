@@ -133,8 +133,8 @@ class EmbeddingGame(
     method : str, default="game"
         Any of :data:`methods.METHODS`: "game", "ee", "ssne", "tsne", "umap",
         "umap_exact", "two_kernel_lle", "two_kernel_pca", "pca", "given" (the map that
-        is the ``init``); "ee" and "ssne" also with "_spectral_direction", "_homotopy"
-        or "_pressured_points".
+        is the ``init``, centred and scaled); "ee" and "ssne" also with
+        "_spectral_direction", "_homotopy" or "_pressured_points".
     n_clusters : int, optional
         Landmarks are merged into so many clusters, or as many as have points if these
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
