@@ -113,6 +113,8 @@ def test_h5ad_holds_what_folders_and_counts_did(tmp_path, name):
     )
     if path.suffix == ".zarr":
         assert (written.layers["raw"] != 2 * adata.X).nnz == 0
+    else:
+        assert written.var["gene_ids"].tolist() == ["id0", "id1", "id2", "id3"]
     if path.is_dir():
         with pytest.raises(DataError, match="inside the input"):
             write(dataset, result, path / "out.h5ad")

@@ -467,6 +467,19 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
     assert (obs["leiden"] == obs.index.str[-1]).all()
 
 
+def test_what_scanpy_has_added_to_the_file_of_a_map_is_not_replaced(
+    tmp_path, read_here
+):
+    desk, adata, path = saved_as_h5ad(tmp_path, "table")
+    in_h5ad(desk, path)
+    adata.obsm["X_umap"] = adata.obsm["X_embedding_game"]
+    adata.write_h5ad(path)
+    for one in (desk, Desk.opened(path)):
+        with pytest.raises(DataError, match=r"obsm\['X_umap'\], which another"):
+            in_h5ad(one, path)
+    assert "X_umap" in anndata.read_h5ad(path).obsm
+
+
 def test_a_map_of_another_maps_file_and_its_part_are_read_once(
     tmp_path, read_here, monkeypatch
 ):

@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY, text_levels, unique_names
+from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
@@ -212,6 +212,32 @@ def _kept_keys(file: Any) -> set[str]:
 
     place = f"uns/{KEY}/components"
     return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
+
+
+def check_nothing_lost(former: Path, new: Path) -> None:
+    """Raise DataError if the file of a map has more than the one to replace it.
+
+    Such as a UMAP that scanpy has added to it since it was saved.
+    """
+    import h5py
+
+    if not h5py.is_hdf5(former):
+        return
+    with h5py.File(former) as old, h5py.File(new) as file:
+        groups = ("uns", "obsp", "varm", "varp", "layers")
+        keys = {"obsm": _kept_keys(old), **{x: {*old.get(x, ())} for x in groups}}
+        lost = [
+            f"{group}['{key}']"
+            for group, there in keys.items()
+            for key in sorted(there - {*file.get(group, ())})
+            if not key.endswith("_colors")
+        ]
+        is_of_map = KEY in keys["uns"]
+    if lost and is_of_map:
+        raise DataError(
+            f"{former.name} holds {listed(lost, 3)}, which another program has added "
+            "and this would take away: choose another name."
+        )
 
 
 def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.intp]:

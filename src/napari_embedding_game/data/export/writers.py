@@ -13,6 +13,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export import atomic, plots
 from napari_embedding_game.data.export.anndata_result import (
+    check_nothing_lost,
     result_frame,
     write_anndata,
 )
@@ -59,6 +60,8 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
     check_output(dataset.source, path)
     with atomic.whole_or_nothing(path) as temporary:
         writer(dataset, result, temporary)
+        if result.session is not None:  # a person replaces the file of a map
+            check_nothing_lost(path, temporary)
 
 
 def write_figure(

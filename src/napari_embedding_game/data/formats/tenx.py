@@ -31,8 +31,8 @@ _GENES = "Gene Expression"
 _ENTRY_BYTES = 32  # of a value with its indices, while a text matrix is read
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
-_Counts = tuple[Any, list[str], list[str], Any]
-"""The matrix (cells, genes), names of cells and of genes, and the kind of each."""
+_Counts = tuple[Any, list[str], pd.DataFrame]
+"""The matrix (cells, genes), names of cells, and the genes as scanpy has them."""
 
 
 def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -59,24 +59,25 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
     with explain_damage(path, kind):
-        counts, cells, names, kinds = _read_h5(path) if is_h5 else _read_folder(path)
-    if counts.shape != (len(cells), len(names)):
+        counts, cells, var = _read_h5(path) if is_h5 else _read_folder(path)
+    if counts.shape != (len(cells), len(var)):
         raise DataError(
             f"{path.name} is damaged: the matrix is {counts.shape[0]} x "
-            f"{counts.shape[1]}, and {len(cells)} cells and {len(names)} genes "
+            f"{counts.shape[1]}, and {len(cells)} cells and {len(var)} genes "
             "are named; export it again."
         )
-    genes, notes, index = np.asarray(kinds) == _GENES, list[str](), pd.Index(names)
+    genes, notes = (var["feature_types"] == _GENES).to_numpy(), list[str]()
     if genes.any() and not genes.all():
         notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
-        counts, index = counts[:, genes], index[genes]
+        counts, var = counts[:, genes], var[genes]
     files = list(dict.fromkeys(f.name.removesuffix(".gz") for f in matrix_files(path)))
     if len(files) > 1:
         told = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
         notes += [f"{told}: open the matrix.mtx of another one for its cells."]
-    unique, repeats = numbered_names(index)
-    obs = pd.DataFrame(index=pd.Index(cells))
-    return adata_of(counts, obs, unique), [*notes, *repeats]
+    unique, repeats = numbered_names(var.index)
+    adata = adata_of(counts, pd.DataFrame(index=pd.Index(cells)), unique)
+    adata.var = var.set_axis(unique)
+    return adata, [*notes, *repeats]
 
 
 def matrix_files(path: Path) -> list[Path]:
@@ -104,8 +105,14 @@ def _read_h5(path: Path) -> _Counts:
         check_shape_fits((int(shape.sum()),), 8, path.name, "X")
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
         features = group["features"]
-        names, kinds = _texts(features["name"]), _texts(features["feature_type"])
-        return store.checked_sparse(counts), _texts(group["barcodes"]), names, kinds
+        names = _texts(features["name"])
+        ids = _texts(features["id"]) if "id" in features else names
+        var = _var(names, ids, _texts(features["feature_type"]))
+        return store.checked_sparse(counts), _texts(group["barcodes"]), var
+
+
+def _var(names: list[str], ids: Any, kinds: Any) -> pd.DataFrame:
+    return pd.DataFrame({"gene_ids": list(ids), "feature_types": list(kinds)}, names)
 
 
 def _texts(stored: Any) -> list[str]:
@@ -128,7 +135,8 @@ def _read_folder(path: Path) -> _Counts:
     genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].tolist()
     kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
-    return store.checked_sparse(genes.T), barcodes[0].tolist(), names, kinds
+    cells = barcodes[0].tolist()
+    return store.checked_sparse(genes.T), cells, _var(names, features[0], kinds)
 
 
 def _text(path: Path, times: int = 1) -> bytes:
