@@ -114,7 +114,7 @@ def test_torch_does_the_same(shape):
 def test_the_energy_is_that_of_all_pairs(make_problem, name):
     member = METHODS[name]
     functions = member.attraction, member.kernel
-    problem = make_problem(200, 2, 9, member.affinity, np.float64, profiles=functions)
+    problem = make_problem(200, 2, 9, member.affinity, profiles=functions)
     forces = CompiledForces(problem.edges, 1, *functions)
     repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
