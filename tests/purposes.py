@@ -19,6 +19,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
@@ -162,8 +163,7 @@ class Purposes:
             self._press(dock.select.brush)
 
     def _canvas(self) -> W.QWidget:
-        native: W.QWidget = self.viewer.window._qt_viewer.canvas.native
-        return native
+        return canvas_widget(self.window)
 
     def _drag(self, pixel: Any, modifier: Any = None) -> None:
         """Drag from a pixel to anywhere; sometimes Escape is pressed in between."""

@@ -42,6 +42,7 @@ from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.reading_process import LISTENER
+from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.map_widget import give_back
 from napari_embedding_game.ui.tasks.worker import running_workers
 from napari_embedding_game.ui.workspace import workspace_of
@@ -99,7 +100,7 @@ class RandomUser(Purposes):
         self.files = make_files(folder, seed)
         self.viewer = napari.Viewer(show=True)
         sys.excepthook = self._caught  # napari has set its own
-        self.window = self.viewer.window._qt_window
+        self.window = main_window_of(self.viewer.window.main_menu)
         self.session = workspace_of(self.viewer).session
         self.window.resize(self.rng.choice([1100, 1500]), self.rng.choice([760, 950]))
         self._answer_file_dialogs()
@@ -427,7 +428,7 @@ class RandomUser(Purposes):
 
     def use_canvas(self) -> None:
         """Click, double-click, hover or drag on the canvas."""
-        native = self.viewer.window._qt_viewer.canvas.native
+        native = self._canvas()
         modifier = self.rng.choice(MODIFIERS)
         begin, end = self._place(native), self._place(native)
         what = self.rng.choice(["click", "click", "drag", "drag", "hover", "wheel"])

@@ -96,47 +96,6 @@ def test_landmarks_without_points_cannot_be_merged():
         merge_tree(sparse.csr_matrix((3, 3)), np.zeros(3, int))
 
 
-def by_hand(weights, sizes, level):
-    """Return who joins whom within one partition, pair after pair."""
-    weights, degree = weights.copy(), weights.sum(axis=1)
-    sizes, standing, joined = sizes.copy(), list(range(len(sizes))), []
-
-    def score(a, b):
-        expected = np.sqrt(degree[a] * degree[b])
-        return weights[a, b] / expected if weights[a, b] else -sizes[a] - sizes[b]
-
-    while pairs := [
-        (score(a, b), -a, -b)
-        for a in standing
-        for b in standing
-        if a < b and level[a] == level[b]
-    ]:
-        _, a, b = max(pairs)
-        a, b = sorted((-a, -b), key=lambda one: (-sizes[one], one))
-        joined.append((b, a))
-        weights[a] += weights[b]
-        weights[:, a] += weights[:, b]
-        degree[a] += degree[b]
-        sizes[a] += sizes[b]
-        standing.remove(b)
-    return joined
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
-def test_pairs_join_in_the_order_of_plain_counting(seed):
-    rng = np.random.default_rng(seed)
-    n = rng.integers(2, 30)
-    weights = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.2), 1)
-    weights += weights.T
-    sizes = rng.integers(1, 9, n)
-    tree = merge_tree(sparse.csr_matrix(weights), sizes)
-    expected = by_hand(weights, sizes, tree.levels[0])
-    found = sorted((n_clusters, b) for b, n_clusters in enumerate(tree.born))
-    found = [(b, tree.leader[b]) for _, b in found[::-1]][: len(expected)]
-    assert found == expected
-
-
 def test_a_tree_that_is_as_good_as_a_new_one_is_kept():
     rng = np.random.default_rng(0)
     weights = rng.random((40, 40)) ** 4  # hardly any structure: many equal answers

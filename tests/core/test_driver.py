@@ -61,23 +61,6 @@ def test_the_end_is_told_once_it_is_known(drifting, n_iter):
     assert set(seen[N_STEPS + 1 :]) == {N_STEPS + FITTING}
 
 
-def test_layouts_are_not_steered(drifting):
-    playing = drifting()
-    next(playing)
-    sent = Settings(method="pca", n_landmarks=7)
-    assert playing.send(sent).iteration == 1
-    *_, last = playing
-    assert last.iteration == N_STEPS + FITTING
-    assert last.landmarks.shape == (4, 2)
-
-
-def test_points_beyond_the_map_are_told(drifting):
-    playing = drifting(width=1e39)
-    next(playing)
-    with pytest.raises(InputError, match="run off the map"):
-        next(playing)
-
-
 @pytest.mark.parametrize("method", ["game", "umap_exact"])
 def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, method):
     problem = make_problem(60, 2, 3, "fuzzy")

@@ -210,13 +210,6 @@ def test_points_that_run_off_the_map_are_told(problem, player, rate):
         last_of(game_of(problem, steered(SHORT, **{player: rate})))
 
 
-def test_a_start_that_is_not_a_number_is_told(problem):
-    layout = problem.y.numpy().copy()
-    layout[3, 1] = np.nan
-    with pytest.raises(InputError, match="run off the map"):
-        next(play(problem.edges, layout, SHORT))
-
-
 def test_few_points_stay_on_the_processor(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert resolve_device("auto", 700).type == "cpu"

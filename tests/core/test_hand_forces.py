@@ -137,15 +137,3 @@ def test_what_is_not_of_the_map_is_refused(forces):
     playing, _ = played(max_iter=3)
     with pytest.raises(InputError, match=r"of this map|moved to places"):
         playing.send(Steer(forces=HandForces(**forces)))
-
-
-@pytest.mark.parametrize("method", ["pca", "ee_spectral_direction"])
-def test_what_is_no_game_refuses_a_hand(method):
-    settings = with_affinity(Settings(n_neighbors=5, max_iter=3, method=method))
-    edges, layout = pipeline.edges_and_start(
-        pipeline.neighbors(X, settings), X, settings
-    )
-    playing = play(edges, layout, settings)
-    next(playing)
-    with pytest.raises(InputError, match="Only a game"):
-        playing.send(Steer(forces=NO_FORCES))

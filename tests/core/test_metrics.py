@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
-import torch
-from scipy import sparse
 
-from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.papers.reproductions.metrics import (
     knn_accuracy,
     neighbor_recall,
@@ -31,35 +28,9 @@ def test_knn_accuracy_of_parted_and_of_mixed_labels():
     assert knn_accuracy(rng.normal(size=(240, 2)), labels) < 0.5
 
 
-def pair(distance):
-    """Two points that are joined by an edge counted from both ends."""
-    edges = Edges.from_matrix(sparse.csr_matrix(np.array([[0, 2.0], [2.0, 0]])))
-    return edges, np.array([[0.0, 0.0], [distance, 0.0]], np.float32)
-
-
-@pytest.mark.parametrize("distance", [0.0, 1.0, 3.0])
-def test_true_energy_of_two_points_by_hand(distance):
-    edges, points = pair(distance)
-    attraction = 2 * np.log(1 + distance**2)
-    repulsion = 2 * 1 + 2 / (1 + distance**2)  # i = j included
-    wanted = attraction + 0.5 * repulsion
-    assert true_energy(edges, points, 0.5) == pytest.approx(wanted)
-
-
 @pytest.mark.parametrize("d", [2, 3])
 def test_true_energy_is_eq_1(make_problem, d):
     problem = make_problem(1500, d, 1, "fuzzy")
     wanted = problem.twin.true_energy(problem.y.double(), 0.2)
     found = true_energy(problem.edges, problem.y.numpy(), 0.2)
     assert found == pytest.approx(float(wanted), rel=1e-9)
-
-
-def test_the_landmark_energy_is_below_the_true_one(make_problem):
-    problem = make_problem(300, 2, 20)
-    bound = float(problem.twin.game(problem.y.double(), problem.z.double(), 1.0))
-    assert bound < true_energy(problem.edges, problem.y.numpy(), 1.0)
-    tight = problem.twin.game(problem.y.double(), problem.y.double(), 1.0)
-    assert float(tight) == pytest.approx(
-        true_energy(problem.edges, problem.y.numpy(), 1.0), rel=1e-9
-    )
-    assert torch.isfinite(tight)

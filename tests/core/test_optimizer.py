@@ -60,17 +60,6 @@ def test_the_fast_schedule_weakens_both_rates_and_the_repulsion(make_problem):
     assert before.iteration == 20
 
 
-def test_paper_schedule():
-    schedule = resolve_schedule(Settings(schedule="paper"))
-    done = np.arange(schedule.n_iter) / schedule.n_iter
-    rates = [schedule.rate(share) for share in done]
-    assert rates == [1.0] * 3000 + [0.1] * 3000
-    assert schedule.learning_rate == ETA_Y
-    assert schedule.landmark_learning_rate == ETA_Z
-    assert schedule.momentum == 0
-    assert {schedule.repulsion(share) for share in done} == {1.0}
-
-
 @pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.9])
 def test_the_compiled_step_is_that_of_torch(momentum, is_scaled):

@@ -1,7 +1,6 @@
 """What is asked of every pair function, and of the one in the documents."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -72,27 +71,6 @@ def test_rows_of_any_length_are_summed(name, n):
     found = of_row(ALL[name], s, weights, 0.5)
     wanted = [(weights * each).sum() for each in by_torch(ALL[name], s + 0.5)]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("width", [0.1, 1.0, 10.0])
-def test_kernels_are_positive_semi_definite(name, width):
-    points = torch.tensor(np.random.default_rng(0).normal(size=(80, 2)) * width)
-    matrix = KERNELS[name].value(torch.cdist(points, points).square())
-    assert torch.linalg.eigvalsh(matrix).min() > -1e-10
-
-
-def test_what_cannot_be_compiled_is_named():
-    @dataclass(frozen=True)
-    class Root(PairFunction):
-        def value(self, s):
-            return s**0.5
-
-        def slope(self, s):
-            return 0.5 * s**-0.5
-
-    with pytest.raises(Exception, match="Only powers 0, 1, 2"):
-        of_row(Root(), np.ones(3), np.ones(3), 0.0)
 
 
 # --- A formula that was edited is compiled again

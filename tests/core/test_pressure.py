@@ -39,17 +39,3 @@ def test_of_many_points_it_is_known_under_landmarks_alone(played, monkeypatch):
         )
         assert len(np.unique(labels)) > 1
         assert np.isnan(found).all() == (approximation != "landmarks")
-
-
-def test_with_a_landmark_on_every_point_it_is_that_of_all_pairs(played):
-    """A point is not pushed by the landmark that stands for itself alone."""
-    y = played.y
-    under_landmarks, under_all = (
-        objective_of(played, approximation) for approximation in ("landmarks", "exact")
-    )
-    # Weaker, so that some points stay on the map.
-    under_landmarks.repulsion = under_all.repulsion = 0.05 * STRENGTH / N
-    _, found = pressure(under_landmarks, y, y.clone())
-    _, wanted = pressure(under_all, y, y[:1])
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
-    assert 0 < (wanted > 0).mean() < 1

@@ -5,22 +5,13 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.energy import mesh_loops, pair_loops, pressure
 from napari_embedding_game.core.threads import (
     resolve_n_jobs,
-    run_blocks,
 )
-
-
-@pytest.fixture
-def little_is_much(monkeypatch):
-    """Share even a few rows among threads, of which there are enough."""
-    monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
 
 
 @pytest.mark.parametrize(
@@ -40,17 +31,6 @@ def little_is_much(monkeypatch):
 def test_thread_counts(monkeypatch, cores, n_jobs, n_threads):
     monkeypatch.setattr(threads, "n_cores", lambda: cores)
     assert resolve_n_jobs(n_jobs) == n_threads
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 101])
-def test_every_row_is_done_once(little_is_much, n):
-    done = np.zeros(n, int)
-
-    def add(begin, end, number):
-        done[begin:end] += number
-
-    run_blocks(add, n, 1, 3, 5)
-    np.testing.assert_array_equal(done, 5)
 
 
 def test_two_fits_in_threads_are_each_as_alone():
@@ -89,14 +69,3 @@ def test_torch_has_its_threads_again_after_runs_that_overlap():
         assert seen == [3]
     finally:
         torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize("module", [pair_loops, pressure, mesh_loops])
-def test_loops_may_not_change_digits(module):
-    """Without these flags a compiler keeps the order of sums and each rounding."""
-    loops = [loop for loop in vars(module).values() if hasattr(loop, "targetoptions")]
-    assert loops
-    for loop in loops:
-        flags = loop.targetoptions.get("fastmath") or ()
-        assert set(flags) <= {"nnan", "ninf", "nsz"}, loop
-        assert not loop.targetoptions.get("parallel")

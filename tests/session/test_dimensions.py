@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.session.steering import DEEPEST, DEPTH, redimensioned
 from worlds import play, session_of
 
 
@@ -13,42 +11,6 @@ def played(engine, dataset):
     session = session_of(dataset, engine)
     play(session)
     return session
-
-
-# Layouts
-
-
-@pytest.mark.parametrize("lacks", [False, True])
-def test_a_new_coordinate_is_smooth_over_neighbours_and_new(make_snapshot, lacks):
-    # Two rings of neighbours, one within the other on the map.
-    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
-    ring = np.column_stack([np.cos(angle), np.sin(angle)])
-    points = np.concatenate([ring, 3 * ring]).astype(np.float32)
-    rows = np.arange(400).reshape(2, 200)
-    near = np.concatenate([np.c_[np.roll(r, 1), np.roll(r, -1)] for r in rows])
-    near[[0, 250]] = -1 if lacks else near[[0, 250]]
-    shot = make_snapshot(n_points=400, embedding=points, neighbors=near)
-    flat = WarmStart(embedding=points, landmarks=shot.landmarks, iterations_left=1)
-    found = redimensioned(flat, 3, 0, shot)[0]
-    again = redimensioned(flat, 3, 0, shot)[0]
-    depth = found.embedding[:, 2]
-    assert np.isfinite(found.embedding).all()
-    assert np.array_equal(found.embedding, again.embedding)
-    assert np.array_equal(found.embedding[:, :2], points)
-    radius = points.std(axis=0).max()
-    assert 0.4 * radius < depth.std() < 0.51 * radius
-    assert np.abs(depth).max() <= DEPTH * DEEPEST * radius + 1e-5
-    apart = np.abs(depth[:, None] - depth[near.clip(0)])[near[:, 0] >= 0]
-    assert apart.mean() < 0.2 * depth.std()
-    for axis in points.T:
-        assert abs(np.corrcoef(axis, depth)[0, 1]) < 0.1
-    n_landmarks = len(shot.landmarks)
-    for landmark in range(n_landmarks):
-        mine = depth[shot.labels == landmark]
-        assert found.landmarks[landmark, 2] == pytest.approx(mine.mean(), abs=1e-4)
-
-
-# Sessions
 
 
 def test_a_map_goes_on_in_space_and_can_be_taken_back(played):

@@ -762,12 +762,6 @@ def test_an_energy_beyond_all_numbers_does_not_keep_a_file_shut(saved, tmp_path)
     assert same(found, far.snapshot)
 
 
-def test_a_list_of_sessions_reads_no_arrays(saved, tmp_path):
-    path = rewritten(saved[0], tmp_path / "x.zip", put("maps", []))
-    told = archive.summary(path)
-    assert (told.title, told.n_points) == ("cells.h5ad", N - 1)
-
-
 @settings(
     max_examples=60,
     deadline=None,
@@ -839,14 +833,3 @@ def test_a_bomb_is_not_unpacked_and_other_files_are_told(tmp_path):
     (tmp_path / "old.zip").touch()
     with pytest.raises(DataError, match="could not be read as a session file"):
         archive.load(tmp_path / "old.zip")
-
-
-def test_an_existing_file_stays_when_writing_fails(saved, tmp_path):
-    shutil.copy(saved[0], tmp_path / "work.zip")
-    broken = replace(saved[1].maps[0], view={"x": object()})
-    with pytest.raises(NotImplementedError):
-        archive.save(replace(saved[1], maps=(broken,)), tmp_path / "work.zip")
-    assert_same(saved[1].maps, archive.load(tmp_path / "work.zip").maps)
-    assert [path.name for path in tmp_path.iterdir()] == ["work.zip"]
-    with pytest.raises(DataError, match="could not be written"):
-        archive.save(saved[1], tmp_path / "no" / "work.zip")

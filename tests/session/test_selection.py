@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from napari_embedding_game.session.selection import Selection
 
@@ -25,11 +23,6 @@ def test_drawn_points_stay_whatever_the_game_does(selection):
     assert selection.points.all()
 
 
-def test_shares_of_touched_clusters(selection):
-    selection.select_points(np.array([2, 3, 6, 7]))
-    assert selection.shares() == {1: 2 / 3, 7: 1.0}
-
-
 def test_other_data_forget_the_drawn_points(selection):
     selection.select_points(np.array([7]))
     heard = []
@@ -37,20 +30,3 @@ def test_other_data_forget_the_drawn_points(selection):
     selection.follow(np.zeros(3, int))
     assert selection.rows.tolist() == []
     assert heard == [()]  # or what marks them goes on marking them
-
-
-ROWS = st.lists(st.integers(0, 7), max_size=8)
-
-
-@given(st.lists(st.tuples(st.sampled_from(["replace", "add", "remove"]), ROWS)))
-def test_points_are_a_set(steps):
-    selection, expected = Selection(8), set()
-    for mode, rows in steps:
-        selection.select_points(np.array(rows, int), mode)
-        expected = {
-            "replace": set(rows),
-            "add": expected | set(rows),
-            "remove": expected - set(rows),
-        }[mode]
-        assert set(selection.rows.tolist()) == expected
-        assert selection.is_empty == (not expected)

@@ -61,16 +61,6 @@ def test_a_method_with_other_edges_waits_for_the_next_run(session, engine, metho
     assert engine.games[-1].repulsion == 50.0
 
 
-@pytest.mark.parametrize("method", ["tsne", "pca"])
-def test_settings_that_are_as_they_were_leave_a_finished_map(session, engine, method):
-    frames_to(session)
-    assert session.state == "finished"
-    session.settings.choose_method(method)
-    session.settings.choose_method("game")
-    assert not session.stale
-    assert not session.run.played.has_wish
-
-
 def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     session.settings.approximation = "sampled_edges"
     frames_to(session)

@@ -42,15 +42,6 @@ def add(timeline, make_snapshot, *names, **values):
 # The timeline alone
 
 
-def test_a_run_that_goes_on_from_an_earlier_mark_is_a_branch(make_snapshot):
-    timeline = Timeline()
-    a, b, c = add(timeline, make_snapshot, "a", "b", "c")
-    timeline.begin_branch(a.number)
-    (d,) = add(timeline, make_snapshot, "d")
-    assert d.parent == a.number
-    assert timeline.marks == (a, b, c, d)
-
-
 def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     one = Timeline()
     add(one, make_snapshot, "a")

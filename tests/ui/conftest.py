@@ -312,7 +312,7 @@ def save(qtbot, dock, answer):
 @pytest.fixture
 def slow(session):
     """Have the session play so slowly that the test can do something meanwhile."""
-    session._pace = 60.0
+    session.pace = 60.0
 
 
 @pytest.fixture(scope="session")
@@ -330,7 +330,7 @@ def person(make_napari_viewer, qtbot, person_at_the_window):
     """Somebody at a window of 1,500 pixels with the dock, who has little time."""
     person = person_at_the_window.Person(make_napari_viewer(show=True))
     person.viewer.window.resize(1500, 950)
-    person.session._pace = 0.5  # seconds, where a window has 2
+    person.session.pace = 0.5  # seconds, where a window has 2
     person.session.settings.max_iter = 100
     yield person
     person.dock.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QTimer
 
+from napari_embedding_game.session.file.autosave import folder
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui import controller
 from napari_embedding_game.ui.plugin import open_dock
@@ -37,10 +38,7 @@ def main(path):
     timer = QTimer()
 
     def choose_once_all_is_saved():
-        store = dock.controller.session_store
-        is_played = session.state == "finished" and store._autosave is not None
-        is_waiting = store._timer.isActive() or store._saving.is_busy
-        if is_played and not is_waiting and store._autosave.path.exists():
+        if session.state == "finished" and any(folder().glob("[!.]*.open.zip")):
             timer.stop()
             choose(dock)
 

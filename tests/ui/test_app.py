@@ -1,42 +1,10 @@
-"""The whole program from its command to its files, in a process of its own."""
+"""What is done after a run of the command; the whole program: test_pyside6.py."""
 
-import subprocess
-import sys
-
-import anndata
-import numpy as np
 import pytest
-import skimage.io
 
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.app import after_run
-
-
-def coloured_pixels(picture):
-    """Count the pixels of the canvas, in the middle of the window, with a hue."""
-    pixels = skimage.io.imread(picture)[..., :3].astype(int)
-    height, width, _ = pixels.shape
-    canvas = pixels[height // 10 : height // 2, width // 3 : 2 * width // 3]
-    return int((np.ptp(canvas, axis=2) > 60).sum())
-
-
-def test_it_plays_a_file_takes_a_picture_writes_and_quits(tmp_path):
-    table, picture, out = (tmp_path / name for name in ("t.csv", "w.png", "map.h5ad"))
-    rows = np.random.default_rng(0).normal(size=(200, 4))
-    np.savetxt(table, rows, delimiter=",", header="a,b,c,d", comments="")
-    code = (
-        "from napari_embedding_game.ui.app import launch; import sys; "
-        "from pathlib import Path; "
-        f"sys.exit(launch(None, path=Path({str(table)!r}), out={str(out)!r}, "
-        f"screenshot={str(picture)!r}, quit_after_run=True))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=180
-    )
-    assert done.returncode == 0, done.stderr
-    assert coloured_pixels(picture) > 1_000
-    assert anndata.read_h5ad(out).obsm["X_embedding_game"].shape == (200, 2)
 
 
 @pytest.mark.parametrize("fails", ["file", "run"])

@@ -66,5 +66,4 @@ def test_what_was_chosen_last_is_offered_after_a_kill(
     assert dock.game.controls["n_neighbors"].value == 9
     assert (session.look.color_by, session.look.limits) == ("area", (1.5, 2.5))
     assert session.selection.clusters == killed.selected != ()
-    qtbot.waitUntil(lambda: dock.controller.session_store._saving.is_busy is False)
     dock.controller.session_store.close()

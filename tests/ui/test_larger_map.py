@@ -4,6 +4,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
+from napari_embedding_game.ui.compat import main_window_of
+
 
 def click(button):
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -17,7 +19,7 @@ def on_show(main):
 def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     seen, qtbot, monkeypatch
 ):
-    main, larger = seen.viewer.window._qt_window, seen.dock.larger
+    main, larger = main_window_of(seen.dock), seen.dock.larger
     canvas, noted = main.centralWidget(), []
 
     def is_large():

@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.data.samples import digits
 from napari_embedding_game.ui import map_widget, plugin
+from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.workspace import workspace_of
 
 MENU = "Embedding Game"
@@ -67,7 +68,7 @@ def boxes(window, qtbot, from_menu):
     def open_all():
         for title in TITLES:
             from_menu(window.window.plugins_menu, MENU, title)
-        main = window.window._qt_window
+        main = main_window_of(window.window.main_menu)
         return [main.findChild(QDockWidget, title) for title in TITLES]
 
     return open_all

@@ -24,9 +24,14 @@ def looks(n, chosen=None):
 
 
 @pytest.fixture
-def layers(make_napari_viewer, dataset, make_snapshot):
+def viewer(make_napari_viewer):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(700, 500)
+    return viewer
+
+
+@pytest.fixture
+def layers(viewer, make_snapshot):
     layers = MapLayers(viewer, print)
     layers.show_landmarks(False)
     layers.begin(make_snapshot())
@@ -35,9 +40,9 @@ def layers(make_napari_viewer, dataset, make_snapshot):
     layers.close()
 
 
-def shown(layers, qtbot):
+def shown(viewer, qtbot):
     """Return the canvas as it is seen, and where the points are on it."""
-    viewer, points = layers._viewer, layers._viewer.layers["embedding"]
+    points = viewer.layers["embedding"]
     qtbot.wait(50)
     qtbot.waitUntil(lambda: not running_workers())
     qtbot.wait(20)
@@ -49,9 +54,11 @@ def shown(layers, qtbot):
     return picture, np.round(scale * pixels - 0.5).astype(int)
 
 
-def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, monkeypatch):
+def test_points_are_seen_where_they_are_in_their_colours(
+    viewer, layers, qtbot, monkeypatch
+):
     """However they are looked at, by our picture and by napari where that cannot be."""
-    viewer, points = layers._viewer, layers.points
+    points = layers.points
     camera, grid, markers = (
         viewer.scene.camera,
         viewer.canvas.grid,
@@ -74,12 +81,12 @@ def test_points_are_seen_where_they_are_in_their_colours(layers, qtbot, monkeypa
             assert len(markers.symbol) == 1  # napari's blank
         before = getattr(thing, name)
         setattr(thing, name, value)
-        are_in_their_colours(*shown(layers, qtbot), name)
+        are_in_their_colours(*shown(viewer, qtbot), name)
         setattr(thing, name, before)
     assert len(markers.symbol) == 40
-    what_comes_into_view_is_painted(layers, qtbot)
-    a_screenshot_is_painted_once(layers, qtbot, monkeypatch)
-    a_closed_dock_leaves_the_points_to_napari(layers, qtbot)
+    what_comes_into_view_is_painted(viewer, qtbot)
+    a_screenshot_is_painted_once(viewer, qtbot, monkeypatch)
+    a_closed_dock_leaves_the_points_to_napari(viewer, layers, qtbot)
 
 
 def are_in_their_colours(picture, pixels, change):
@@ -94,35 +101,34 @@ def are_in_their_colours(picture, pixels, change):
         assert max(red, blue) > 150, change
 
 
-def what_comes_into_view_is_painted(layers, qtbot):
-    layers._viewer.reset_view()
-    camera = layers._viewer.scene.camera
+def what_comes_into_view_is_painted(viewer, qtbot):
+    viewer.reset_view()
+    camera = viewer.scene.camera
     zoom = camera.zoom
     camera.zoom = 8 * zoom
-    shown(layers, qtbot)
-    figure = layers._viewer.export_figure(flash=False)[..., :3]
+    shown(viewer, qtbot)
+    figure = viewer.export_figure(flash=False)[..., :3]
     assert (figure[::4, ::4].max(axis=2) > 150).sum() > 40
     camera.zoom = zoom
-    at_once = layers._viewer.screenshot(flash=False)  # as a script does
-    picture, pixels = shown(layers, qtbot)
+    at_once = viewer.screenshot(flash=False)  # as a script does
+    picture, pixels = shown(viewer, qtbot)
     assert all(picture[y, x].max() > 150 for x, y in pixels)
     assert all(at_once[y, x, :3].max() > 150 for x, y in pixels)
 
 
-def a_screenshot_is_painted_once(layers, qtbot, monkeypatch):
+def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
     painted = []
     monkeypatch.setattr(
         map_picture, "paint", lambda *how: painted.append(how) or paint(*how)
     )
-    layers._viewer.screenshot(flash=False)
+    viewer.screenshot(flash=False)
     qtbot.wait(200)
     assert len(painted) == 1
 
 
-def a_closed_dock_leaves_the_points_to_napari(layers, qtbot):
-    viewer = layers._viewer
+def a_closed_dock_leaves_the_points_to_napari(viewer, layers, qtbot):
     layers.close()
-    picture, pixels = shown(layers, qtbot)
+    picture, pixels = shown(viewer, qtbot)
     assert picture[pixels[7, 1], pixels[7, 0]].max() > 100
     viewer.layers.clear()
 

@@ -154,7 +154,7 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
     assert dots.state.text() == "Saved as plot.svg."
     said = []
-    dots._session.message_changed.connect(said.append)
+    session.message_changed.connect(said.append)
     answer(tmp_path / "none/plot.pdf")
     dock.plots.saved.click()
     assert "could not be written" in said[0]

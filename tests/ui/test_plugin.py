@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui import plugin
+from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.workspace import workspace_of
 
 PLUGIN = "Embedding Game"
@@ -16,7 +17,7 @@ GAME = f"Map ({PLUGIN})"
 
 def boxes(viewer):
     """Return title, area and visibility of the docks of this plugin."""
-    main = viewer.window._qt_window
+    main = main_window_of(viewer.window.main_menu)
     ours = [
         box
         for box in main.findChildren(QDockWidget)
@@ -40,7 +41,7 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
     assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
     image = window.add_image(np.zeros((2, 2)))
-    assert widget._viewer.layers.selection.active is image
+    assert window.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     assert list(boxes(window)) == [GAME]
 
@@ -57,7 +58,7 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
         widget.close()
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
     for change in ("float", "hide", "close"):
-        (box,) = window.window._qt_window.findChildren(QDockWidget, GAME)
+        box = main_window_of(window.window.main_menu).findChild(QDockWidget, GAME)
         box.setFloating(True) if change == "float" else getattr(box, change)()
         before = session.dataset
         from_menu(window.window.file_menu, "Open Sample", PLUGIN, sample)

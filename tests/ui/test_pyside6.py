@@ -1,4 +1,4 @@
-"""The other Qt binding: docks, a sample, a run and the way out, in its own process.
+"""The whole program under the other Qt binding, in a process of its own.
 
 Layers come and go there, too: of what is mended in ``ui/upstream_fixes.py`` deleted
 OpenGL programs end the process.
@@ -7,6 +7,10 @@ OpenGL programs end the process.
 import os
 import subprocess
 import sys
+
+import anndata
+import numpy as np
+import skimage.io
 
 WALK = """
 import gc
@@ -18,9 +22,10 @@ heavy = {"torch", "sklearn", "scipy.stats", "scanpy"} & set(sys.modules)
 assert not heavy, heavy
 import napari
 import numpy as np
+from pathlib import Path
 from qtpy import API_NAME
 from qtpy.QtWidgets import QApplication, QDockWidget
-from napari_embedding_game.data.samples import digits
+from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.workspace import workspace_of
 assert API_NAME == "PySide6", API_NAME
 viewer = napari.Viewer()
@@ -46,24 +51,42 @@ for number in range(6):
     if number % 3 == 0:
         viewer.layers.clear()
 viewer.layers.clear()
-session.load(digits().subset(np.arange(1_797) < 200))
+table = Path(sys.argv[1])
+game.controller.reading.open_file(table)
+assert until(lambda: session.dataset is not None), "too slow"
 session.settings.max_iter = 30
 game.run.run.click()
 assert until(lambda: session.state == "finished"), "too slow"
 session.selection.select(session.clusters.clusters[0].id)
-for box in viewer.window._qt_window.findChildren(QDockWidget):
+for box in main_window_of(game).findChildren(QDockWidget):
     if "Embedding Game" in box.windowTitle():
         box.setFloating(True)
         box.destroyOnClose()
 plugin.open_dock(viewer)
 viewer.close()
+# The command, from a file to its map, a picture and the way out.
+from napari_embedding_game.ui.app import launch
+out = {"screenshot": table.with_suffix(".png"), "out": table.with_suffix(".h5ad")}
+code = launch(path=table, quit_after_run=True, **out)
 print("all of it done")
+sys.exit(code)
 """
 
 
-def test_docks_open_play_and_close_under_pyside6(tmp_path):
+def coloured_pixels(picture):
+    """Count the pixels of the canvas, in the middle of the window, with a hue."""
+    pixels = skimage.io.imread(picture)[..., :3].astype(int)
+    height, width, _ = pixels.shape
+    canvas = pixels[height // 10 : height // 2, width // 3 : 2 * width // 3]
+    return int((np.ptp(canvas, axis=2) > 60).sum())
+
+
+def test_docks_and_the_command_under_pyside6(tmp_path):
+    table = tmp_path / "t.csv"
+    rows = np.random.default_rng(0).normal(size=(200, 4))
+    np.savetxt(table, rows, delimiter=",", header="a,b,c,d", comments="")
     done = subprocess.run(
-        [sys.executable, "-c", WALK],
+        [sys.executable, "-c", WALK, table],
         capture_output=True,
         text=True,
         timeout=300,
@@ -71,3 +94,6 @@ def test_docks_open_play_and_close_under_pyside6(tmp_path):
     )
     assert "all of it done" in done.stdout, done.stderr[-3000:]
     assert done.returncode == 0, done.stderr[-3000:]
+    assert coloured_pixels(table.with_suffix(".png")) > 1_000
+    found = anndata.read_h5ad(table.with_suffix(".h5ad"))
+    assert found.obsm["X_embedding_game"].shape == (200, 2)

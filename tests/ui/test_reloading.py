@@ -7,7 +7,6 @@ from qtpy.QtWidgets import QPushButton
 
 import worlds
 from napari_embedding_game.session.file.autosave import find_recent_sessions
-from napari_embedding_game.ui.game_dock import GameDock
 
 
 @pytest.fixture
@@ -143,22 +142,6 @@ def test_other_data_leave_a_copy_of_the_map(
     line.click()
     qtbot.waitUntil(lambda: session.dataset.X.shape[0] == 60)
     assert named(session, "T cells") == cells
-
-
-def test_a_dock_that_is_opened_again_offers_what_else_can_be_read(
-    load, play, qtbot, opened, viewer, session
-):
-    choose_space(load, opened, "obsm['X_other']")
-    offered = list(opened.data.space.choices)
-    opened.close()
-    again = GameDock(viewer, opened.workspace, warm_up=False)
-    qtbot.addWidget(again)
-    assert list(again.data.space.choices) == offered
-    assert again.data.space.value == "obsm['X_other']"
-    with qtbot.waitSignal(again.controller.reading.loaded):
-        again.data.space.value = "obsm['X_pca']"
-    assert session.dataset.X.shape == (60, 5)
-    again.close()
 
 
 def test_genes_in_rows_are_asked_about_and_transposed(

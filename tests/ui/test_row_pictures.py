@@ -12,7 +12,6 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import TOO_MANY
-from napari_embedding_game.ui.images.picture_grid import SIDE, PictureGrid
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 
 
@@ -170,21 +169,3 @@ class Slow:
         assert threading.current_thread() is not threading.main_thread()
         self.made.append(row)
         return np.full((8, 8, 3), row % 256, np.uint8)
-
-
-def test_each_picture_is_made_once_in_the_background(qtbot):
-    view, pictures = PictureGrid(lambda rows: None), Slow()
-    qtbot.addWidget(view)
-    view.set_pictures(pictures)
-    view.set_rows(np.arange(40)[::-1])
-
-    def grey(place):
-        picture = view.item(place).icon().pixmap(SIDE)
-        return None if picture.isNull() else picture.toImage().pixelColor(9, 9).red()
-
-    qtbot.waitUntil(lambda: grey(39) is not None)
-    assert [grey(place) for place in (0, 39)] == [39, 0]
-    view.set_rows(np.array([7, 300, 9]))
-    qtbot.waitUntil(lambda: grey(1) is not None)
-    assert [grey(place) for place in range(3)] == [7, 300 % 256, 9]
-    assert sorted(pictures.made) == [*range(40), 300]

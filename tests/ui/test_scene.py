@@ -14,13 +14,12 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run.run import UNPACED
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.layers import BESIDE
-from napari_embedding_game.ui.canvas.pick import BESIDE as BESIDE_OF_MAP
-from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.compat import scene_of
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.workspace import workspace_of
+from napari_embedding_game.ui.workspace import open_workspace, workspace_of
 
 TITLE = "Map (Embedding Game)"
 LEFT, SHIFT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
@@ -121,8 +120,7 @@ class Scene:
 def scene(make_napari_viewer, qtbot, look_at, from_menu, engine, dataset):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1300, 800)
-    session = workspace_of(viewer).session
-    session._engine, session._pace = engine, UNPACED
+    session = open_workspace(viewer, Session(engine, UNPACED)).session
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
     scene = Scene(viewer, qtbot, look_at)
     session.load(dataset)
@@ -206,7 +204,7 @@ def test_in_the_grid(mapped):
     mapped.viewer.add_image(np.zeros((300, 300)))  # it comes to lie on the map
     mapped.qtbot.waitUntil(lambda: points.data[:, 1].min() > 300)
     mapped.viewer.canvas.grid.enabled = True
-    for spacing in (0, 0.1, 30):
+    for spacing in (0.1, 30):  # a share of the picture, and pixels
         follows_in_the_grid(mapped, spacing)
     # While napari lays the grid out anew, nothing is seen.
     layer = mapped.viewer.layers["embedding"]
@@ -236,10 +234,9 @@ def follows_in_the_grid(mapped, spacing):
     mapped.session.selection.clear()
     inside = mapped.drawn()[5] - (x, y)
     row, column = viewer.canvas.grid.position(2, viewer.layers)
-    gap = spacing if spacing >= 1 else 0
-    if spacing in (0, 30):
-        other = np.array([column * (width + gap), row * (height + gap)]) + inside
-        QTest.mouseClick(mapped.native, LEFT, pos=mapped.place(other))
+    if spacing > 1:
+        corner = np.array([column * (width + spacing), row * (height + spacing)])
+        QTest.mouseClick(mapped.native, LEFT, pos=mapped.place(corner + inside))
         assert mapped.session.selection.is_empty
 
 
@@ -292,7 +289,6 @@ def click_dimensions(scene, n):
 
 def test_a_map_in_space_is_clicked_and_dragged_as_it_is_seen(spatial, qtbot):
     under_a_turned_camera(spatial)
-    of_points_behind_one_another_the_foremost_is_meant(spatial)
     for perspective in (0, 35):
         is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective)
     lie_side_by_side_as_the_camera_sees_them(spatial, qtbot)
@@ -312,23 +308,6 @@ def under_a_turned_camera(spatial):
         np.testing.assert_allclose(spatial.drawn(), expected, atol=1e-2)
 
 
-def of_points_behind_one_another_the_foremost_is_meant(spatial):
-    layers = spatial.layers
-    snapshot = spatial.session.snapshot
-    center = snapshot.embedding.mean(axis=0)
-    drawn = layers.projection()
-    ahead = drawn.ahead / np.linalg.norm(drawn.ahead)
-    embedding = (center + np.linspace(2, -2, 40)[:, None] * ahead).astype(np.float32)
-    pixel = drawn.to_pixels(center[None])[0]
-    click = {"reach": 0.0, "beside": BESIDE_OF_MAP}
-    assert row_at(layers, embedding, pixel) == 39
-    assert row_at(layers, embedding, pixel, **click) == 39
-    beside = pixel + np.array([18, 0])
-    assert row_at(layers, embedding, beside, **click) is not None
-    assert row_at(layers, embedding, beside, is_sized=False) is None
-    assert row_at(layers, embedding, np.array([4.0, 4.0]), **click) is None
-
-
 def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     spatial.viewer.scene.camera.perspective = perspective
     qtbot.wait(100)
@@ -337,7 +316,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     begun = names.lie(spatial.layers.projection())[0][0]
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
-    spatial.session._pace = UNPACED
+    spatial.session.pace = UNPACED
     spatial.seen.press([spatial.place(begun + share * by) for share in (0, 0.5, 1)])
     cluster = names.names.clusters[0]
     angles = spatial.viewer.scene.camera.angles

@@ -78,15 +78,3 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     for (cluster, panel), place in zip(named, names.places, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3
-
-
-def test_a_run_is_drawn_whole_and_split_at_its_end(layers, play, dock, session):
-    choose(dock, "kind")
-    is_split = []
-    session.progressed.connect(lambda _: is_split.append(session.view.is_split))
-    play()
-    assert not any(is_split[:-1])
-    np.testing.assert_allclose(
-        positions(layers), layers.to_world(session.view.drawn.embedding), atol=1e-3
-    )
-    assert session.view.drawn is not session.snapshot

@@ -1,12 +1,10 @@
 """The tour: a callout beside what is seen, one after another."""
 
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui import tour as tour_module
 from napari_embedding_game.ui.game_dock import SELECTION
 
@@ -57,14 +55,3 @@ def test_it_begins_by_itself_once_by_a_preference(dock, qtbot, monkeypatch):
     dock.tour.begin_once()
     qtbot.wait(2 * tour_module.SOON_MS)
     assert not dock.tour.isVisible()
-
-
-def test_it_ends_with_its_dock(window, qtbot):
-    dock = plugin.open_dock(window)
-    left = Mock()
-    dock.tour.destroyed.connect(lambda *_: left())
-    dock.tour.setParent(window.window._qt_window)  # as when it was seen
-    dock.tour.begin()
-    window.window.remove_dock_widget(dock)
-    qtbot.waitUntil(lambda: left.called)
-    qtbot.wait(2 * tour_module.SOON_MS)  # what was to be shown soon

@@ -142,12 +142,3 @@ def test_what_fails_is_told_and_it_can_be_cancelled(
     session.load(dataset)  # no genes
     assert chosen.file.isHidden()
     assert session.dataset.added == {}
-
-
-def test_what_is_no_reference_is_told(qtbot, widget, tmp_path, answer):
-    answer(tmp_path / "no.h5ad").write_bytes(b"none")
-    click(widget.file)
-    qtbot.waitUntil(
-        lambda: "no.h5ad" in widget.state.text() and widget.file.isVisible()
-    )
-    assert not widget.predict.isVisible()

@@ -26,7 +26,7 @@ def test_closing_the_dock_ends_the_worker(
         if state == "preparing":
             engine.gate.clear()
         if state == "finished":
-            session._pace = UNPACED
+            session.pace = UNPACED
         click_run(dock, "running" if state == "paused" else state)
         if state == "paused":
             dock.run.pause.click()

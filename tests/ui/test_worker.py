@@ -1,17 +1,14 @@
 """The threads: everything they do reaches the window, exceptions first of all."""
 
-import sys
 import threading
 import time
 
-import numpy as np
-import psutil
 import pytest
 from qtpy.QtCore import QObject, QThread, QTimer
 
 from napari_embedding_game.ui.connections import release
-from napari_embedding_game.ui.map_widget import give_back
 from napari_embedding_game.ui.tasks.worker import (
+    FRAME_SECONDS,
     Latest,
     Worker,
     running_workers,
@@ -43,12 +40,13 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
     worker = Worker(lambda: (time.sleep(1e-4) or i for i in range(1, 1001)))
     seen = []
     worker.frame.connect(seen.append)
+    began = time.monotonic()
     with qtbot.waitSignal(worker.ended):
         worker.begin()
     # Nobody holds it now: collected while its timer fires, it would end the program.
     assert not any(timer.isActive() for timer in worker.findChildren(QTimer))
     assert seen[-1] == 1000
-    assert len(seen) < 100
+    assert len(seen) <= 2 + (time.monotonic() - began) / FRAME_SECONDS
     assert seen == sorted(seen)
 
 
@@ -82,12 +80,3 @@ def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
     gate.set()
     qtbot.waitUntil(lambda: running_workers() == 0)
     assert taken == []
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc")
-def test_memory_between_blocks_in_use_goes_back_to_the_system():
-    blocks = [np.ones(8_000) for _ in range(1_000)]  # 64 MB, too small to be mapped
-    del blocks[::2]  # each leaves whole pages, 30 MB
-    before = psutil.Process().memory_info().rss
-    give_back()
-    assert before - psutil.Process().memory_info().rss > 20_000_000

@@ -129,7 +129,7 @@ class Session:
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or core_engine
-        self._pace = pace
+        self.pace = pace
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
         self.selection.changed.connect(self.clusters.rest, max_args=0)
@@ -322,7 +322,7 @@ class Session:
             self.hand.clear()
         if warm is not None and former is not None and _same_edges(former, settings):
             edges = former.edges
-        pace = UNPACED if settings.method == "given" else self._pace
+        pace = UNPACED if settings.method == "given" else self.pace
         self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
         self.steered, self._begun_with = settings, self.settings.value
         if self.hand.forces:

@@ -81,7 +81,12 @@ def learn(
         n_folds = min(MOST_FOLDS, int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         search = GridSearchCV(
-            model, {"C": PENALTIES}, scoring="neg_log_loss", cv=folds, refit=False
+            model,
+            {"C": PENALTIES},
+            scoring="neg_log_loss",
+            cv=folds,
+            refit=False,
+            error_score="raise",  # else it would choose among the others
         )
         model.set_params(**search.fit(examples, codes).best_params_)
         predicted = cross_val_predict(model, examples, codes, cv=folds)
