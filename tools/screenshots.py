@@ -96,7 +96,9 @@ def texts_of(root: QWidget) -> Iterator[str]:
         if isinstance(widget, QLineEdit):
             yield widget.placeholderText()
         for action in QWidget.actions(widget):
-            yield from (action.text(), action.toolTip())
+            yield action.text()
+            if action.toolTip() not in action.text():  # by default that, without "…"
+                yield action.toolTip()
         if isinstance(widget, QComboBox):
             yield from map(widget.itemText, range(min(widget.count(), 12)))
         if isinstance(widget, QTabBar):

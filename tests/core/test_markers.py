@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from functools import cache
 
@@ -185,6 +187,19 @@ def test_values_that_are_no_numbers_are_named():
         for names in (["one", "two", "three"], np.array(["one", "two", "three"])):
             with pytest.raises(InputError, match=r"1 columns .* first of them two"):
                 markers(X, np.arange(10) < 5, None, names, method=method)
+
+
+def test_dask_may_be_half_imported_in_another_thread():
+    code = (
+        "import sys, types\n"
+        "sys.modules['dask.array'] = types.ModuleType('dask.array')\n"
+        "import numpy as np\n"
+        "from napari_embedding_game.core.inspect.markers import markers\n"
+        "X = np.random.default_rng(0).random((40, 3), np.float32)\n"
+        "for method in ('wilcoxon', 't-test'):\n"
+        "    markers(X, np.arange(40) < 20, method=method)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_unknown_methods_are_refused():

@@ -134,7 +134,7 @@ def iter_markers(
         "scores": scores,
         "logfoldchanges": _log_fold_changes(*sides, log1p=log1p),
         "pvals": pvals,
-        "pvals_adj": _stats().false_discovery_control(pvals),
+        "pvals_adj": _adjusted(pvals),
         "pts": sides[0].positive / sides[0].n,
         "pts_rest": sides[1].positive / sides[1].n,
     }
@@ -279,6 +279,17 @@ def _stats() -> Any:
     from scipy import stats
 
     return stats
+
+
+def _adjusted(pvals: FloatArray) -> FloatArray:
+    """Return p-values (G,) adjusted by Benjamini and Hochberg, as scipy does.
+
+    That asks dask for its arrays, which another thread may just be importing.
+    """
+    order, n = np.argsort(pvals), len(pvals)
+    ranked, adjusted = pvals[order] * (n / np.arange(1, n + 1)), np.empty(n)
+    adjusted[order] = np.minimum.accumulate(ranked[::-1])[::-1]
+    return np.minimum(adjusted, 1.0)
 
 
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
