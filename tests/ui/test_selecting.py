@@ -365,7 +365,11 @@ def drag_a_landmark(qtbot, seen, session):
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
     assert np.allclose(hold.place, seen.layers.projection().under(*ends(end)))
-    assert seen.dock.select.told.text() == "By hand: 1 landmark pinned."
+    assert seen.dock.select.by_hand.text() == "By hand: 1 landmark pinned."
+    assert session.selection.is_empty
+    QTest.mouseClick(seen.dock.select.let_go, LEFT)
+    assert not session.hand.forces
+    assert not seen.dock.select.by_hand.isVisible()
 
 
 def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
@@ -384,12 +388,13 @@ def held_points_are_let_go_by_buttons(qtbot, hand, session):
     assert hand.hold.isHidden()
     session.selection.select_points(np.arange(5))
     QTest.mouseClick(hand.hold, LEFT)
-    assert hand.told.text() == "By hand: 5 points held."
+    assert hand.by_hand.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
     assert hand.hold.isHidden()
+    assert hand.let_go.isVisible()
     QTest.mouseClick(hand.let_go, LEFT)
-    assert hand.told.text() == ""
+    assert hand.by_hand.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
     assert hand.hold.isHidden()

@@ -211,6 +211,7 @@ class GameDock(MapWidget):
         self.column.setContentsMargins(7, 5, 9, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
+        self.column.addWidget(self.select.held)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
         self.column.addWidget(self.run)

@@ -58,14 +58,15 @@ class SelectionControls(QWidget):
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(acts["neighbors"], True))
         self.neighbors.released.connect(partial(acts["neighbors"], False))
-        self.told, self.how = text_label(), text_label()
+        self.told, self.how, self.by_hand = text_label(), text_label(), text_label()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
         self.tools = panel(column(evenly(self.lasso, self.brush), self.how))
         """What selects points on the map."""
-        always, others = (self.embed, self.neighbors, self.hold), (self.let_go,)
-        rows = row(*always, wide=always), evenly(*others, self.show_objects)
-        self.setLayout(column(*rows, self.told))
+        self.held = panel(row(self.by_hand, self.let_go))
+        """What is held, and the way to free it, also where nothing is selected."""
+        always = self.embed, self.neighbors, self.hold
+        self.setLayout(column(row(*always, wide=always), self.show_objects, self.told))
         connections = Connections(self)
         changes = session.selection.changed, session.state_changed, linked.changed
         connections.connect_all(changes, self.refresh)
@@ -85,14 +86,14 @@ class SelectionControls(QWidget):
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(is_some and is_known and is_at_rest)
         no_hand = NO_HAND if is_some and not is_game else ""
-        show_text(self.told, self._correction or self._by_hand or no_hand)
+        show_text(self.told, self._correction or no_hand)
 
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_played(self._session.settings.value)
-        self._by_hand = hand.summary()
-        self.let_go.setVisible(bool(hand.forces))
+        show_text(self.by_hand, hand.summary())
+        self.let_go.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()
 
     def show_tool(self, tool: str) -> None:
