@@ -291,6 +291,8 @@ def test_the_images_of_a_plate_are_found_again(
     desk.save()
     labels = cells()
     tifffile.imwrite(moved / "field2_labels.tif", np.where(labels == 3, 0, labels))
+    for name in ("field1b", "field1b_labels"):  # came later, and is of another map
+        tifffile.imwrite(moved / f"{name}.tif", labels)
     desk.open()
     again = dock.data.relink
     qtbot.waitUntil(lambda: "2.0% of the objects have changed" in again.text.text())

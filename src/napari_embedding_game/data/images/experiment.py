@@ -7,7 +7,7 @@ then to be measured; labels are kept packed in memory, where they can be edited.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -103,13 +103,14 @@ class ExperimentImages:
     """Sentences: what was left out, and why."""
 
 
-def open_images(folder: Path) -> Stages[ExperimentImages]:
-    """Look at all images, without measuring any, in stages.
+def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentImages]:
+    """Look at all images or at those of some names, without measuring any, in stages.
 
     Raises DataError if no image has labels, or none can be read.
     """
     yield Stage(f"Looking for images in {folder.name}")
     (pairs, lost), looks, notes = find_pairs(folder), list[_Look](), []
+    pairs = [pair for pair in pairs if pair.name in names] or pairs
     for i, pair in enumerate(pairs):
         yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
         try:

@@ -69,6 +69,8 @@ def warm_up() -> None:
     What moves the first frame comes first, and a run that is begun meanwhile need not
     wait for the rest.
     """
+    import dask.array  # noqa: F401 - SciPy breaks while another thread loads it
+
     from napari_embedding_game.core.inspect.markers import markers
 
     settings = with_affinity(Settings(n_landmarks=8))

@@ -278,13 +278,13 @@ class Relink(LayerPanel):
         if not folder.is_dir():
             return
         self._of_folder = f"Opening the images of {folder} again …"
-        self._looking.ask(partial(open_images, folder))
+        names = _image_names(self._session.dataset)
+        self._looking.ask(partial(open_images, folder, names))
         self._tell()
 
     def _on_looked(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
-        names = _image_names(dataset)
-        if images.names[: len(names)] == names:
+        if images.names == _image_names(dataset):
             self._loading.ask_again_as(ExperimentSource(images.folder, images))
             self._link(show_experiment(self._viewer, images, dataset.name))
         else:
