@@ -143,7 +143,7 @@ def test_raw_counts_by_the_recipe(run, tmp_path, out):
     advised = run("fit", counts, "--out", out, *FEW)
     assert advised.exit_code == 0, advised.output
     assert "looks like raw counts" in advised.stderr
-    assert "Here --recipe does so." in advised.stderr
+    assert "--recipe does so." in advised.stderr
     result = run("fit", counts, "--out", out, "--recipe", "--force", *FEW)
     assert result.exit_code == 0, result.output
     assert "Recipe: counts normalised to 10,000 a cell" in result.stderr

@@ -299,12 +299,15 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
 
 
 def _tell_notes(dataset: Dataset) -> None:
-    from napari_embedding_game.data.raw_counts import counts_advice
+    from napari_embedding_game.data.raw_counts import looks_like_counts
 
-    advice = counts_advice(dataset.X, dataset.space)
     for note in dataset.notes:
-        more = " Here --recipe does so." if note in advice else ""
-        _print(f"{note}{more}")
+        _print(note)
+    if looks_like_counts(dataset) and not dataset.space.startswith("obsm"):
+        _print(
+            f"What is in {dataset.space} looks like raw counts, which need normalising "
+            "before a map means anything: --recipe does so."
+        )
 
 
 def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:

@@ -209,7 +209,6 @@ def test_raw_counts_stay_as_they_are(tmp_path, counts, ending):
     assert dataset.var_names == tuple(counts.var_names)
     assert looks_like_counts(dataset)
     assert any("Not standardised, because they look like" in n for n in dataset.notes)
-    assert any("normalise" in note for note in dataset.notes)
 
 
 def test_space_chooses_columns(tmp_path, cells, spaces):

@@ -35,14 +35,3 @@ def are_counts(X: Any) -> bool:
     if not values.size or values.max() <= 1:
         return False
     return bool(np.all(values >= 0) and np.all(values == np.round(values)))
-
-
-def counts_advice(X: Any, space: str) -> list[str]:
-    """Advice when whole genes are embedded as counts, which depth dominates."""
-    if space.startswith("obsm") or not looks_like_counts(X):
-        return []
-    return [
-        f"What is in {space} looks like raw counts: normalise and compute principal "
-        "components first for a better map (scanpy: pp.normalize_total, pp.log1p, "
-        "pp.pca)."
-    ]

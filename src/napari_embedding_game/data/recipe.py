@@ -30,7 +30,7 @@ from napari_embedding_game.data.quality_control import (
     find_doublets,
     left_out,
 )
-from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -119,8 +119,6 @@ def apply_recipe(
         "left_out": {limit: int(rows.sum()) for limit, (rows, _) in reasons.items()},
         **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
     }
-    advice = counts_advice(dataset.X, dataset.space)
-    notes = [note for note in dataset.notes if note not in advice]
     left_out = {
         why: dataset.expand(rows, False) for rows, why in reasons.values() if rows.any()
     }
@@ -137,7 +135,7 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(*notes, *_notes(recipe, facts, reasons, len(genes))),
+        notes=(*dataset.notes, *_notes(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
 

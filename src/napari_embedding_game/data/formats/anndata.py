@@ -32,7 +32,7 @@ from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
-from napari_embedding_game.data.raw_counts import are_counts, counts_advice
+from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
@@ -211,8 +211,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         has_expression=profile is not None,
         level_colors=_level_colors(obs, source),
     )
-    advice = [] if are_pairs else counts_advice(X, space)
-    told = (*source.notes, *dataset.notes, *repeated_names(obs.index), *advice)
+    told = (*source.notes, *dataset.notes, *repeated_names(obs.index))
     way, projection = _noted(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
     if is_whole and way is not None and str(way.get("space")) == space:

@@ -19,7 +19,7 @@ from napari_embedding_game.data.dataset import (
     Matrix,
     is_of_pairs,
 )
-from napari_embedding_game.data.raw_counts import counts_advice, looks_like_counts
+from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def from_matrix(
     kept, notes = finite & ~away, [*notes, *row_notes]
     if standardise and looks_like_counts(X[kept]):
         X, columns = validation.as_rows(X), f"{len(names):,} columns ({listed(names)})"
-        told = f"Not standardised, because they look like raw counts: {columns}."
-        notes += [told, *counts_advice(X[kept], space)]
+        notes.append(f"Not standardised, because they look like raw counts: {columns}.")
     elif standardise:
         validation.check_varies(X[kept], where)
         X, more["profile"], names, more_notes = _standardised(X, names, kept)

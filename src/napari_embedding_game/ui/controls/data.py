@@ -18,7 +18,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.data.raw_counts import counts_advice
 from napari_embedding_game.data.read_options import AS_USUAL
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import table_of_layer
@@ -365,9 +364,8 @@ class DataControls(QWidget):
         columns = () if recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
-        if loaded.is_counts or asks:  # the offers say it better
-            better = [*counts_advice(dataset.X, dataset.space), question]
-            self._show_notes([note for note in dataset.notes if note not in better])
+        if asks:  # the offer says it better
+            self._show_notes([note for note in dataset.notes if note != question])
 
     def _show_drop(self) -> None:
         """Offer to do without incomplete rows, where they are in the way or were."""
