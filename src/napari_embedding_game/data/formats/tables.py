@@ -458,27 +458,30 @@ def _read_numbers(
     kinds = frame.dtypes.items()
     for name in [name for name, kind in kinds if is_string_dtype(kind)]:
         texts = frame[name].mask(frame[name] == "None")
-        known = texts.dropna()
-        first = [str(one) for one in known[:1]]
-        for point, mark in _MARKS:
-            number = _THOUSANDS.format(mark, point)
-            if not any(re.fullmatch(number, one) for one in first):
-                continue
-            both = rf"\{mark}.*\{point}"
-            is_sure = point in decimals or known.str.contains(both).any()
-            if is_sure and known.str.fullmatch(number).all():
-                are_alike = known.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
-                if not (are_alike and separator == ";"):
-                    texts = texts.str.replace(mark, "")
-                plain = texts.str.replace(r"[.,]", ".", regex=True)
-                frame[name] = pd.to_numeric(plain)
-                break
-        else:
-            is_number = columns.to_numbers(known[:1]).count()
-            if is_number and len(known) < frame[name].count():
-                numbers, are_codes = columns.to_numbers(texts), columns.CODE.fullmatch
-                if numbers.count() == len(known) and not any(map(are_codes, known)):
-                    frame[name] = numbers
+        numbers = _marked(texts, decimals, separator)
+        if numbers is None and texts.count() < frame[name].count():
+            are_codes = texts.str.fullmatch(columns.CODE).any()
+            numbers = None if are_codes else columns.to_numbers(texts)
+        if numbers is not None and numbers.count() == texts.count() > 0:
+            frame[name] = numbers
+
+
+def _marked(
+    texts: pd.Series, decimals: Collection[str], separator: str
+) -> pd.Series | None:
+    """Numbers of texts that surely have marks of thousands or decimals, else None."""
+    known = texts.dropna()
+    for point, mark in _MARKS:
+        number, both = _THOUSANDS.format(mark, point), rf"\{mark}.*\{point}"
+        if not known[:1].astype(str).str.fullmatch(number).any():
+            continue  # as most columns of texts
+        is_sure = point in decimals or known.str.contains(both).any()
+        if is_sure and known.str.fullmatch(number).all():
+            are_alike = known.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
+            if not (are_alike and separator == ";"):
+                texts = texts.str.replace(mark, "")
+            return pd.to_numeric(texts.str.replace(r"[.,]", ".", regex=True))
+    return None
 
 
 def _with_row_names(
