@@ -160,6 +160,9 @@ def test_time_series_is_measured_picture_by_picture(stack, labels):
     assert dataset.obs["time"].tolist() == [0] * 4 + [1] * 4 + [2]
     assert dataset.obs.index[-1] == "time 2 label 7"
     assert dataset.objects.boxes[-1].tolist() == [2, 0, 0, 3, 6, 8]
+    volumes = measure(None, np.stack([stack, stack]), first_axis="image")
+    assert len(volumes.obs) == 2 * 9
+    assert "is several rows" in volumes.notes[0]
     second = measured(measure(image[1], labels))
     np.testing.assert_allclose(
         measured(dataset)["intensity_mean"][4:8], second["intensity_mean"], rtol=1e-6

@@ -115,6 +115,9 @@ def measure_stages(
             f"The image has {len(pixels)} channels and as many pictures, of which the "
             "first axis was taken for the channels: if it is the second, swap them."
         )
+    if pixels.ndim > 3:
+        apart = "Each picture (y, x) is measured by itself"
+        notes.append(f"{apart}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):
         are = "label is" if n_below == 1 else "labels are"
         notes.append(
