@@ -22,12 +22,19 @@ def choose(dock, column):
 
 
 def test_groups_lie_side_by_side_are_hovered_and_together_again(
-    layers, dock, session, dataset
+    layers, dock, session, dataset, qtbot
 ):
     before = positions(layers)
     dock.look.landmarks.setChecked(True)
     assert layers.landmarks.visible
     choose(dock, "kind")
+    points = layers.points
+
+    def is_known():  # to napari, whose Home shows all of it
+        ends = points.data.min(axis=0), points.data.max(axis=0)
+        return np.allclose(points.extent.data, ends, atol=1e-3)
+
+    qtbot.waitUntil(is_known)
     np.testing.assert_allclose(
         positions(layers), layers.to_world(session.view.drawn.embedding), atol=1e-3
     )
@@ -37,6 +44,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     assert not layers.landmarks.visible  # they are of the map as a whole
     choose(dock, "")
     assert layers.landmarks.visible
+    qtbot.waitUntil(is_known)
     # The scale may ease towards the extent of the map.
     np.testing.assert_allclose(positions(layers), before, atol=0.02 * SIDE)
     choose(dock, "kind")

@@ -304,6 +304,7 @@ class Scene(QObject):
     def _lay_out(self) -> None:
         """Draw groups, or maps, side by side, or the map as a whole."""
         self.draw()
+        self._tidy_soon()
         if self._session.state != "running":
             self._fit_soon()
 
