@@ -352,9 +352,7 @@ class EmbeddingGame(
         self, X: Any, steering: Steering | None = None, stop_at: int | None = None
     ) -> Run:
         """Begin a run that is watched, or that is steered as given, without a look."""
-        with interrupt_waits():
-            import torch  # noqa: F401  (half of it could not be imported again)
-        with interrupt_waits():
+        with interrupt_waits():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
             from napari_embedding_game.core.live_run import Run
