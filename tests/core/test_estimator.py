@@ -135,10 +135,10 @@ def test_the_same_numbers_of_any_kind_make_the_same_map(digits, metric):
         X.astype(">f8"),
         torch.tensor(X),
         pd.DataFrame(X).astype("Float64").rename(columns=str),
-        sparse.csr_matrix(X) if metric == "euclidean" else whole,
+        sparse.csr_array(X),
     ]
     if metric == "cosine":
-        kinds.append(X.astype(np.float32))
+        kinds += [X.astype(np.float32), sparse.csr_matrix(X)]
     for other in kinds:
         model = small(metric=metric, max_iter=20).fit(other)
         np.testing.assert_array_equal(model.embedding_, plain.embedding_)

@@ -98,7 +98,7 @@ class Rows:
     def _power_of_two(self) -> float:
         """Return what all rows are divided by, which rounds nothing."""
         low, high = (
-            each.toarray()[0] if sparse.issparse(each) else each
+            each.toarray().ravel() if sparse.issparse(each) else each
             for each in (self._X.min(axis=0), self._X.max(axis=0))
         )
         with np.errstate(over="ignore"):
@@ -119,7 +119,7 @@ def summed(X: Any) -> Any:
 def are_filled(X: Any) -> NDArray[np.bool_]:
     """Return which rows are not of zeros alone, (N,)."""
     if sparse.issparse(X):
-        X = abs(X).max(axis=1).toarray()
+        X = abs(X).max(axis=1).toarray().reshape(-1, 1)
     return np.asarray(X.any(axis=1))
 
 
