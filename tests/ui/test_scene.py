@@ -352,6 +352,16 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     row = int(np.argmax(pixels[n:, 0]))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(pixels[n + row]))
     assert session.selection.clusters == (int(session.clusters.labels[row]),)
+    session.selection.clear()
+    spatial.viewer.canvas.grid.enabled = True
+    qtbot.wait(50)
+    beside = spatial.drawn(layers.other(BESIDE))
+    there = projection_of(spatial.viewer, layers.other(BESIDE)).cell
+    seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
+    row = int(np.argmax(seen.all(axis=1)))
+    QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(beside[row]))
+    assert session.selection.clusters == (int(session.clusters.labels[row]),)
+    spatial.viewer.canvas.grid.enabled = False
     np.testing.assert_array_equal(
         layers.other(BESIDE).face_color, layers.points.face_color
     )

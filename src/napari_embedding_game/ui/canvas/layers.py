@@ -243,14 +243,15 @@ class MapLayers:
         """Whether a map in space is drawn as such."""
         return self._n_components == 3 and bool(self._viewer.dims.ndisplay == 3)
 
-    def projection(self) -> Projection | None:
-        """Return how the map is drawn on the canvas, in units of the embedding.
+    def projection(self, name: str = POINTS_NAME) -> Projection | None:
+        """Return how a layer of points is drawn, in units of the embedding.
 
         None where it is not seen.
         """
-        if self.points is None or not self.frame.is_fitted:
+        layer = self.other(name)
+        if layer is None or not self.frame.is_fitted:
             return None
-        drawn = projection_of(self._viewer, self.points)
+        drawn = projection_of(self._viewer, layer)
         return drawn and drawn.of(self.frame.step, self.frame.origin)
 
     def point_under(

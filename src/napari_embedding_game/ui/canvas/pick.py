@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.ui.canvas.layers import BESIDE as COMPARED
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.pixels import to_read
 
@@ -38,7 +39,11 @@ def row_at(
     so far off, as a share of the map's side. ``is_sized``: whether places are those of
     the points, which can be pointed at anywhere.
     """
-    drawn = layers.projection()
+    drawn, other, first = layers.projection(), layers.projection(COMPARED), 0
+    if drawn and other and is_sized and drawn.cell != other.cell:  # in napari's grid
+        places, half = np.split(places, 2)
+        if other.holds(pixel):
+            drawn, places, first = other, half, len(half)
     if drawn is None or not drawn.holds(pixel) or not len(places):
         return None
     zoom = drawn.zoom
@@ -56,7 +61,7 @@ def row_at(
         reach,
     )
     limit = beside * layers.frame.side * zoom / layers.frame.scale
-    return int(row) if is_on or (row >= 0 and away <= limit) else None
+    return first + int(row) if is_on or (row >= 0 and away <= limit) else None
 
 
 def compile_loop() -> None:
