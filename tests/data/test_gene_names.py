@@ -1,8 +1,9 @@
 """Names as a person types them, found among those of the data."""
 
+import pandas as pd
 import pytest
 
-from napari_embedding_game.data.gene_names import find_names, split_names
+from napari_embedding_game.data.gene_names import find_names, names_of, split_names
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,10 @@ def test_case_counts_only_where_two_names_differ_by_it():
     assert found.places == [0, 1, 3]
     assert found.missing == ["actb", "NONE"]
     assert found.note == "Not in the data: actb, NONE."
+
+
+def test_symbols_of_genes_whose_identifiers_come_twice():
+    ids = ["ENSG00000000003", "ENSG00000000003", "ENSG00000000005.6"]
+    var = pd.DataFrame({"feature_name": pd.Categorical(["A", "", None])}, ids)
+    assert names_of(var).tolist() == ["A", *ids[1:]]
+    assert names_of(var.rename(index=str.lower)).tolist() == [i.lower() for i in ids]

@@ -70,8 +70,8 @@ def names_of(var: pd.DataFrame) -> pd.Index:
     column = next((name for name in SYMBOLS if name in var), None)
     if column is None or not len(ids) or ids.str.fullmatch(ENSEMBL).mean() < 0.5:
         return ids
-    names = var[column].astype(object).map(str, na_action="ignore")
-    return pd.Index(names.mask(names.eq("")).fillna(pd.Series(ids, var.index)))
+    names = var[column].astype(object)
+    return pd.Index(np.where(names.isna() | names.eq(""), ids, names).astype(str))
 
 
 def split_names(text: str) -> list[str]:
