@@ -30,7 +30,7 @@ COLOR_TIP = (
     f"Outliers (isolation, usually 1): above {UNLIKE:g} unlike all others: debris, a "
     "rare cell or an error.\n\nCrowded: how far others would push it out of the map."
 )
-SPLIT_TIP = "Show the groups of a column, such as samples, side by side, at rest."
+SPLIT_TIP = "The groups of a column, such as samples, side by side."
 NO_SPLIT = "Nothing: one map"
 CHECKS = {
     "show_landmarks": (

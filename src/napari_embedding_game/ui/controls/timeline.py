@@ -34,7 +34,7 @@ from napari_embedding_game.ui.tasks.worker import Latest
 PICTURE, MOST_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
 HINT = "Earlier maps: click one to go back to it."
-TIP = "Right-click to rename or delete. A map with a name stays when memory runs short."
+TIP = "Right-click to rename or delete. A named map stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
 

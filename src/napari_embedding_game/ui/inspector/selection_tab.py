@@ -50,7 +50,7 @@ HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."
 RENAME_TIP = "The name: type another and press Enter (F2)."
 COLUMN_TIP = "Column to count by."
-SHARES_TIP = f"Share of the selected points; the mark is the share of all. {CLICK_TIP}"
+SHARES_TIP = f"Share of the selection; the mark is that of all. {CLICK_TIP}"
 DIFFERENCES_TIP = (
     "Difference from the rest in standard deviations: blue is higher, orange lower."
 )
