@@ -10,8 +10,9 @@ import pytest
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.join import JoinRequest, join, linked
+from napari_embedding_game.data.images.join import JoinRequest, join
 from napari_embedding_game.data.images.measure import measure
+from napari_embedding_game.data.joined import joined
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import clustering, layout
 
@@ -30,7 +31,7 @@ def dataset(labels):
         "tone": [1, 2, 2, 3.0],
     }
     found = from_features(table, "cells", ReadOptions(missing="drop")).dataset
-    return linked(found, join(found.source_obs, JoinRequest("labels", labels)))
+    return joined(found, join(found.source_obs, JoinRequest("labels", labels)))
 
 
 @pytest.fixture

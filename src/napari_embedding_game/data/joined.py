@@ -9,12 +9,7 @@ import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.images.join import (
-    Join,
-    JoinRequest,
-    join,
-    linked,
-)
+from napari_embedding_game.data.images.join import Join, JoinRequest, join
 from napari_embedding_game.data.loading import load_with_choices, prepared
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -71,7 +66,12 @@ def joined(dataset: Dataset, found: Join) -> Dataset:
     background = found.left_out[dataset.kept]
     if background.any():
         dataset = dataset.subset(~background, why=tables.NO_OBJECT)
-    return linked(dataset, found)
+    return replace(
+        dataset,
+        source_objects=found.objects,
+        notes=(*found.sentences, *dataset.notes),
+        provenance={**dataset.provenance, "linked": {"column": found.column or ""}},
+    )
 
 
 def _table_of(dataset: Dataset) -> pd.DataFrame:

@@ -23,7 +23,6 @@ from napari_embedding_game.data.columns import (
     listed,
     numbers_of,
 )
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import (
     FirstAxis,
@@ -239,16 +238,6 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects) -> bool:
         return any(known.corrwith(here[axis]).abs().max() < 0.5 for axis in here)
 
 
-def linked(dataset: Dataset, found: Join) -> Dataset:
-    """Return a dataset whose source's rows are those of a join, with their objects."""
-    return replace(
-        dataset,
-        source_objects=found.objects,
-        notes=(*found.sentences, *dataset.notes),
-        provenance={**dataset.provenance, "linked": {"column": found.column or ""}},
-    )
-
-
 def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
     """Names of the columns that are called as labels are, the likeliest first.
 
@@ -262,11 +251,6 @@ def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
     maybe = (n for n in asked if n in known or table[n].head(FIRST).is_unique)
     found = [n for n in maybe if numbers_of(table[n]) is not None]
     return [n for n in found if n in known or table[n].is_unique]
-
-
-def label_column(table: pd.DataFrame) -> str | None:
-    """Name of the column that holds labels, if there is one."""
-    return next(iter(id_columns(table)), None)
 
 
 def _pictures_in(table: pd.DataFrame) -> list[Picture]:

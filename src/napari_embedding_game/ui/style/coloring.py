@@ -17,7 +17,7 @@ from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import NO_LEVEL, drawable
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
-from napari_embedding_game.data.images.join import label_column
+from napari_embedding_game.data.images.join import id_columns
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
@@ -247,8 +247,8 @@ def _looked_at(dataset: Dataset) -> _Known:
     if known is None or known.obs is not obs:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
-        label = label_column(obs) if dataset.objects is not None else None
-        usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) != label]
+        labels = [] if dataset.objects is None else id_columns(obs)[:1]
+        usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) not in labels]
         columns: dict[str, str] = {}
         for column in map(str, ranked):
             choice = column
