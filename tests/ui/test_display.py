@@ -1,4 +1,4 @@
-"""Colour by acts at once, while the game runs too."""
+"""Colour by and size by act at once, while the game runs too."""
 
 from dataclasses import replace
 
@@ -8,11 +8,22 @@ from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.ui.canvas.scene import MOST_MAGNIFIED
 from napari_embedding_game.ui.style.coloring import choice_of_column
 
 
-def test_colours_by_what_the_map_says_of_points(play, session, dock):
+def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     layers = play()
+    plain = layers.points.size[0]
+    dock.look.pressure.setChecked(True)
+    sizes = layers.points.size / plain
+    np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
+    assert sizes.max() == pytest.approx(MOST_MAGNIFIED)
+    session.selection.select_points(np.arange(20))  # stands out by colour alone
+    np.testing.assert_allclose(layers.points.size / plain, sizes)
+    session.selection.clear()
+    dock.look.pressure.setChecked(False)
+    np.testing.assert_allclose(layers.points.size, plain)
     far = session.snapshot.stretch > FAR
     assert 0 < far.sum() < len(far)
     dock.look.color_by.value = "Stretch"

@@ -19,6 +19,8 @@ class DisplaySettings:
     metadata column, or of a gene."""
     limits: tuple[float, float] | None = None
     """Values that get the first and the last colour; None: those that suit them."""
+    size_by_pressure: bool = False
+    """Whether points under pressure are drawn larger."""
     split_by: str = ""
     """Column whose groups are shown side by side; "" for one map."""
     show_landmarks: bool = False

@@ -14,6 +14,7 @@ from typing import Any
 import napari
 import numpy as np
 from napari.layers import Image
+from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
 from superqt.utils import qdebounced, qthrottled
@@ -40,7 +41,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.workspace import Workspace
 
-SELECTED_MAGNIFICATION = 1.4
+SELECTED_MAGNIFICATION, MOST_MAGNIFIED = 1.4, 3.0
 MUTED, MUTED_VALUE = 0.88, 0.6
 """Share of grey in points outside the selection; of a gene one wants to see both.
 
@@ -192,7 +193,7 @@ class Scene(QObject):
             found = correct(whole.embedding, shot.neighbors, selection.points)
             panels = shot.embedding - whole.embedding
             moved = replace(shot, embedding=panels + found.embedding)
-            looks = self._looks()
+            looks = self._looks(moved)
             self.is_elsewhere = self.layers.show(moved, looks, follows=False)
             self.drawn.emit()
             self.neighbors_told.emit(told_neighbors(found))
@@ -221,7 +222,7 @@ class Scene(QObject):
         if layout is None:
             return
         snapshot, panels = layout.snapshot, layout.panels
-        looks, behind = self._looks(), None
+        looks, behind = self._looks(snapshot), None
         if snapshot is session.snapshot and session.behind is not self._unwanted:
             behind = session.behind  # whose cells lie where those of the map do
         within = None if behind is None else behind.corners
@@ -390,11 +391,12 @@ class Scene(QObject):
         self.colored, self._colored_of = found, of
         return True
 
-    def _looks(self) -> Looks:
+    def _looks(self, snapshot: Snapshot) -> Looks:
         """Return how the points look, with those that are selected above the others."""
         selection, is_light = self._session.selection, self._viewer.theme == "light"
+        is_sized = self._session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
-        of = self.colored, above, is_light
+        of = self.colored, above, is_light, snapshot if is_sized else None
         if not is_same(of, self._drawn_as[0]):
             colors = self.colored.rgba
             sizes = np.ones(len(colors), np.float32)
@@ -406,6 +408,8 @@ class Scene(QObject):
                 colors[:, 3] = 1.0  # opaque: others stand out among them
                 colors[above] = self.colored.rgba[above]
                 sizes[above] = SELECTED_MAGNIFICATION
+            if is_sized:
+                sizes = magnification(snapshot.pressure)
             self._drawn_as = of, Looks(np.asarray(colors, np.float32), sizes, above)
         return self._drawn_as[1]
 
@@ -420,3 +424,13 @@ def told_neighbors(found: Correction) -> str:
         f"Shown for as long as you press: {drawn_in} from elsewhere drawn in, "
         f"{out} stepped out."
     )
+
+
+def magnification(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return 1 for 0 up to ``MOST_MAGNIFIED`` for all but a few of the highest."""
+    above = pressure[pressure > 0]
+    if not len(above):
+        return np.ones(len(pressure), np.float32)
+    most = max(float(np.percentile(above, 95)), np.finfo(np.float32).tiny)
+    share = np.clip(pressure / most, 0, 1)
+    return (1 + (MOST_MAGNIFIED - 1) * share).astype(np.float32)

@@ -39,6 +39,7 @@ CHECKS = {
         "in a running game.",
     ),
     "show_names": ("Show names", ""),
+    "size_by_pressure": ("Size by pressure", "Larger points are more crowded."),
     "color_objects": (
         "Colour objects by the map",
         "Objects in the image have the colours of their points.",
@@ -55,11 +56,11 @@ class DisplayControls(Listener):
         self._session, self._look, self._linked = session, session.look, linked
         look = self._look
         self.color_by, self.split_by = Choice(COLOR_TIP), Choice(SPLIT_TIP)
-        self.landmarks, self.names, self.objects = (
+        self.landmarks, self.names, self.pressure, self.objects = (
             check_box(*said, partial(setattr, look, field))
             for field, said in CHECKS.items()
         )
-        ticks = self.landmarks, self.names, self.objects
+        ticks = self.landmarks, self.names, self.pressure, self.objects
         self._ticks = dict(zip(CHECKS, ticks, strict=True))
         self.legend = LegendView()
         self.legend.limits_changed.connect(partial(setattr, look, "limits"))
@@ -70,7 +71,7 @@ class DisplayControls(Listener):
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         shown = row(self.landmarks, self.names, None, wide=())
-        self.more = panel(column(self._rows, shown, self.gene_sets))
+        self.more = panel(column(self._rows, shown, self.pressure, self.gene_sets))
         """What is used now and then."""
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))
@@ -92,6 +93,7 @@ class DisplayControls(Listener):
         self.objects.setVisible(self._linked.current is not None)
         has_genes = dataset is not None and dataset.has_expression
         self.gene_sets.setVisible(has_genes)
+        self.pressure.setVisible(self._has_pressure)
         self._offer_colors()
         self._show()
 
