@@ -178,7 +178,7 @@ class FakeEngine:
         self.closed = 0
 
     def neighbors(self, X, settings):
-        self.gate.wait(10)
+        self.gate.wait(60)
         return "graph"
 
     def layout(self, graph, X, settings, warm_start=None):
@@ -198,7 +198,7 @@ class FakeEngine:
         self.games.append(settings)
         try:
             while True:
-                self.gate.wait(10)
+                self.gate.wait(60)
                 if iteration == self.fail_at:
                     raise self.error
                 is_warm = warm_start is not None and not iteration
