@@ -73,20 +73,6 @@ def test_slice_of_a_stack_that_cuts_most(labels):
     assert shown[32, 32].tolist() == [255] * 3
 
 
-def test_nothing_but_the_surroundings_is_read(labels):
-    class Lazy:
-        shape = (4000, 4000)
-        read = 0
-
-        def __getitem__(self, place):
-            rows, columns = place
-            Lazy.read += (rows.stop - rows.start) * (columns.stop - columns.start)
-            return np.zeros((rows.stop - rows.start, columns.stop - columns.start))
-
-    assert picture(labels, 1, [Channel(Lazy())]).shape == (64, 64, 3)
-    assert 0 < Lazy.read <= 30 * 30
-
-
 def test_rows_that_are_no_object_are_black(labels):
     objects = find_objects(labels).spread(np.array([1, -1]))
     thumbnails = Thumbnails(

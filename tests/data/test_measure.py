@@ -4,7 +4,7 @@ from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.channels import split_channels
-from napari_embedding_game.data.images.measure import measure, measure_stages
+from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
@@ -182,18 +182,6 @@ def test_objects_with_missing_pixels_are_left_out(labels, image):
     assert dataset.objects.label_ids.tolist() == [2, 3, 7]
     assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]
     assert dataset.expand(np.arange(3.0), np.nan)[3] != 3
-
-
-def test_progress_and_stop():
-    labels = np.arange(400).reshape(20, 20) + 1
-    stages = measure_stages(None, np.kron(labels, np.ones((3, 3), int)))
-    shares = []
-    for stage in stages:
-        if stage.text.startswith("Measuring the objects"):
-            shares.append(stage.share)
-        if len(shares) == 3:
-            stages.close()
-    assert shares == [0, 50 / 400, 100 / 400]
 
 
 def test_nuclei():

@@ -84,15 +84,6 @@ def test_genes_called_as_something_else_can_be_reached(dataset):
     assert name_of("a (file)", named) is name_of("moon", named) is None
 
 
-def test_numbers_that_differ_in_their_last_digits_are_a_scale(dataset):
-    sums = np.full(40, 1.0)
-    sums[::2] = np.nextafter(1.0, 2.0)
-    obs = dataset.obs.assign(total=sums, ids=1e17 + 16.0 * np.arange(40))
-    for name in ("total", "ids"):
-        legend = of_column(name, replace(dataset, obs=obs))
-        assert legend.bar[1].sum() == 40
-
-
 def test_a_figure_has_the_red_of_the_map(dataset):
     session = worlds.session_of(dataset)
     worlds.play(session)

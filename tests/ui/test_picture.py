@@ -1,7 +1,5 @@
 """The picture of the map: where the points are, in their colours, with every view."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -184,27 +182,3 @@ def test_in_space_the_nearest_is_on_top():
     for ahead, top in ((positions, 0), (positions * [-1, 1, 1], 2)):
         picture = paint(ahead, looks(2, np.array([True, False])), space).picture
         assert picture[15, 20, top] > 200
-
-
-def test_in_space_the_picture_of_before_faces_whoever_turns_the_map(
-    make_napari_viewer, make_snapshot, monkeypatch
-):
-    monkeypatch.setattr(map_picture, "MOST_BALLS", 0)
-    monkeypatch.setattr(map_picture, "FOLLOW_MS", 60_000)  # another one comes late
-    viewer = make_napari_viewer(show=True)
-    layers = MapLayers(viewer, print)
-    layers.show_landmarks(False)
-    shot, places = make_snapshot(50), np.random.default_rng(0).normal(size=(44, 3))
-    places = places.astype(np.float32)
-    shot = replace(shot, embedding=places[:40], landmarks=places[40:])
-    layers.begin(shot)
-    layers.show(shot, looks(40))
-
-    def width():
-        seen = viewer.screenshot(canvas_only=True, flash=False)[..., :3]
-        return np.ptp(np.flatnonzero(seen.any(axis=(0, 2))))
-
-    before, camera = width(), viewer.scene.camera
-    camera.angles = (camera.angles[0], camera.angles[1] + 85, camera.angles[2])
-    assert width() == pytest.approx(before, abs=3)
-    layers.close()

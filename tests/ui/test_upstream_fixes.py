@@ -8,7 +8,6 @@ import gc
 import numpy as np
 import pytest
 from napari._qt.widgets.qt_viewer_dock_widget import QtViewerDockWidget
-from napari.utils.colormap_backend import ColormapBackend, get_backend
 from qtpy.compat import isalive
 from qtpy.QtCore import QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
@@ -122,7 +121,3 @@ def test_a_window_that_is_closed_leaves_the_other_its_picture(
     middle = white.shape[0] // 2, white.shape[1] // 2
     assert white[middle][:3].tolist() == [255] * 3
     assert 120 < grey[middle][0] < 135
-
-
-def test_no_loop_of_napari_meets_a_run_or_waits_for_a_compiler():
-    assert get_backend() is ColormapBackend.pure_python
