@@ -1,4 +1,4 @@
-"""Vectors in compiled loops, whose sums have an order that no compiler changes.
+"""Vectors for compiled loops, with sums in an order that no compiler changes.
 
 In a loop ``spread(number, n)`` are n equal numbers and ``load(row, at, like)`` as many
 of a row as ``like`` has: they have the arithmetic of numbers.  A sum over a row adds
@@ -186,7 +186,7 @@ class Lanes:
         return self._of(self.builder.select(is_it, self.value, bound))
 
     def _call(self, name: str, *others: Any) -> Lanes:
-        """Call one of LLVM's own functions on these numbers and others like them."""
+        """Call an LLVM intrinsic on these numbers and others of their type."""
         kind, numbers = self.value.type, [self.value, *others]
         function = cgutils.get_or_insert_function(
             self.builder.module,
@@ -305,7 +305,7 @@ def across(context, lanes):
 
 
 def _place(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
-    """Return the pointer to a vector; ``given``: the array and a place in it."""
+    """Return the pointer to a vector; ``given``: the array and an index."""
     array = context.make_array(kind)(context, builder, given[0])
     shape, strides, place = (
         cgutils.unpack_tuple(builder, each, kind.ndim)
@@ -318,7 +318,7 @@ def _place(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> An
 
 
 def _numbers(array: Any) -> tuple[Any, int]:
-    """Return the type of a place in an array, and the bytes of a number there."""
+    """Return the type of an index into an array, and the bytes of an element."""
     if array.layout != "C":
         raise TypingError("Arrays must be C-contiguous.")
     return types.UniTuple(types.intp, array.ndim), array.dtype.bitwidth // 8
@@ -326,7 +326,7 @@ def _numbers(array: Any) -> tuple[Any, int]:
 
 @intrinsic
 def load(context, array, place, like):
-    """Return numbers of an array from a place on, as many as ``like`` has."""
+    """Return numbers of an array from an index on, as many as ``like`` has."""
     kind, (place, size) = LanesType(array.dtype, like.count), _numbers(array)
 
     def code(context, builder, signature, arguments):
@@ -339,7 +339,7 @@ def load(context, array, place, like):
 
 @intrinsic
 def store(context, lanes, array, place):
-    """Write lanes into an array from a place on."""
+    """Write lanes into an array from an index on."""
     place, size = _numbers(array)
 
     def code(context, builder, signature, arguments):

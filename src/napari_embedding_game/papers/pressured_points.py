@@ -7,7 +7,7 @@ Points under pressure get one more coordinate h, across the map.  For mu = 0, m,
 
 and after each iteration see anew, from y alone, which points are, until none is off the
 map.  Paper 4 counts a point as pressured without a look at mu; here it is where mu h^2
-still lets it rise: else a map whose minimum has pressured points would never end.
+still lets it rise; otherwise a map whose minimum has pressured points never ends.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ the more they are: its opacity grows with the logarithm of their number, as an e
 ratios apart rather than differences.  datashader's ``shade(how="log")`` does the same.
 """
 
-# The compiler finds the types of the loops; annotations tell it nothing.
+# The compiler infers types and ignores annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations

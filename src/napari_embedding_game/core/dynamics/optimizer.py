@@ -2,7 +2,7 @@
 
 An iteration of both, with their gradients, is ``game.Game._played``.
 
-The compiled loops run in chunks of rows that own their part of the sum of squares, so
+The compiled loops run in chunks of rows, each with its part of the sum of squares, so
 that a step has the same bits for any number of threads.  Arrays, all C-contiguous and
 of one type, float32 or float64: ``gradient``, ``points`` (N, d); ``scale`` (N, 1), or
 None where the gradient is not divided; ``velocity`` (N, d), or None without momentum.

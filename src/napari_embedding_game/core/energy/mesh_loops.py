@@ -1,10 +1,11 @@
 """The compiled loops between points and a grid: spread, and read back.
 
-A point at ``x`` (N, 3), in units of the grid, stands on the four nodes around it along
-each axis by cubic B-splines.  ``order`` (N,): points by row; ``starts``: where each row
-of it begins.  Rows are cut into bands, of which those of even number never touch the
-same node, nor those of odd: each kind may be spread in parallel, and every node gains
-its parts in one order.  The grid of a plane has one layer, a constant to the compiler.
+A point at ``x`` (N, 3), in units of the grid, is spread on the four nodes around it
+along each axis by cubic B-splines.  ``order`` (N,): points by row; ``starts``: where
+each row of it begins.  Rows are cut into bands, of which those of even number never
+touch the same node, nor those of odd: each kind may be spread in parallel, and every
+node gains its parts in one order.  The grid of a plane has one layer, a constant to the
+compiler.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from napari_embedding_game.core.energy.compiled_pairs import pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
 
 WIDTH = 4
-"""Nodes that a point stands on along each axis."""
+"""Nodes along each axis on which a point is spread."""
 BAND = 8
 """Rows in a band: at least ``WIDTH``."""
 
@@ -66,7 +67,7 @@ def _spline(t, n_nodes):
 
 
 @njit(**OPTIONS)
-def stand(x0, x1, x2, n_layers):
+def splines_at(x0, x1, x2, n_layers):
     """Return the first node of a point, and its splines along the three axes."""
     kind = type(x0)
     row, layer, column = np.int64(x0), np.int64(x1), np.int64(x2)
@@ -82,7 +83,7 @@ def stand(x0, x1, x2, n_layers):
 def _spread_points(first, last, x, order, grid, n_deep):
     for p in range(first, last):
         i = order[p]
-        corner, splines = stand(x[i, 0], x[i, 1], x[i, 2], n_deep)
+        corner, splines = splines_at(x[i, 0], x[i, 1], x[i, 2], n_deep)
         (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
         for a in range(WIDTH):
             for c in range(n_deep):
@@ -110,7 +111,7 @@ def spread(begin, end, x, order, starts, grid, parity):
 
 @njit(inline="always", **OPTIONS)
 def field(point, potential, n_deep):
-    """Return the potential where a point stands, and its slopes along three axes."""
+    """Return the potential at a point, and its slopes along three axes."""
     (row, layer, column), splines = point
     (down, steep_down), (deep, steep_deep), (across, steep_across) = splines
     zero = potential.dtype.type(0)
@@ -161,7 +162,7 @@ def _both_ways(spline):
 
 @njit(inline="always", **OPTIONS)
 def _own_field(point, near, n_deep):
-    """Return what a point adds to its own potential, and the slopes of that.
+    """Return the self-interaction of a point: its potential, and the slopes of that.
 
     By how far apart two of its nodes are.
     """
@@ -188,7 +189,7 @@ def _read_points(first, last, x, order, potential, near, gradient, n_deep):
     total = 0.0
     for p in range(first, last):
         i = order[p]
-        point = stand(x[i, 0], x[i, 1], x[i, 2], n_deep)
+        point = splines_at(x[i, 0], x[i, 1], x[i, 2], n_deep)
         value, g0, g1, g2 = field(point, potential, n_deep)
         own = _own_field(point, near, n_deep)
         total += value - own[0]
@@ -204,8 +205,8 @@ def _read_points(first, last, x, order, potential, near, gradient, n_deep):
 def read(begin, end, x, order, starts, potential, near, gradient, sums):
     """Write the sum over all pairs i != j, a part a band, and its gradient in ``x``.
 
-    ``potential``: the kernel summed over all points, at the nodes.  What a point adds
-    to its own potential is found from ``near``, see :class:`mesh.Grid`, and taken off.
+    ``potential``: the kernel summed over all points, at the nodes.  The
+    self-interaction is found from ``near``, see :class:`mesh.Grid`, and subtracted.
     """
     for band in range(begin, end):
         first, last = _points_of(band, starts)

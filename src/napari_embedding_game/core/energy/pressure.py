@@ -1,7 +1,7 @@
 """Which points are pushed off the map, and how far (paper 4, section 3).
 
-Give one point a coordinate h of its own, across the map, with all others at 0, and let
-the energy fall as h rises: where it stops is its pressure.  With u = h^2,
+Give one point an extra coordinate h, across the map, with all others at 0: the h at
+which the energy is lowest is its pressure.  With u = h^2,
 
     dE/du = sum_edges at k  w f'(d_kj^2 + u)
             + lambda R'(S) m  sum_x v_x k'(d_kx^2 + u)

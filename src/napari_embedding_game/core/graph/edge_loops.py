@@ -103,7 +103,7 @@ def _memberships(begin, end, distances, mean_of_all, out):
         for j in range(k):
             apart[j] = min(rho - row[j], 0.0)
         mean, low, high = row.mean(), 0.0, np.inf
-        # Any unit of length will do, so the search begins at the row's own.
+        # The search is independent of the unit of length: it begins at the row's mean.
         sigma = mean if mean > 0.0 else 1.0
         for _ in range(64):
             total = 0.0

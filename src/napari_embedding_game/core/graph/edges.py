@@ -1,4 +1,4 @@
-"""From neighbours to edges: who pulls whom, and how hard.
+"""From neighbours to weighted edges.
 
 ``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.  ``fuzzy``
 is UMAP's, scaled to the same total.  ``mixed``, the game's default, is three parts of
@@ -31,17 +31,17 @@ MEMBERSHIP_SHARE = np.float32(0.6)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Symmetric weighted edges in compressed rows; each edge stands in both rows.
+    """Symmetric weighted edges in compressed rows; each edge is stored in both rows.
 
     The attraction of a map is *half* the sum over all entries: a directed
     neighbour pair (i, j) adds its weight to the entries (i, j) and (j, i).
 
     ``indptr`` (N + 1,): uint64 where there are more entries than uint32 counts;
     ``indices`` (E,): the column of each entry, sorted within a row; ``weights`` (E,):
-    their sum is 2 N K, unless some are below 0; ``scale``: what the affinity's own
-    symmetric weights were multiplied by.  ``nearest`` (N, k): each point's nearest
-    neighbours, ``N_NEAREST`` at most, nearest first, and ``isolation`` (N,), see
-    :mod:`inspect.isolation`; None where only a matrix is known.
+    their sum is 2 N K, unless some are below 0; ``scale``: the factor by which the
+    affinity's symmetric weights were multiplied.  ``nearest`` (N, k): each point's
+    nearest neighbours, ``N_NEAREST`` at most, nearest first, and ``isolation`` (N,),
+    see :mod:`inspect.isolation`; None where only a matrix is known.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]

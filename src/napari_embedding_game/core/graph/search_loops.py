@@ -300,7 +300,7 @@ def mean_rows(begin, end, rows, bounds, out):
 
 @njit(nogil=True, cache=True)
 def choose(begin, end, rows, bounds, means, near, chosen):
-    """Write which of the lists near its own each row is nearest to."""
+    """Write the nearest of the lists near its list for each row."""
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
             least = np.float32(np.inf)
@@ -345,10 +345,10 @@ def compare(begin, end, rows, bounds, near, wanted, indices, squared):
 def search_lists(
     begin, end, asked, queries, rows, order, bounds, means, n_probes, indices, squared
 ):
-    """Write the nearest rows of some ``asked`` queries, of lists with near mean rows.
+    """Write the nearest rows of the ``asked`` queries, from lists with near means.
 
     ``rows`` (N, D) lie in the ``order`` of the lists, of which all are searched where
-    the nearest hold fewer rows than are asked for.
+    the nearest hold fewer rows than k.
     """
     n_lists, last = len(means), indices.shape[1] - 1
     for q in asked[begin:end]:
@@ -372,7 +372,7 @@ def search_lists(
 
 @njit(nogil=True, cache=True)
 def reverse_neighbors(indices, squared, is_new, width):
-    """Return who has each row in its list, (N, width): 2 i + is new, or -1 for none."""
+    """Return the rows that list each row, (N, width): 2 i + is new, or -1 for none."""
     n, k = indices.shape
     reverse = np.full((n, width), -1, np.int32)
     distances = np.full((n, width), np.inf, np.float32)

@@ -1,4 +1,4 @@
-"""Where the points stand when the game begins.
+"""Start layouts of the points.
 
 ``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, of every
 component of the graph at once, set side by side, each dimension of unit variance.  Of
@@ -81,7 +81,7 @@ def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
 
 
 def filled(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
-    """Add columns of zeros where the rows have fewer dimensions than were asked."""
+    """Pad with columns of zeros to ``n_components``."""
     missing = n_components - scores.shape[1]
     return np.pad(scores, ((0, 0), (0, missing)))
 
@@ -201,8 +201,8 @@ def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
 def _groups(indptr, indices, weights):
     """Return a group of neighbours for each point (N,), and how many there are.
 
-    A point of which no neighbour has a group yet makes one of them all; who is left
-    joins that of the neighbour it is tied to most (Vanek, Mandel and Brezina, 1996).
+    A point whose neighbours have no group yet forms one with them all; the others join
+    that of the neighbour with the heaviest edge (Vanek, Mandel and Brezina, 1996).
     """
     n, n_groups = len(indptr) - 1, 0
     group = np.full(n, -1, np.int32)
@@ -243,10 +243,10 @@ def side_by_side(
     X: Any,
     n_components: int,
 ) -> NDArray[np.float64]:
-    """Give every component an area in proportion to its points, and a place.
+    """Arrange the components, each on an area in proportion to its points.
 
-    The positions are the principal components of the components' mean inputs, so
-    that what is alike in the data starts side by side.
+    Their positions are the principal components of their mean inputs, so that similar
+    components start next to each other.
     """
     size, n = np.bincount(part, minlength=n_parts), len(part)
     members = sparse.csr_array((np.ones(n), (part, np.arange(n))), (n_parts, n))

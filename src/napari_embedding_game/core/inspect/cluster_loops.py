@@ -144,9 +144,9 @@ def compact(labels):
 def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
     """Join all clusters of each group, pair after pair, see :func:`_join`.
 
-    Returns who is joined, whom it joins, and a score by which the pairs of all groups
-    are in order: that of the worst of a group so far, as what a merge makes possible
-    goes next, however good it is.
+    Returns the joined clusters, those they join, and a score that orders the pairs of
+    all groups: the worst in its group so far, as a pair can follow only the merges that
+    make it possible.
     """
     n = size.shape[0]
     begins, nodes = _members(groups, n_groups)
@@ -200,9 +200,9 @@ def _join(weights, degree, size, is_rooted):
 
     Best have the most weight between them over that expected of their degrees, with
     ``is_rooted`` over its root; without any weight the smallest go first, and of
-    equals the lowest numbers.  Returns who is joined, whom it joins, and the scores,
-    below 0 without weight, (m - 1,) each.  The larger cluster of a pair stays; what is
-    given is written over.
+    equals the lowest numbers.  Returns the joined clusters, those they join, and the
+    scores, below 0 without weight, (m - 1,) each.  The larger cluster of a pair keeps
+    its number; the arguments are overwritten.
     """
     n = size.shape[0]
     joined, into = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)

@@ -21,7 +21,7 @@ from napari_embedding_game.core.threads import run_blocks
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
 _MOST_POINTS = 2_000
-"""Points, evenly drawn, whose distances tell what is usual."""
+"""Evenly drawn points, whose median distance is what is usual."""
 
 
 def stretch(

@@ -1,6 +1,6 @@
-"""The edges that new rows would have to the fitted rows, had they been among them.
+"""The edges that new rows would have had to the fitted rows in the fit.
 
-A row equal to a fitted one takes its place: :meth:`transform.FittedMap.place`.
+A row equal to a fitted one takes its position: :meth:`transform.FittedMap.place`.
 
 A new row gives weights to its nearest fitted rows as a fitted row does; a fitted row
 gives it what it gives to a neighbour at the same distance, and nothing beyond.  That

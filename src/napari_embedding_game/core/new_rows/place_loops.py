@@ -1,4 +1,4 @@
-"""The compiled search for the place of a new row on a finished map.
+"""The compiled descent of a new row to its position on a finished map.
 
     E(x) = sum_m w_m f(|x - y_m|^2) + c sum_j k(|x - x_j|^2)
 
@@ -30,12 +30,12 @@ _DECREASE = 1e-4
 
 @njit(**OPTIONS)
 def _read_grid(x, potential, low, spacing, gradient):
-    """Return the potential at a place, and write its gradient."""
+    """Return the potential at a position, and write its gradient."""
     n_layers = min(potential.shape[1], mesh_loops.WIDTH)
     # The axes of a map are rows, columns and layers of the grid.
     layer = (x[2] - low[2]) / spacing if n_layers > 1 else 0.0
     row, column = (x[0] - low[0]) / spacing, (x[1] - low[1]) / spacing
-    point = mesh_loops.stand(row, layer, column, n_layers)
+    point = mesh_loops.splines_at(row, layer, column, n_layers)
     value, g0, g1, g2 = mesh_loops.field(point, potential, n_layers)
     gradient[0] = g0 / spacing
     gradient[1] = g2 / spacing
@@ -116,7 +116,7 @@ def _descend(f, k, x, positions, weights, field, scratch, work):
 
 @njit(**OPTIONS)
 def _begin(f, k, x, positions, weights, field, scratch, work):
-    """Write the place with the lowest energy among the mean and the nearest."""
+    """Write the start with the lowest energy: the mean or a nearest neighbour."""
     d = x.shape[0]
     gradient, _, trial = work
     total = 0.0

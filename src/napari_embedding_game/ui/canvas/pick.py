@@ -1,6 +1,6 @@
 """Find the point of the map that is drawn at a pixel of the canvas."""
 
-# The compiler finds the types of the loop; annotations tell it nothing.
+# The compiler infers types and ignores annotations.
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
