@@ -170,6 +170,44 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
     np.testing.assert_array_equal(clusters.clustering.names == "Plasma", was)
 
 
+@pytest.mark.parametrize("is_in_title", [False, True])
+def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
+    qtbot, played, session, is_in_title
+):
+    clusters, labels = session.clusters, session.snapshot.labels
+    table, title = played.clusters.table, played.details.title
+    clusters.receive(np.where(labels > 0, 3, 0), 4)
+    qtbot.waitUntil(lambda: table.rowCount() == 2)
+    joined = int(clusters.labels[labels == 3][0])
+    if is_in_title:
+        session.selection.select(joined)
+        played.show()
+        qtbot.waitUntil(title.isVisible)
+        played.dock.window().activateWindow()
+        qtbot.waitUntil(played.dock.isActiveWindow, timeout=3000)
+    begin = played.details.edit_name if is_in_title else lambda: table.type_into(joined)
+    begin()
+    assert not is_in_title or title.hasFocus()
+    clusters.receive(labels, 4)
+    played.details.refresh()
+    played.clusters.catch_up()
+    if is_in_title:
+        title.clearFocus()
+        title.setFocus()
+        title.selectAll()
+    else:
+        QTest.keyClick(table.findChild(QLineEdit), Qt.Key.Key_Escape)
+        qtbot.waitUntil(lambda: table.rowCount() == 4)
+        begin()
+    was = clusters.labels == joined
+    assert was.any()
+    field = title if is_in_title else table.findChildren(QLineEdit)[-1]
+    QTest.keyClicks(field, "Plasma")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "Plasma" in names(session))
+    np.testing.assert_array_equal(clusters.clustering.names == "Plasma", was)
+
+
 def test_selected_points_are_clustered_again(
     qtbot, played, session, from_menu, monkeypatch
 ):

@@ -204,6 +204,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         for key in _COLORED.keys() - made["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
+        write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
 
 
 def _kept_keys(file: Any) -> set[str]:
@@ -214,26 +215,31 @@ def _kept_keys(file: Any) -> set[str]:
     return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
 
 
-def check_nothing_lost(former: Path, new: Path) -> None:
-    """Raise DataError if the file of a map has more than the one to replace it.
+def _contents(file: Any) -> set[str]:
+    """Return what a file of an AnnData holds, such as "obsm['X_umap']"."""
+    groups = ("obsm", "uns", "obsp", "varm", "varp", "layers", "raw")
+    keys = {x: file.get(x, ()) for x in groups}
+    keys |= {x: file[x].attrs["column-order"] for x in ("obs", "var")}
+    found = {(group, key) for group, there in keys.items() for key in there}
+    return {f"{x}['{key}']" for x, key in found if not key.endswith("_colors")}
 
-    Such as a UMAP that scanpy has added to it since it was saved.
+
+def check_nothing_lost(former: Path, new: Path) -> None:
+    """Raise DataError if other programs have added to the file of a map.
+
+    Such as a UMAP or a column, which the new file does not have.
     """
     import h5py
+    from anndata.io import read_elem
 
+    place = f"uns/{KEY}/contents"
     if not h5py.is_hdf5(former):
         return
     with h5py.File(former) as old, h5py.File(new) as file:
-        groups = ("uns", "obsp", "varm", "varp", "layers")
-        keys = {"obsm": _kept_keys(old), **{x: {*old.get(x, ())} for x in groups}}
-        lost = [
-            f"{group}['{key}']"
-            for group, there in keys.items()
-            for key in sorted(there - {*file.get(group, ())})
-            if not key.endswith("_colors")
-        ]
-        is_of_map = KEY in keys["uns"]
-    if lost and is_of_map:
+        if place not in old:
+            return
+        lost = sorted(_contents(old) - _contents(file) - {*read_elem(old[place])})
+    if lost:
         raise DataError(
             f"{former.name} holds {listed(lost, 3)}, which another program has added "
             "and this would take away: choose another name."

@@ -63,10 +63,8 @@ class ClusterPane(Listener):
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
         self.edits = ClusterEdits(session, self.table, self.tell)
-        self._listed = session.clusters.clustering
-        """The clusters in the list, which waits while a name is typed."""
         self.table.edited.connect(
-            lambda cluster, name: self.edits.name(cluster, name, self._listed)
+            lambda cluster, name: self.edits.name(cluster, name, self.table.source)
         )
         self.table.picked.connect(self._on_picked)
         self._asking = Latest(
@@ -96,8 +94,6 @@ class ClusterPane(Listener):
     def catch_up(self) -> None:
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
-        if not self.table.is_typed_into:
-            self._listed = session.clusters.clustering
         clusters = session.clusters.clusters if snapshot is not None else ()
         stretch = None if snapshot is None else snapshot.stretch
         misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)
@@ -115,6 +111,7 @@ class ClusterPane(Listener):
             frame,
             colors=dict(zip(ids, colors, strict=True)),
             tips={cluster.id: cluster.note for cluster in clusters},
+            source=session.clusters.clustering,
         )
         self._follow(scrolls=False)  # a person may be scrolling
         self.table.setColumnHidden(MISPLACED, bool(np.isnan(misplaced).any()))

@@ -194,11 +194,11 @@ class SelectionTab(Listener):
 
     def _on_name(self) -> None:
         dataset, cluster, listed = self._titled
-        if cluster is None or not self.title.isModified():
-            return
-        self.title.setModified(False)
-        self.title.clearFocus()
-        if dataset is self._session.dataset:
+        is_typed = cluster is not None and self.title.isModified()
+        if is_typed:
+            self.title.setModified(False)
+            self.title.clearFocus()
+        if is_typed and dataset is self._session.dataset:
             self.renamed.emit(cluster, self.title.text(), listed)
         self._show_names(self._described())  # as it is, where that was refused
 

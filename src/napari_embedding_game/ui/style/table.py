@@ -159,6 +159,8 @@ class Table(QTableWidget):
         self._columns = columns
         self.frame = pd.DataFrame()
         """A column for each of the columns; its index has the keys."""
+        self.source: Any = None
+        """What the rows on show are of."""
         self.keys: list[Any] = []
         """Of the rows, in the order shown."""
         self.tips: Mapping[Any, str] = {}
@@ -232,14 +234,16 @@ class Table(QTableWidget):
         frame: pd.DataFrame,
         colors: Mapping[Any, str] | None = None,
         tips: Mapping[Any, str] | None = None,
+        source: Any = None,
     ) -> None:
         """Show other rows; the same ones again leave all as it is.
 
         While a name is typed its row stays where it is: they are shown after that.
         """
         if self.is_typed_into:
-            self._later = frame, colors, tips
+            self._later = frame, colors, tips, source
             return
+        self.source = source
         looks = colors or {}, tips or {}
         if looks == (self._colors, self.tips) and frame.equals(self.frame):
             return

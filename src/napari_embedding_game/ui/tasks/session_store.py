@@ -84,6 +84,7 @@ class SessionStore(QObject):
     def begin_anew(self) -> None:
         """Save once more in the background, as other data replace the present ones."""
         self._timer.stop()
+        self._saving.stop()
         autosave, self._autosave = self._autosave, None
         if autosave is None:
             return
@@ -99,7 +100,6 @@ class SessionStore(QObject):
     def close(self) -> None:
         """Save once more and let go, the first time."""
         self._connections.close()
-        self._saving.stop()
         self.begin_anew()
 
     # Inside
