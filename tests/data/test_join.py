@@ -113,6 +113,10 @@ def test_rows_that_lie_elsewhere_are_not_linked_unasked():
     frame["Y"] = pd.Series(y, dtype="Int64").where(y > 0)
     pixel = np.ones((4, 4), int)
     assert matched(frame, np.kron(grid, pixel), is_guess=True).objects is not None
+    long, turned = np.arange(1, 51).reshape(2, 25), table(label=range(1, 51))
+    y, x = np.indices(long.shape).reshape(2, 50)
+    turned = turned.assign(X=x + y, Y=x - y)
+    assert matched(turned, np.kron(long, pixel), is_guess=True).objects is not None
     others = np.kron(np.roll(grid.T, 7), pixel)
     refused = matched(frame, others, is_guess=True)
     assert "t.csv has other positions than its objects. Choose" in refused.refusal

@@ -133,6 +133,25 @@ def test_a_map_of_logarithms_of_some_genes():
     )
 
 
+def test_genes_are_compared_by_identifier_or_by_symbol():
+    old, new = cells(240), cells(60, seed=3)
+    ids = [f"ENSG{i:011d}" for i in range(old.n_vars)]
+    both, seen = pd.DataFrame({"feature_name": old.var_names}, ids), []
+    old.var = both
+    old.raw, old.X = old, normalised(old.X, 10_000, "These")
+    ways = {"raw": [both, both[[]]], "X": [both, both[[]], new.var]}
+    for space, tables in ways.items():
+        tl.embedding_game(old, use_rep=space, **QUICK)
+        for var in tables:  # counts have to be brought, in raw
+            given = AnnData(new.X, new.obs.copy(), var)
+            given.raw = given
+            tl.map_onto_reference(given, old, "kind")
+            seen.append(given.obsm["X_embedding_game"])
+    np.testing.assert_array_equal(seen[0], seen[1])
+    np.testing.assert_array_equal(seen[2], seen[3])
+    np.testing.assert_array_equal(seen[2], seen[4])
+
+
 def test_a_space_that_new_cells_bring_along():
     rng = np.random.default_rng(0)
     old, new = cells(150), cells(40, seed=4)

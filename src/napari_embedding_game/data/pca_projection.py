@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression, dense
-from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.projection import Projection, normalised, sum_of
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         values = normalised(values, TARGET_SUM, "These cells")
     values = values[:, used]
     plain = Projection(
-        genes=tuple(names_of(adata.var)[used]),
+        genes=tuple(map(str, adata.var_names[used])),
         mean=np.asarray(values.mean(axis=0, dtype=np.float64), np.float32).ravel(),
         std=np.ones(len(used), np.float32),
         loadings=loadings[used],

@@ -68,6 +68,8 @@ class _Source:
     is_shared: bool = False
     """Whether others may change its numbers."""
     notes: Sequence[str] = ()
+    by_ids: bool = False
+    """Whether genes keep the names of the index, as files are compared by them."""
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
@@ -105,9 +107,17 @@ def adata_stages(
     return (yield from _read(source, options))
 
 
-def from_anndata(adata: AnnData, name: str, options: ReadOptions = AS_USUAL) -> Dataset:
+def from_anndata(
+    adata: AnnData,
+    name: str,
+    options: ReadOptions = AS_USUAL,
+    *,
+    by_ids: bool = False,
+) -> Dataset:
     """Dataset from an AnnData in memory; see :func:`adata_stages`."""
-    return finish(adata_stages(adata, name, options)).dataset
+    root = spaces.root_of(adata)
+    source = _Source(root, name, f"'{name}'", by_ids=by_ids)
+    return finish(_read(source, options)).dataset
 
 
 def read_whole(path: Path) -> AnnData:
@@ -291,7 +301,8 @@ def _genes(
 
 
 def _names_of(source: _Source, var: Any) -> pd.Index:
-    return names_of(store.read_element(var, source.where, "its table var"))
+    table = store.read_element(var, source.where, "its table var")
+    return table.index.astype(str) if source.by_ids else names_of(table)
 
 
 def _has_counts(item: Any) -> bool:

@@ -152,7 +152,8 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
             f"label of it that no other row has. {OTHERS}"
         )
     found_objects = objects.spread(places)
-    are_elsewhere = _are_elsewhere(table[matched], found_objects.take(matched))
+    frames, shown = rows["frame"][matched], found_objects.take(matched)
+    are_elsewhere = _are_elsewhere(table[matched], shown, frames)
     if request.is_guess and are_elsewhere:
         raise DataError(f"{where} has other positions than its objects. {OTHERS}")
     missing = np.delete(objects.label_ids, with_row.astype(int))
@@ -224,18 +225,27 @@ def _may_count(ids: IntArray, labels: IntArray) -> bool:
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
 
 
-def _are_elsewhere(table: pd.DataFrame, objects: Objects) -> bool:
+def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> bool:
     """Return whether a table has positions, and not those of the objects of its rows.
 
-    In any units: along one of the axes no column of them goes with the objects.  Labels
-    of another image may go with them along the other, as they are mostly counted so.
+    In any units, turned or not, of each picture from an origin of its own: all of them
+    together leave most of the variance of one of the axes.  Labels of another image may
+    go with them along the other, as they are mostly counted so.
     """
     known = table[[name for name in table if is_place(name)]].select_dtypes("number")
-    if len(table) < _FEWEST_COMPARED or known.shape[1] < 2:
+    there = known.to_numpy(float, na_value=np.nan)
+    every = pd.DataFrame([*objects.centers[:, -2:].T, *there.T]).T.set_axis(frames)
+    # A number such as 1.8e308 stands for a missing one.
+    every = every.where(every.abs() < 1e30).dropna(axis=1, how="all").dropna()
+    parts = (every - every.groupby(level=0).transform("mean")).to_numpy()
+    here, spread = parts[:, :2], parts[:, 2:].std(axis=0)
+    is_told = spread > 1e-6 * every.iloc[:, 2:].abs().max().to_numpy()
+    n, p = len(parts), int(is_told.sum())
+    if n < _FEWEST_COMPARED or p < 2:
         return False
-    here = pd.DataFrame(objects.centers[:, -2:], table.index)
-    with np.errstate(invalid="ignore"):  # of objects in one line
-        return any(known.corrwith(here[axis]).abs().max() < 0.5 for axis in here)
+    there = parts[:, 2:][:, is_told] / spread[is_told]
+    rest = here - there @ np.linalg.lstsq(there, here)[0]
+    return bool((rest.var(axis=0) / (n - p) > 0.75 * here.var(axis=0) / n).any())
 
 
 def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:

@@ -29,13 +29,13 @@ from napari_embedding_game.core.new_rows.likeness import (
     Unexplained,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
-from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
-from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.formats.spaces import RAW, split_space
 from napari_embedding_game.data.gene_names import SYMBOLS, FoundNames
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.projection import (
@@ -116,7 +116,7 @@ def map_cells(
     if way is None:
         rows = _brought_space(name, cells, reference)
     else:
-        match, lognorm, note = _aligned(name, cells, way, min_shared_genes)
+        match, lognorm, note = _aligned(name, cells, reference, way, min_shared_genes)
         notes = (note, *notes)
         parts = [way.components(way.scaled(lognorm[b], match)) for b in blocks]
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
@@ -219,7 +219,11 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
 
 
 def _aligned(
-    name: str, cells: AnnData, way: Projection, min_share: float
+    name: str,
+    cells: AnnData,
+    reference: ReferenceMap,
+    way: Projection,
+    min_share: float,
 ) -> tuple[FoundNames, Any, str]:
     """Return where the genes of a reference are among those of new cells.
 
@@ -243,7 +247,9 @@ def _aligned(
     genes = list(map(str, var.index))
     named = [name for name in var if str(name).casefold() in _OTHER_NAMES]
     aliases = {column: list(map(str, var[column])) for column in named}
-    match = match_genes(way.genes, genes, aliases, min_share=min_share, where=name)
+    symbols = [reference.symbols.get(gene, gene) for gene in way.genes]
+    how: Any = {"symbols": symbols, "min_share": min_share, "where": name}
+    match = match_genes(way.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
@@ -268,9 +274,11 @@ def _brought_space(
     """Return the space of a reference that new cells bring along, (n, width)."""
     known, space = reference.dataset, reference.dataset.space
     group, key = split_space(space) or ("", "")
-    rows: Any = cells.X if space == "X" else getattr(cells, group or "obsm").get(key)
+    named: Any = cells.raw if space == RAW and cells.raw is not None else cells
+    rows: Any = getattr(cells, group).get(key) if group else named.X
     if rows is not None and group != "obsm":
-        places = cells.var_names.get_indexer(known.var_names)
+        names = pd.Index(unique_names(named.var_names))
+        places = names.get_indexer(pd.Index(known.var_names))
         is_alike = Expression(rows, True).kind == Expression(known.X, True).kind
         rows = rows[:, places] if is_alike and (places >= 0).all() else None
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)

@@ -17,13 +17,14 @@ from napari_embedding_game.core.settings import (
     with_approximation,
 )
 from napari_embedding_game.core.snapshot import FloatArray
-from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM, Expression
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.formats.spaces import maps_of, root_of, split_space
+from napari_embedding_game.data.formats.spaces import RAW, maps_of, root_of, split_space
+from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.pca_projection import pca_projection
 from napari_embedding_game.data.projection import Projection, sum_of
 from napari_embedding_game.data.read_options import ReadOptions
@@ -46,6 +47,8 @@ class ReferenceMap:
     projection: Projection | None
     """The way from genes to its space; None where that is computed elsewhere, and new
     cells have to bring it."""
+    symbols: Mapping[str, str]
+    """Of its genes, by the identifiers in the index of its file."""
     notes: tuple[str, ...] = ()
     """What a person has to know of the reference."""
     path: str = ""
@@ -96,20 +99,39 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     noted = adata.uns[KEY]
     parameters = {k: plain(v) for k, v in noted["parameters"].items()}
     space, notes = _searched(adata, parameters, noted, name)
-    dataset = from_anndata(adata, name, ReadOptions(space=space, missing="drop"))
+    dataset, symbols = _cells_of(adata, name, space), _symbols_of(adata)
     embedding = np.asarray(adata.obsm[at], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
         dataset = dataset.subset(on_map)
     embedding = embedding[dataset.kept]
     projection = dataset.projection
-    if projection is None:
+    if projection is not None:  # the recipe names genes as people read them
+        ids = {symbol: one for one, symbol in symbols.items()}
+        genes = tuple(ids.get(gene, gene) for gene in projection.genes)
+        projection = replace(projection, genes=genes)
+    else:
         mixed = noted.get("provenance", {}).get("harmony", {})
         projection = _projection_of(adata, str(mixed.get("space", space)), name)
     landmarks = np.asarray(noted["landmarks"], np.float32)
     fitted = _fitted(dataset.X, embedding, landmarks, parameters)
     notes = (*notes, *_batch_notes(space, noted))
-    return ReferenceMap(name, dataset, fitted, projection, notes, path)
+    return ReferenceMap(name, dataset, fitted, projection, symbols, notes, path)
+
+
+def _cells_of(adata: AnnData, name: str, space: str | None = None) -> Dataset:
+    options = ReadOptions(space=space, missing="drop")
+    return from_anndata(adata, name, options, by_ids=True)
+
+
+def _symbols_of(adata: AnnData) -> dict[str, str]:
+    """Return what the genes of `adata`, and of its raw, are called, by their index."""
+    found: dict[str, str] = {}
+    for each in (adata.raw, adata):
+        if each is not None:
+            names = unique_names(names_of(each.var))
+            found |= zip(map(str, each.var.index), names, strict=True)
+    return found
 
 
 def _fitted(
@@ -155,7 +177,7 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
             "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
         )
     basis = "X_umap" if "X_umap" in bases else bases[0]
-    dataset = from_anndata(adata, name, ReadOptions(missing="drop"))
+    dataset = _cells_of(adata, name)
     given = np.asarray(adata.obsm[basis], float)[dataset.kept]
     is_there = np.isfinite(given).all(axis=1)
     dataset, given = dataset.subset(is_there), given[is_there]
@@ -165,7 +187,8 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
     unit = float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
     way = _projection_of(adata, dataset.space, name)
-    return ReferenceMap(name, dataset, fitted, way, (note,), path, basis, unit, origin)
+    of_file = _symbols_of(adata), (note,), path
+    return ReferenceMap(name, dataset, fitted, way, *of_file, basis, unit, origin)
 
 
 def plain(value: Any) -> Any:
@@ -187,7 +210,8 @@ def space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
     space = str(noted.get("projection", {}).get("space", space))
     group, key = split_space(space) or ("", "")
     is_there = group in ("obsm", "layers") and key in getattr(adata, group)
-    return space if is_there or space == "X" else None
+    is_there |= space == "X" or (space == RAW and adata.raw is not None)
+    return space if is_there else None
 
 
 def _searched(
@@ -214,9 +238,8 @@ def _searched(
 
 def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
-    if space == "X":
-        genes = ReadOptions(space="X", missing="drop")
-        return _of_columns(from_anndata(adata, name, genes))
+    if space in ("X", RAW):
+        return _of_columns(_cells_of(adata, name, space))
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return pca_projection(adata, name)
@@ -225,7 +248,7 @@ def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
 
 def _of_columns(dataset: Dataset) -> Projection | None:
     """Return the way from genes to genes: the numbers of the map are theirs."""
-    if dataset.space != "X" or Expression(dataset.X, True).kind != "logarithms":
+    if Expression(dataset.X, True).kind != "logarithms":
         return None
     n = dataset.X.shape[1]
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
