@@ -361,6 +361,11 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     row = int(np.argmax(seen.all(axis=1)))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(beside[row]))
     assert session.selection.clusters == (int(session.clusters.labels[row]),)
+    x, y, width, height = there
+    right, low = x + width, y + height
+    around = np.array([(x, y), (x, low), (right, low), (right, y)], float)
+    spatial.dock.mouse.surround(around)
+    np.testing.assert_array_equal(session.selection.points, seen.all(axis=1))
     spatial.viewer.canvas.grid.enabled = False
     np.testing.assert_array_equal(
         layers.other(BESIDE).face_color, layers.points.face_color

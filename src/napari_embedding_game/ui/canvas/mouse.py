@@ -16,7 +16,7 @@ from qtpy.QtGui import QKeyEvent, QKeySequence
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel, held_by_hand
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
-from napari_embedding_game.ui.canvas.pick import BESIDE, row_at
+from napari_embedding_game.ui.canvas.pick import BESIDE, parts_drawn, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
@@ -256,9 +256,20 @@ class MapMouse(QObject):
     # Inside
 
     def _drawn(self) -> NDArray[np.floating] | None:
-        """Return the pixels (m N, 2) of the points, on each map; None without any."""
-        seen, drawn = self._session.view.seen, self._layers.projection()
-        return None if seen is None or drawn is None else drawn.to_pixels(seen)
+        """Return the pixels (m N, 2) of the points, on each map; None without any.
+
+        NaN where a point is not seen, as another part of napari's grid is there.
+        """
+        seen = self._session.view.seen
+        if seen is None:
+            return None
+        found = []
+        for drawn, places in parts_drawn(self._layers, seen):
+            pixels, (x, y, width, height) = drawn.to_pixels(places), drawn.cell
+            is_there = (pixels >= (x, y)) & (pixels <= (x + width, y + height))
+            pixels[~is_there.all(axis=1)] = np.nan
+            found.append(pixels)
+        return np.concatenate(found) if found else None
 
     def _take(self, tool: Tool) -> None:
         if (tool == "brush") != (self.tool == "brush"):

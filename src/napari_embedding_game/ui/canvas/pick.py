@@ -13,12 +13,30 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.ui.canvas.layers import BESIDE as COMPARED
 from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.pixels import to_read
 
 REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
 BESIDE = 0.08
 """How far beside its points a click is still on the map, as a share of its side."""
+
+
+def parts_drawn(
+    layers: MapLayers, places: NDArray[np.floating]
+) -> list[tuple[Projection, NDArray[np.floating]]]:
+    """Return how places (m N, d) are drawn, all of them or part by part.
+
+    In napari's grid each of two compared maps has its part of the canvas.
+    """
+    drawn, other = layers.projection(), layers.projection(COMPARED)
+    beside, n = layers.other(COMPARED), len(places) // 2
+    if drawn is None:
+        return []
+    is_of_both = beside is not None and len(beside.data) == n
+    if other is None or other.cell == drawn.cell or not is_of_both:
+        return [(drawn, places)]
+    return [(drawn, places[:n]), (other, places[n:])]
 
 
 def row_at(
@@ -39,12 +57,14 @@ def row_at(
     so far off, as a share of the map's side. ``is_sized``: whether places are those of
     the points, which can be pointed at anywhere.
     """
-    drawn, other, first = layers.projection(), layers.projection(COMPARED), 0
-    if drawn and other and is_sized and drawn.cell != other.cell:  # in napari's grid
-        places, half = np.split(places, 2)
-        if other.holds(pixel):
-            drawn, places, first = other, half, len(half)
-    if drawn is None or not drawn.holds(pixel) or not len(places):
+    first = 0
+    for drawn, part in parts_drawn(layers, places):
+        if drawn.holds(pixel):
+            break
+        first += len(part)
+    else:
+        return None
+    if not len(places := part):
         return None
     zoom = drawn.zoom
     sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
