@@ -196,7 +196,8 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
         title.setFocus()
         title.selectAll()
     else:
-        QTest.keyClick(table.findChild(QLineEdit), Qt.Key.Key_Escape)
+        QTest.keyClick(table.findChild(QLineEdit), Qt.Key.Key_Return)
+        assert not played.clusters.message.text()  # the name is as it was
         qtbot.waitUntil(lambda: table.rowCount() == 4)
         begin()
     was = clusters.labels == joined

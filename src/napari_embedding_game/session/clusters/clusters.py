@@ -152,15 +152,17 @@ class Clusters:
 
         Raises DataError: another cluster has that name.
         """
-        name = " ".join(name.split())
-        was, now = (listed or self.clustering).labels == cluster, self.labels == cluster
+        name, listed = " ".join(name.split()), listed or self.clustering
+        if cluster in listed.by_id and name == listed.by_id[cluster].name:
+            return
+        was, now = listed.labels == cluster, self.labels == cluster
         if name and (was & now).sum() < ALIKE * (was | now).sum():
             self.make_cluster(was, name)
             return
         before = self._find(cluster)
         if not name:
             self.release(cluster)
-        elif name != before.name:
+        else:
             self._check_name(name, cluster)
             self._give(f"rename of {before.name}", before, name=name)
 
