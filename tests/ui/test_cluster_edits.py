@@ -197,8 +197,8 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
         title.selectAll()
     else:
         QTest.keyClick(table.findChild(QLineEdit), Qt.Key.Key_Return)
-        assert not played.clusters.message.text()  # the name is as it was
         qtbot.waitUntil(lambda: table.rowCount() == 4)
+        assert not played.clusters.message.text()  # the name is as it was
         begin()
     was = clusters.labels == joined
     assert was.any()
