@@ -201,7 +201,7 @@ class CellQualityView(QWidget):
 
     def _find_doublets(self, dataset: Dataset) -> None:
         """Score the cells in the background, as they are before any is left out."""
-        samples = None if self._batch is None else dataset.obs[self._batch]
+        samples = dataset.obs.get(self._batch)  # former data had others
         self._finding.ask(lambda: find_doublets(dataset.profile, samples)[0])
 
     def _on_scores(self, scores: NDArray[np.floating]) -> None:

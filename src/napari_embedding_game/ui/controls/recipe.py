@@ -156,7 +156,7 @@ class RecipePanel(QWidget):
         self._take({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
-        self._found = (applied, n_doublets) if applied.doublets else None
+        self._found = (self.recipe(), n_doublets) if applied.doublets else None
 
     def _take(self, numbers: Limits) -> None:
         """Show other numbers."""
