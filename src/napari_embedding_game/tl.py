@@ -98,7 +98,7 @@ def embedding_game(
     adata : AnnData
     use_rep : str, optional
         Space whose neighbours are searched: "X_pca", "X_pca_harmony" or another key of
-        ``obsm``, "X", or a key of ``layers``.
+        ``obsm``, "X", "raw", or a key of ``layers``.
     neighbors_key : str, optional
         Key of ``uns`` where ``sc.pp.neighbors`` noted its graph.  By default, where no
         `use_rep` is given, "neighbors" if it is there, as for ``sc.tl.umap``; if not,

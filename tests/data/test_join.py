@@ -225,6 +225,8 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
     assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
     table(label=ORDER).set_index("label").to_parquet(tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet", labels)[0].objects.label_ids.tolist() == ORDER
+    table(label=ORDER).rename_axis("cell").to_parquet(tmp_path / "t.parquet")
+    assert "cell" not in read(tmp_path / "t.parquet", labels)[0].var_names
 
 
 def test_a_chosen_column_is_no_measurement(labels, tmp_path):

@@ -354,9 +354,10 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             f"{where} holds only lists or nested values ({columns.listed(nested)}): "
             "write each number into a column of its own."
         )
-    whole = frame.index.to_frame().select_dtypes("integer")  # no names of rows
-    if not {*whole} <= {*range(frame.index.nlevels)}:
-        frame = frame.reset_index(allow_duplicates=True)
+    levels = map(frame.index.get_level_values, range(frame.index.nlevels))
+    whole = [one for one in levels if pd.api.types.is_integer_dtype(one)]
+    if any(columns.is_name_or_group(one.name, np.asarray(one, float)) for one in whole):
+        frame = frame.reset_index(allow_duplicates=True)  # a column such as "label"
     told = "Not read, because they hold lists or nested values"
     frame.attrs[_NOTES] = [f"{told}: {columns.listed(nested)}."] if nested else []
     return frame
