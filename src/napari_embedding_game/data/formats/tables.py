@@ -355,8 +355,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
             "write each number into a column of its own."
         )
     levels = map(frame.index.get_level_values, range(frame.index.nlevels))
-    whole = [one for one in levels if pd.api.types.is_integer_dtype(one)]
-    if any(columns.is_name_or_group(one.name, np.asarray(one, float)) for one in whole):
+    whole = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
+    if any(columns.is_name_or_group(name, np.empty(0)) for name in whole):
         frame = frame.reset_index(allow_duplicates=True)  # a column such as "label"
     told = "Not read, because they hold lists or nested values"
     frame.attrs[_NOTES] = [f"{told}: {columns.listed(nested)}."] if nested else []

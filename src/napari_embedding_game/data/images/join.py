@@ -234,7 +234,7 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     """
     known = table[[name for name in table if is_place(name)]].select_dtypes("number")
     there = known.to_numpy(float, na_value=np.nan)
-    every = pd.DataFrame([*objects.centers[:, -2:].T, *there.T]).T.set_axis(frames)
+    every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
     # A number such as 1.8e308 stands for a missing one.
     every = every.where(every.abs() < 1e30).dropna(axis=1, how="all").dropna()
     parts = (every - every.groupby(level=0).transform("mean")).to_numpy()
@@ -244,7 +244,7 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     if n < _FEWEST_COMPARED or p < 2:
         return False
     there = parts[:, 2:][:, is_told] / spread[is_told]
-    rest = here - there @ np.linalg.lstsq(there, here)[0]
+    rest = here - there @ np.linalg.lstsq(there, here, rcond=None)[0]
     return bool((rest.var(axis=0) / (n - p) > 0.75 * here.var(axis=0) / n).any())
 
 
