@@ -184,7 +184,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
         played.show()
         qtbot.waitUntil(title.isVisible)
         played.dock.window().activateWindow()
-        qtbot.waitUntil(played.dock.isActiveWindow, timeout=3000)
+        qtbot.waitUntil(played.dock.isActiveWindow)
     begin = played.details.edit_name if is_in_title else lambda: table.type_into(joined)
     begin()
     assert not is_in_title or title.hasFocus()
