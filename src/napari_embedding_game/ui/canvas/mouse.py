@@ -265,9 +265,8 @@ class MapMouse(QObject):
             return None
         found = []
         for drawn, places in parts_drawn(self._layers, seen):
-            pixels, (x, y, width, height) = drawn.to_pixels(places), drawn.cell
-            is_there = (pixels >= (x, y)) & (pixels <= (x + width, y + height))
-            pixels[~is_there.all(axis=1)] = np.nan
+            pixels = drawn.to_pixels(places)
+            pixels[~drawn.holds(pixels)] = np.nan
             found.append(pixels)
         return np.concatenate(found) if found else None
 

@@ -80,10 +80,10 @@ class Projection:
         found = np.linalg.solve(lines[:, :-1], -lines[:, -1])
         return found if np.isfinite(self.to_pixels(found[None])).all() else None
 
-    def holds(self, pixel: NDArray[np.floating]) -> bool:
-        """Return whether a pixel (x, y) is on this part of the canvas."""
-        x, y, width, height = self.cell
-        return bool(x <= pixel[0] <= x + width and y <= pixel[1] <= y + height)
+    def holds(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return which pixels (..., 2), each (x, y), are on this part of the canvas."""
+        low, size = np.reshape(self.cell, (2, 2))
+        return np.all((low <= pixels) & (pixels <= low + size), axis=-1)
 
     def zooms_at(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the fewest pixels (n,) that a unit takes at positions (n, d).

@@ -74,16 +74,16 @@ class MethodControls(Listener):
         self.repulsion.changed.connect(self._set_repulsion)
         self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
         self.stale = text_label()
-        self._main, self._fine, self._strength = form(), form(), form()
-        for name in NAMES:
+        main, fine, self._strength = form(), form(), form()
+        self._rows = {name: main if name in MAIN else fine for name in NAMES}
+        for name, rows in self._rows.items():
             control = self.controls[name]
             if name == "method":  # whose name is above it
-                self._main.addRow(control.native)
+                main.addRow(control.native)
             else:
-                rows = self._main if name in MAIN else self._fine
                 add_row(rows, control.label, control)
-        self.more = Fold("More settings", self._fine)
-        self.setLayout(column(self._main, self.more, spacing=5, margins=(0, 0, 0, 6)))
+        self.more = Fold("More settings", fine)
+        self.setLayout(column(main, self.more, spacing=5, margins=(0, 0, 0, 6)))
         slider = self.repulsion_slider
         add_row(self._strength, "Repulsion", panel(row(slider, self.repulsion)), tip)
         self.steering = panel(column(self._strength, self.stale))
@@ -107,14 +107,12 @@ class MethodControls(Listener):
         is_entropic = with_affinity(settings.value).affinity == "entropic"
         dataset = session.dataset
         for name, has_say in (
-            *((name, not spec.moved_by) for name in OF_THE_PLAYERS),
-            ("approximation", not spec.moved_by),
+            *((name, not spec.moved_by) for name in ("approximation", *OF_THE_PLAYERS)),
             ("metric", dataset is None or not dataset.is_distances),
             ("n_neighbors", not is_entropic),
             ("perplexity", is_entropic),
         ):
-            rows = self._main if name in MAIN else self._fine
-            rows.setRowVisible(controls[name].native, has_say)
+            self._rows[name].setRowVisible(controls[name].native, has_say)
         self._strength.setRowVisible(0, spec.takes_repulsion)
         words, reason = controls["approximation"], NO_BOUND.get(spec.kernel)
         words.tooltip = FIELDS["approximation"].metadata["words"]
