@@ -52,7 +52,7 @@ GUESTS = {"digits": "newsgroups", "mnist 2000": "coil20", "coil20": "mnist 2000"
           "newsgroups": "mnist 2000"}  # fmt: skip
 """Where stray rows are from."""
 N_NEIGHBORS = 15
-MOST_ROWS = 3_000
+MAX_ROWS = 3_000
 PLANTED = 0.02
 FEWEST = 10
 """Points in a wrong place, from which an AUC means something."""
@@ -237,7 +237,7 @@ def unlike(args: Any) -> list[dict[str, Any]]:
     """
     told = []
     for data in load_all(args.inputs, args):
-        some, guest = data.some(MOST_ROWS), load(GUESTS[data.name], args)
+        some, guest = data.some(MAX_ROWS), load(GUESTS[data.name], args)
         row = {"input": f"{data.name}, {len(some.X):,}"}
         row["told"] = int((_isolated(_graph(some.X)) > UNLIKE).sum())
         if guest is not None:
@@ -314,7 +314,7 @@ def main() -> None:
         return
     rows = []
     for data in load_all(args.inputs, args):
-        some = data.some(MOST_ROWS)
+        some = data.some(MAX_ROWS)
         guest = load(GUESTS[data.name], args)
         for seed in range(args.seeds):
             for kind, found in judgements(some, guest, seed):

@@ -51,10 +51,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from person import PLUGIN, drop_files, entries, own_objects, turn_wheel
 from purposes import Purposes
 
-LONGEST_END = 300.0
+MAX_END = 300.0
 """Seconds until nothing is left of closed docks: loops may be compiled first."""
 STALL_SECONDS = 60.0
-MOST_IN_GRID = 12
+MAX_IN_GRID = 12
 SAMPLES = ("Handwritten", "Blood cells", "Nuclei of")
 TYPED = ("", "0", "7", "-3", "1e9", "abc", "CD3", "0.01", "%s", "30")
 KEYS = (
@@ -150,7 +150,7 @@ class RandomUser(Purposes):
             self.note(f"closes {dock.windowTitle()!r}")
             dock.title.close_button.click()
         dock = None  # who holds it keeps it alive
-        end = time.monotonic() + LONGEST_END
+        end = time.monotonic() + MAX_END
         while (left := self._left()) and time.monotonic() < end:
             self.rest(0.1)
         if left:
@@ -505,7 +505,7 @@ class RandomUser(Purposes):
 
     def _keep_grid_small(self) -> None:
         """Leave napari's grid in time: one more of 40 plain images takes it 7 s."""
-        if len(self.viewer.layers) > MOST_IN_GRID:
+        if len(self.viewer.layers) > MAX_IN_GRID:
             self.viewer.canvas.grid.enabled = False
 
     def _change_view(self, what: str) -> None:

@@ -31,12 +31,12 @@ WINDOW = (1300, 860)
 WIDTH = 860
 """Pixels of the film."""
 SMALL_WINDOW, SMALL_WIDTH = (1100, 760), 720
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 """Of the film of a gesture."""
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
-MOST_MS = 1_200
+MAX_MS = 1_200
 """Of a frame while nothing moves, such as the search of neighbours."""
 MAX_ITER = 1_200
 """Of the game: more than usual, so that its frames are many on a busy machine."""
@@ -85,17 +85,17 @@ class Film:
         while self._person.session.state not in ("finished", "failed"):
             self._person.rest(FRAME_MS / 1000)
             self.shoot()
-            self.durations[-1] = min(self.durations[-1], MOST_MS)
+            self.durations[-1] = min(self.durations[-1], MAX_MS)
         self._person.rest(1.0)
         self.shoot(LAST_MS)
 
-    def save(self, path: Path, most_bytes: int | None = None) -> None:
+    def save(self, path: Path, max_bytes: int | None = None) -> None:
         """Write an animated GIF with one table of colours, and say how large it is.
 
-        It has half its frames until it is no larger than `most_bytes`.
+        It has half its frames until it is no larger than `max_bytes`.
         """
         self._write(path)
-        while most_bytes and path.stat().st_size > most_bytes:
+        while max_bytes and path.stat().st_size > max_bytes:
             self.frames = self.frames[::-2][::-1]  # the last one stays
             odd = len(self.durations) % 2 * [0] + self.durations
             self.durations = [a + b for a, b in zip(odd[::2], odd[1::2], strict=True)]
@@ -305,7 +305,7 @@ def record_gestures(person: Person, path: Path) -> None:
         film = Film(person, SMALL_WIDTH)
         film.shoot(1_000)
         act(person, film)
-        film.save(IMAGES / f"gesture_{name}.gif", MOST_BYTES)
+        film.save(IMAGES / f"gesture_{name}.gif", MAX_BYTES)
 
 
 def main() -> None:

@@ -92,7 +92,7 @@ def cases() -> dict[str, dict[str, Any]]:
     for method in ("ee", "ssne"):
         found[f"digits/{method}, mesh"] = {"method": method, "approximation": "mesh"}
     for name in METHODS:
-        if METHODS[name].most_points:
+        if METHODS[name].max_points:
             found[f"digits/{name}"]["max_iter"] = 10
     found |= {
         "digits/3 dimensions": {"n_components": 3},

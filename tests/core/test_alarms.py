@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.dynamics.alarms import (
-    LEAST_OCCUPANCY,
+    MIN_OCCUPANCY,
     alarm,
     occupancy,
 )
@@ -30,7 +30,7 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
     last = play_digits(digits_start, approximation=approximation)
     assert last.warning == ""
     assert not last.remedy
-    assert occupancy(last.embedding) > 1.5 * LEAST_OCCUPANCY
+    assert occupancy(last.embedding) > 1.5 * MIN_OCCUPANCY
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_map_that_says_little_is_told_with_a_way_that_leads_out(
     assert way_out.endswith("back to default.")
     mended = play_digits(digits_start, **{**settings, **last.remedy})
     assert mended.warning == ""
-    assert occupancy(mended.embedding) > 1.5 * LEAST_OCCUPANCY
+    assert occupancy(mended.embedding) > 1.5 * MIN_OCCUPANCY
 
 
 def test_landmarks_that_push_nothing_may_lie_anywhere():

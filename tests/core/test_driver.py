@@ -68,7 +68,7 @@ def test_all_pairs_of_too_many_points_are_refused(make_problem, monkeypatch, met
     settings = Settings(method=method, approximation="exact", max_iter=2)
     for _ in play(problem.edges, start, settings):
         pass
-    monkeypatch.setattr(choices, "MOST_EXACT", 59)
+    monkeypatch.setattr(choices, "MAX_EXACT", 59)
     way = "landmarks" if method == "game" else "another method"
     with pytest.raises(InputError, match=rf"too long for 60 .*choose .*{way}"):
         next(play(problem.edges, start, settings))

@@ -28,7 +28,7 @@ def played():
 @pytest.mark.parametrize("method", ["game", "tsne"])
 def test_what_comes_out_is_in_the_order_of_the_data(played, monkeypatch, method):
     plain = played(method=method)
-    monkeypatch.setattr(module, "FEWEST", 10)
+    monkeypatch.setattr(module, "MIN_POINTS", 10)
     monkeypatch.setattr(module, "CELL", 30)
     sorted_inside = played(method=method)
     for name in ("embedding", "landmarks", "pressure"):

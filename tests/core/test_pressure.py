@@ -32,7 +32,7 @@ def objective_of(problem, approximation):
 
 
 def test_of_many_points_it_is_known_under_landmarks_alone(played, monkeypatch):
-    monkeypatch.setattr("napari_embedding_game.core.energy.pressure.MOST_POINTS", N - 1)
+    monkeypatch.setattr("napari_embedding_game.core.energy.pressure.MAX_POINTS", N - 1)
     for approximation in APPROXIMATIONS:
         labels, found = pressure(
             objective_of(played, approximation), played.y, played.z

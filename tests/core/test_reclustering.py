@@ -43,7 +43,7 @@ def test_landmarks_find_blobs_the_largest_first(blobs, metric):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_sparse_rows_of_many_columns_stay_sparse(blobs, metric, monkeypatch):
-    monkeypatch.setattr(neighbors, "MOST_DENSE", 1 << 20)
+    monkeypatch.setattr(neighbors, "MAX_DENSE", 1 << 20)
     rows, of = blobs
     more = csr_matrix((len(rows), 100_000), dtype=np.float32)
     tracemalloc.start()

@@ -34,8 +34,8 @@ def test_they_are_the_nearest(rows, metric, n_fitted):
 
 
 def test_lists_find_most_of_them(rows, monkeypatch):
-    monkeypatch.setattr(module, "MOST_FLAT", 100)
-    monkeypatch.setattr(leaves, "_LONGEST", 30)
+    monkeypatch.setattr(module, "MAX_FLAT", 100)
+    monkeypatch.setattr(leaves, "_MAX_LEAF", 30)
     fitted, X = rows[:1200], rows[1200:]
     search = FittedSearch(fitted, "euclidean")
     found, _ = search(X, 10)

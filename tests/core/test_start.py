@@ -103,7 +103,7 @@ def test_groups_of_many_points_are_placed_first_and_as_smoothly():
     found = edges(knn_graph(X, 15), "mixed")
     plain = start_layout(found, X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start, "_MOST_AT_ONCE", 300)
+        patch.setattr(start, "_MAX_AT_ONCE", 300)
         grouped = start_layout(found, X)
     tension = laplacian(found.matrix().astype(float))
     rough, smooth = (

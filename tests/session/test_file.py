@@ -582,7 +582,7 @@ def test_ranges_and_whole_numbers_with_gaps_come_back(tmp_path, read_here):
 def test_genes_too_large_for_a_session_are_left_out_and_told(
     tmp_path, monkeypatch, stores
 ):
-    monkeypatch.setattr(rows, "LARGEST_X", 4 * 4 * N)
+    monkeypatch.setattr(rows, "MAX_X", 4 * 4 * N)
     adata = anndata.AnnData(stores(np.ones((N, 9), np.float32)))
     adata.obsm["X_pca"] = numbers()
     path = Desk(of_anndata(adata)).save(tmp_path / "work.zip")

@@ -314,7 +314,7 @@ def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):
 
 
 def test_data_that_are_gone_are_told_once(desk, child, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_rows, "LARGEST_X", 10)
+    monkeypatch.setattr(file_rows, "MAX_X", 10)
     found, troubles = archive.open_session(desk.save(tmp_path / "tree.zip"))
     assert troubles == [
         "cells was no file, so it cannot be read again: the map is shown as it was "

@@ -80,7 +80,7 @@ def test_all_points_get_a_class_and_a_confidence(session):
 
 
 def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):
-    monkeypatch.setattr(teaching, "MOST_EXAMPLES", 5)
+    monkeypatch.setattr(teaching, "MAX_EXAMPLES", 5)
     _, learned, examples = learn(filled(session, 12))
     assert learned.counts.tolist() == [5, 5, 5]
     assert examples == teaching.examples_of(session.dataset, said(session))

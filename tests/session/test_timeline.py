@@ -47,7 +47,7 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     add(one, make_snapshot, "a")
     shared = make_snapshot().neighbors
     each = n_bytes(one.marks) - shared.nbytes
-    timeline = Timeline(most_bytes=3 * each + shared.nbytes)
+    timeline = Timeline(max_bytes=3 * each + shared.nbytes)
     marks = add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
     assert n_bytes(timeline.marks) == 3 * each + shared.nbytes
     timeline.rename(marks[0].number, "kept")

@@ -8,7 +8,7 @@ import pytest
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import comparing_job
-from napari_embedding_game.session.panels import MOST_PANELS, STRAIGHT, split
+from napari_embedding_game.session.panels import MAX_PANELS, STRAIGHT, split
 from napari_embedding_game.session.session import Session
 from worlds import play, session_of
 
@@ -148,7 +148,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
 # The groups of a column apart
 
 
-@pytest.mark.parametrize("n_groups", [2, 5, MOST_PANELS])
+@pytest.mark.parametrize("n_groups", [2, 5, MAX_PANELS])
 def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
     make_snapshot, n_groups
 ):

@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui.canvas.scene import MOST_MAGNIFIED
+from napari_embedding_game.ui.canvas.scene import MAX_MAGNIFIED
 from napari_embedding_game.ui.style.coloring import choice_of_column
 
 
@@ -18,7 +18,7 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     dock.look.pressure.setChecked(True)
     sizes = layers.points.size / plain
     np.testing.assert_allclose(sizes[session.snapshot.pressure == 0], 1)
-    assert sizes.max() == pytest.approx(MOST_MAGNIFIED)
+    assert sizes.max() == pytest.approx(MAX_MAGNIFIED)
     session.selection.select_points(np.arange(20))  # stands out by colour alone
     np.testing.assert_allclose(layers.points.size / plain, sizes)
     session.selection.clear()

@@ -146,7 +146,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
 def test_a_picture_selects_its_point_and_stays_among_the_others(
     qtbot, play, inspector, session, dataset, monkeypatch
 ):
-    monkeypatch.setattr(selection_tab, "MOST_PICTURES", 9)
+    monkeypatch.setattr(selection_tab, "MAX_PICTURES", 9)
     session.load(replace(dataset, images=np.zeros((40, 8, 8), np.uint8)))
     play()
     inspector.resize(1200, 700)

@@ -53,7 +53,7 @@ def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch)
     assert session.look.color_by == "kind"
     find(played, "cell23")
     assert session.selection.rows.tolist() == [23]
-    monkeypatch.setattr(search_box, "MOST_ROWS", 3)  # of many, by the whole name
+    monkeypatch.setattr(search_box, "MAX_ROWS", 3)  # of many, by the whole name
     assert not typed(played, "cell2x").hits
     find(played, "cell7")
     assert session.selection.rows.tolist() == [7]

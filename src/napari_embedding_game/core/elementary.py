@@ -18,7 +18,7 @@ _LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
 _INVERSE_LOG2 = 1.4426950408889634
 _TO_WHOLE = 1.5 * 2.0**52
 """A number plus this is rounded to a whole one, which its last bits then hold."""
-_LARGEST = 708.0
+_MAX_EXPONENT = 708.0
 _EXP = tuple(1 / math.factorial(k) for k in range(13, -1, -1))
 _ATANH = tuple(2 / k for k in range(23, 1, -2))
 _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(14, -1, -1))
@@ -27,7 +27,7 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(14, -1, -1))
 @register_jitable
 def exp(x: Any) -> Any:
     """Return e^x, float64; beyond +-708, which is near the ends of the range, that."""
-    x = np.minimum(np.maximum(x, -_LARGEST), _LARGEST)
+    x = np.minimum(np.maximum(x, -_MAX_EXPONENT), _MAX_EXPONENT)
     shifted = x * _INVERSE_LOG2 + _TO_WHOLE
     n = shifted - _TO_WHOLE
     rest = (x - n * _LOG2) - n * _LOG2_REST

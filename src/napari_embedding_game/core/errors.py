@@ -24,7 +24,7 @@ class EmbeddingWarning(UserWarning):
     """A map was made, but represents the data badly; the message says why."""
 
 
-_LONGEST = 60
+_MAX_LETTERS = 60
 """Letters of a refused value that are shown."""
 
 
@@ -73,4 +73,4 @@ def described(value: Any) -> str:
     if shape:
         return f"an array of {' x '.join(map(str, shape))} values"
     text = " ".join(repr(value).split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}..."

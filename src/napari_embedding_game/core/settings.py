@@ -35,7 +35,7 @@ _RATE = {
     "shown": (0.0, 10.0, 0.01),
     "steerable": True,
 }
-_MOST_SEED = 2**32 - 1
+_MAX_SEED = 2**32 - 1
 """As numpy's RandomState, which libraries draw from, takes no larger one."""
 
 
@@ -191,7 +191,7 @@ class Settings:
         "Seed",
         "The same seed gives the same map.",
         least=0,
-        most=_MOST_SEED,
+        most=_MAX_SEED,
         shown=(0, 2**31 - 1, 1),
     )
     device: str = _setting(
@@ -266,7 +266,7 @@ def _plain(each: Field[Any], value: Any) -> Any:
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
 """Kernels for which landmarks (Eq. 3) bound nothing, and why."""
-MOST_EXACT = 50_000
+MAX_EXACT = 50_000
 """Points up to which all pairs are gone through: 0.2 to 1.5 s a step on one core."""
 MANY_POINTS = 50_000
 """Points from which a flat map of the game is played on a grid by default.
@@ -372,16 +372,16 @@ def check_size(settings: Settings, n_points: int) -> None:
         raise InputError(
             f"{method.title} goes through all pairs of points, which takes too long "
             f"for {n_points:,} of them: choose {way}, or embed at most "
-            f"{method.most_points or MOST_EXACT:,} rows."
+            f"{method.max_points or MAX_EXACT:,} rows."
         )
 
 
 def fits(settings: Settings, n_points: int) -> bool:
     """Return False if the sum is over all pairs of too many points to wait for."""
-    most = get_method(settings.method).most_points
+    most = get_method(settings.method).max_points
     if most is None:
         is_exact = is_played(settings) and approximation_of(settings) == "exact"
-        most = MOST_EXACT if is_exact else n_points
+        most = MAX_EXACT if is_exact else n_points
     return n_points <= most
 
 

@@ -66,7 +66,7 @@ _BEFORE_IT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
 FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
 # With more different values than these, a column names its rows one by one.
-_MOST_GROUPS = {"integer": 30, "string": 100}
+_MAX_GROUPS = {"integer": 30, "string": 100}
 
 
 def numbers(
@@ -208,9 +208,9 @@ def as_metadata(column: pd.Series) -> pd.Series:
         return column.astype(str).where(column.notna())
     if pd.api.types.is_integer_dtype(column):
         kind = "integer"
-    elif kind not in _MOST_GROUPS or kind == "integer":
+    elif kind not in _MAX_GROUPS or kind == "integer":
         return column
-    few = column.nunique() <= min(_MOST_GROUPS[kind], len(column) // 2)
+    few = column.nunique() <= min(_MAX_GROUPS[kind], len(column) // 2)
     return column.astype("category") if few else column
 
 

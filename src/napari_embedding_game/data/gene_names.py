@@ -16,7 +16,7 @@ SYMBOLS = (
     *("symbol", "symbols"),
 )
 """Columns of var that name genes, where its index has their Ensembl identifiers."""
-MOST_LISTED = 8
+MAX_LISTED = 8
 """Missing names that are listed one by one."""
 
 
@@ -50,8 +50,8 @@ class FoundNames:
     def listed(self) -> str:
         """The first few of the missing names, and how many there are more."""
         first, more = (
-            ", ".join(self.missing[:MOST_LISTED]),
-            len(self.missing) - MOST_LISTED,
+            ", ".join(self.missing[:MAX_LISTED]),
+            len(self.missing) - MAX_LISTED,
         )
         return f"{first} and {more:,} more" if more > 0 else first
 

@@ -19,7 +19,7 @@ from napari_embedding_game.data.errors import (
 )
 from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
 
-LARGEST_FILE = 64_000_000
+MAX_FILE = 64_000_000
 """Bytes; all sets of MSigDB together are a third of it."""
 
 
@@ -40,10 +40,10 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
     Raises DataError if the file cannot be read, is too large, or has no genes.
     """
     check_filled(path)
-    if path.stat().st_size > LARGEST_FILE:
+    if path.stat().st_size > MAX_FILE:
         raise DataError(
             f"{path.name} is larger than lists of genes are "
-            f"({LARGEST_FILE // 1_000_000} MB): choose a .gmt or text file of names."
+            f"({MAX_FILE // 1_000_000} MB): choose a .gmt or text file of names."
         )
     with explain_damage(path, "a list of genes"):
         text = path.read_text(encoding="utf-8-sig")

@@ -18,8 +18,8 @@ from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
 
 SEED = 0
-_MOST_LEVELS = 500
-_LEAST_CELLS = 30
+_MAX_LEVELS = 500
+_MIN_CELLS = 30
 """Of all levels together: harmonypy makes a cluster of 30 cells on average."""
 _CELLS_A_LEVEL = 5
 
@@ -70,15 +70,15 @@ def _trouble(column: pd.Series, name: object) -> str:
             f'Harmony cannot mix by "{name}", because {n_missing:,} of {n:,} cells '
             "have no value there"
         )
-    if n < _LEAST_CELLS:
-        return f"Harmony needs at least {_LEAST_CELLS} cells, not {n}"
+    if n < _MIN_CELLS:
+        return f"Harmony needs at least {_MIN_CELLS} cells, not {n}"
     n_levels = int(column.nunique())
     if n_levels < 2:
         return (
             f'Harmony has nothing to mix by "{name}", because all cells have the '
             f'value "{column.iloc[0]}" there'
         )
-    if n_levels > min(_MOST_LEVELS, n / _CELLS_A_LEVEL):
+    if n_levels > min(_MAX_LEVELS, n / _CELLS_A_LEVEL):
         return (
             f'"{name}" names no batches, because it has {n_levels:,} different values '
             f"for {n:,} cells"

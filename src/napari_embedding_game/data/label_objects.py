@@ -15,7 +15,7 @@ from napari_embedding_game.data.errors import DataError
 FirstAxis = Literal["z", "time", "image"]
 """Meaning of the first of three axes; each picture of a series has its objects."""
 NO_OBJECT = "The labels hold no object, only background: segment first."
-_LARGEST = np.iinfo(np.int64).max
+_MAX_LABEL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +184,9 @@ def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
             f"The labels are {labels.dtype} values, and whole numbers are needed: "
             "choose a Labels layer."
         )
-    if labels.dtype == np.uint64 and labels.size and labels.max() > _LARGEST:
+    if labels.dtype == np.uint64 and labels.size and labels.max() > _MAX_LABEL:
         raise DataError(
-            f"There are labels above {_LARGEST:,}, which 64-bit whole numbers do not "
+            f"There are labels above {_MAX_LABEL:,}, which 64-bit whole numbers do not "
             "hold: renumber the labels."
         )
     return labels

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SAMPLED = 2_000
 """Number of cells of which the components are computed again."""
-_LEAST_EXPLAINED = 0.98
+_MIN_EXPLAINED = 0.98
 """Of the variance of the components, by those computed again."""
 _MAX_VALUE = 10.0
 """Cut of scaled values in scanpy's tutorials, the default."""
@@ -65,7 +65,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         offset = (made - known).mean(axis=0)
         error = np.square(made - offset - known).sum()
         explained = 1 - error / np.square(known - known.mean(0)).sum()
-        if explained >= _LEAST_EXPLAINED:
+        if explained >= _MIN_EXPLAINED:
             return replace(way, offset=np.asarray(offset, np.float32))
         best = max(best, float(explained))
     raise DataError(

@@ -20,7 +20,7 @@ from napari_embedding_game.data.errors import DataError
 
 MITOCHONDRIAL = re.compile(r"mt[-.]", re.IGNORECASE)
 """How names of mitochondrial genes begin, in human and mouse."""
-FEWEST_FOR_DOUBLETS = 50
+MIN_CELLS_FOR_DOUBLETS = 50
 """Cells below which doublets cannot be recognised."""
 FloatArray = NDArray[np.float64]
 Reasons = dict[str, tuple[NDArray[np.bool_], str]]
@@ -100,11 +100,10 @@ def find_doublets(
     """
     texts = None if batches is None else batches.astype(str)
     smallest = X.shape[0] if texts is None else int(texts.value_counts().min())
-    if smallest < FEWEST_FOR_DOUBLETS:
+    if smallest < MIN_CELLS_FOR_DOUBLETS:
         raise DataError(
-            f"Doublets cannot be told among {smallest} cells, and "
-            f"{FEWEST_FOR_DOUBLETS} of each sample are needed: go on without looking "
-            "for doublets."
+            f"Doublets cannot be found among {smallest} cells: each sample needs "
+            f"{MIN_CELLS_FOR_DOUBLETS}. Go on without looking for doublets."
         )
     import scanpy as sc
     from anndata import AnnData

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 _SAMPLED_ROWS = 2000
-_FEWEST_GENES = 100
+_MIN_GENES = 100
 """Raw counts of fewer genes than these can be mapped as they are."""
 
 
@@ -21,7 +21,7 @@ def looks_like_counts(source: Any) -> bool:
     if getattr(source, "is_distances", False):
         return False
     X = getattr(source, "X", source)
-    return X is not None and X.shape[1] >= _FEWEST_GENES and are_counts(X)
+    return X is not None and X.shape[1] >= _MIN_GENES and are_counts(X)
 
 
 def are_counts(X: Any) -> bool:

@@ -205,7 +205,7 @@ class _Process:
 
 
 def _size(path: Path) -> float:
-    """Bytes of a file, or of all in a .zarr folder; inf where it cannot be told.
+    """Bytes of a file, or of all in a .zarr folder; inf where it is not known.
 
     Of a .gz file the most that may be packed in it: damage is seen by its checksum.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.validation import as_rows
 
-_SMALLEST_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
+_MIN_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
 
 
 def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
@@ -23,7 +23,7 @@ def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
     """
     if values.ndim == 2:
         side = math.isqrt(values.shape[1])
-        square = side**2 == values.shape[1] and side >= _SMALLEST_SIDE
+        square = side**2 == values.shape[1] and side >= _MIN_SIDE
         if not square or values.dtype != np.uint8:
             return None
         return values.reshape(-1, side, side)

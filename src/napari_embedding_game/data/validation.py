@@ -19,11 +19,11 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.read_options import Missing
 
 # Squared differences of larger numbers overflow single precision.
-_LARGEST = 1e18
+_MAX_NUMBER = 1e18
 # Rows that tell whether single precision will do, and the part of the distance between
 # two of them that it may take away.
 _COMPARED_ROWS = 200
-_MOST_LOST = 1e-3
+_MAX_LOST = 1e-3
 _ROWS = 4_096
 """Rows of a sparse matrix that are looked through at a time."""
 
@@ -87,10 +87,10 @@ def usable_rows(
 def check_values(X: Matrix, where: str) -> None:
     """Raise DataError if numbers are too large or all rows of `X` are the same."""
     lowest, highest = column_range(X)
-    if max(-float(lowest.min()), float(highest.max())) > _LARGEST:
+    if max(-float(lowest.min()), float(highest.max())) > _MAX_NUMBER:
         raise DataError(
-            f"{where} has numbers larger than {_LARGEST:.0e}, too large to compare in "
-            "single precision: divide them by a common factor."
+            f"{where} has numbers larger than {_MAX_NUMBER:.0e}, too large to compare "
+            "in single precision: divide them by a common factor."
         )
     check_varies(X, where)
 
@@ -130,7 +130,7 @@ def as_rows(X: Any) -> Matrix:
     with np.errstate(all="ignore"):  # values that are missing, infinite or too large
         apart = _differences(some)
         lost = _differences(some - as_float32(some).astype(np.float64)) / apart
-        is_lost = apart.any() and np.median(lost[apart > 0]) > _MOST_LOST
+        is_lost = apart.any() and np.median(lost[apart > 0]) > _MAX_LOST
     return _as(np.float64, X) if is_lost else single
 
 

@@ -23,7 +23,7 @@ from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.start import side_by_side
 
-MOST_TIMES_AVERAGE = 10
+MAX_TIMES_AVERAGE = 10
 """Neighbours of a point in VRLE, at most, to those of the average point."""
 _DENSE_ROWS = 500
 """Below this a dense solver is the quicker."""
@@ -80,7 +80,7 @@ def variable_radius(scale: Vectors, n_neighbors: int, n_points: int) -> Any:
     """Return how many neighbours each point has in VRLE, (N,) of intp."""
     shares = np.exp(1 / scale - (1 / scale).max())  # the same after division by Z
     radius = 1 + n_neighbors * shares / shares.mean()
-    most = min(n_points - 1, MOST_TIMES_AVERAGE * (1 + n_neighbors))
+    most = min(n_points - 1, MAX_TIMES_AVERAGE * (1 + n_neighbors))
     return np.asarray(np.minimum(radius, most), dtype=np.intp)
 
 

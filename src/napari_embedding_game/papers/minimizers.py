@@ -39,7 +39,7 @@ _JITTER = 0.03
 """Standard deviation of what each minimum is shaken by, in widths of the kernel:
 under a weak repulsion points fall onto one spot, where nothing parts them again."""
 _ARMIJO = 1e-4
-_MOST_TRIALS = 40
+_MAX_TRIALS = 40
 
 
 class Step(NamedTuple):
@@ -73,7 +73,7 @@ def start_of(objective: AllPairs, layout: Points) -> Points:
     return np.array(layout, objective.forces.edges.weights.dtype, order="C")
 
 
-def least_fall(objective: AllPairs) -> float:
+def min_fall(objective: AllPairs) -> float:
     """Return the tolerance in the unit of the objective."""
     return TOLERANCE * abs(all_attraction(objective.forces.edges))
 
@@ -81,7 +81,7 @@ def least_fall(objective: AllPairs) -> float:
 def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | None:
     """Go back from a step of its length until the energy falls as Armijo asks."""
     slope, length = float(np.vdot(begin.gradient, direction)), begin.length
-    for trial in range(_MOST_TRIALS):
+    for trial in range(_MAX_TRIALS):
         y = begin.y + begin.y.dtype.type(length) * direction
         energy, gradient = energy_of(y)
         if energy < begin.energy + _ARMIJO * length * slope:
@@ -102,7 +102,7 @@ def spectral_direction(
     ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
     is there already.
     """
-    energy_of, least = point_energy(objective), least_fall(objective)
+    energy_of, least = point_energy(objective), min_fall(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
     y = start_of(objective, layout)
     step = Step(y, *energy_of(y))

@@ -23,7 +23,7 @@ from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS, OfR
 
 from .pair_functions import NegativeCauchy, SquaredCauchy, UmapExactAttraction
 
-MOST_MINIMISED = 10_000
+MAX_MINIMISED = 10_000
 """Largest maps of a minimiser: of digits a step takes up to 1 s then on one slow core,
 and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 
@@ -98,7 +98,7 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
             title=f"{_title} by {_way.replace('_', ' ')}",
             approximations=("exact",),
             moved_by=_later(f"without_landmarks.by_{_way}"),
-            most_points=MOST_MINIMISED,
+            max_points=MAX_MINIMISED,
             group=_GROUP,
         )
 

@@ -35,8 +35,8 @@ from .minimizers import (
     MAX_ITER,
     Points,
     Step,
-    least_fall,
     line_search,
+    min_fall,
     point_energy,
     start_of,
 )
@@ -44,7 +44,7 @@ from .spectral_direction import Array, SpectralDirection
 
 Mask = NDArray[np.bool_]
 
-_MOST_PER_MU = 500
+_MAX_PER_MU = 500
 """Iterations at one mu: points that rise and come down in turn might never rest."""
 _TINY = 1e-300
 
@@ -63,7 +63,7 @@ def pressured_points(
     way.  ``direct``: that of the edges, if it is there already.
     """
     direct = direct or SpectralDirection(objective.forces.edges)
-    lifted, least = Lifted(objective, direct.degrees), least_fall(objective)
+    lifted, least = Lifted(objective, direct.degrees), min_fall(objective)
     y = start_of(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
     flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
@@ -80,7 +80,7 @@ def pressured_points(
             flat, x, free = lifted.lift(found.y, free)
             length, step = found.length, found if np.array_equal(x, found.y) else None
             yield Step(x[:, :-1].copy(), flat)
-        if fall < least or iteration - begun >= _MOST_PER_MU:
+        if fall < least or iteration - begun >= _MAX_PER_MU:
             if fall < least and not free.any():
                 return
             # The degree of Edges is twice the paper's, whose weights sum to 1.

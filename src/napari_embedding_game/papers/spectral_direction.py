@@ -17,7 +17,7 @@ from napari_embedding_game.core.graph.edges import Edges
 
 Array = NDArray[np.float64]
 
-_SMALLEST = 1e-4
+_MIN_DEGREE = 1e-4
 """What keeps the Laplacian invertible, in mean degrees: the smaller it is, the further
 parts of the graph that no edge joins are thrown."""
 _CG_STEPS = 15
@@ -36,7 +36,7 @@ class SpectralDirection:
         """Sum of the weights of each point's edges, (N,)."""
         self._curvature = sparse.csr_matrix(2 * (sparse.diags(self.degrees) - weights))
         # Where there are no edges at all, the gradient itself is the direction.
-        self._floor = 2 * _SMALLEST * float(self.degrees.mean()) or 1.0
+        self._floor = 2 * _MIN_DEGREE * float(self.degrees.mean()) or 1.0
         matrix = self._curvature + self._floor * sparse.eye(len(self.degrees))
         self._factor = linalg.cho_factor(
             matrix.toarray(), overwrite_a=True, check_finite=False

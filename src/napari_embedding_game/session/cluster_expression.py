@@ -15,7 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
 
-MOST_GENES = 200
+MAX_GENES = 200
 """More columns can be neither read nor held."""
 _AT_ONCE = 16
 """Columns that are in memory at a time, of all rows."""
@@ -65,9 +65,9 @@ def iter_cluster_expression(
             else f"No {dataset.word} leads in any row: choose other rows or another "
             f"number of clusters, or type names of {dataset.word}s."
         )
-    if len(places) > MOST_GENES:
+    if len(places) > MAX_GENES:
         raise DataError(
-            f"These are {len(places):,} names, and {MOST_GENES} can be shown beside "
+            f"These are {len(places):,} names, and {MAX_GENES} can be shown beside "
             "each other: leave some out."
         )
     summary = _summarized(dataset, places, codes, n_groups)

@@ -15,9 +15,9 @@ from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
 MAX_COLUMNS = 12
-MOST_NUMBERED = 30
+MAX_NUMBERED = 30
 """More different whole numbers than these are measurements."""
-FEWEST_DIGITS, MOST_DIGITS = 3, 17
+MIN_DIGITS, MAX_DIGITS = 3, 17
 """Digits of the numbers in a text; 17 distinguish any two."""
 
 
@@ -143,7 +143,7 @@ def is_continuous(values: pd.Series) -> bool:
     # The first of very many rows nearly always suffice.
     for part in (values.iloc[:1000], values):
         known = part.dropna().astype(float)  # other types have no remainder
-        if (known % 1 != 0).any() or part.nunique() > MOST_NUMBERED:
+        if (known % 1 != 0).any() or part.nunique() > MAX_NUMBERED:
             return True
     return False
 
@@ -160,7 +160,7 @@ def _quarters(values: pd.Series) -> pd.Series:
 def _range_texts(edges: NDArray[np.float64]) -> list[str]:
     """Return a text for each range, with as few digits as distinguish the edges."""
     texts: list[str] = []
-    for digits in range(FEWEST_DIGITS, MOST_DIGITS + 1):
+    for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
         texts = [_rounded(edge, digits) for edge in edges]
         if len(set(texts)) == len(edges):
             break

@@ -12,9 +12,9 @@ from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """More levels than this are no rows of a figure."""
-MOST_PARTS = 12
+MAX_PARTS = 12
 """Levels that each cluster is parted by."""
 
 
@@ -44,8 +44,8 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """
     named = [column for column in columns if not is_continuous(dataset.obs[column])]
     n_levels = {column: dataset.obs[column].nunique(dropna=False) for column in named}
-    alone = [RowChoice(c) for c, n in n_levels.items() if n <= MOST_ROWS]
-    pairs = [RowChoice(c, True) for c, n in n_levels.items() if n <= MOST_PARTS]
+    alone = [RowChoice(c) for c, n in n_levels.items() if n <= MAX_ROWS]
+    pairs = [RowChoice(c, True) for c, n in n_levels.items() if n <= MAX_PARTS]
     return [CLUSTERS, *alone, *pairs]
 
 

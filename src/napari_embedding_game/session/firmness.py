@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
-FEWEST, MOST = 2, 30
+MIN_CLUSTERS, MAX_CLUSTERS = 2, 30
 """Numbers of clusters that are tested."""
 
 
@@ -26,7 +26,7 @@ class Firmness:
     merging: Merging
     """What they are cuts of."""
     cuts: tuple[Cut, ...] = ()
-    """From ``FEWEST`` clusters on."""
+    """From ``MIN_CLUSTERS`` clusters on."""
     suggested: tuple[int, ...] = ()
     """Of a whole: the coarse and the fine one, or both in one."""
     is_whole: bool = False
@@ -34,7 +34,7 @@ class Firmness:
 
     def of(self, n_clusters: int) -> Cut | None:
         """Return what is known of a number of clusters."""
-        place = n_clusters - FEWEST
+        place = n_clusters - MIN_CLUSTERS
         return self.cuts[place] if 0 <= place < len(self.cuts) else None
 
 
@@ -58,7 +58,7 @@ def firmness_job(
 
         cuts: tuple[Cut, ...] = ()
         cut_from = X, merging.tree, merging.graph, labels
-        coming = firm_cuts(*cut_from, metric=metric, most_clusters=MOST)
+        coming = firm_cuts(*cut_from, metric=metric, max_clusters=MAX_CLUSTERS)
         while True:
             with COMPUTING:
                 cut = next(coming, None)

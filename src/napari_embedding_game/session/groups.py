@@ -14,14 +14,14 @@ from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.session import Session
 
-MOST_LEVELS = 60
+MAX_LEVELS = 60
 """Columns with more levels, such as barcodes, are no groups."""
-FEWEST = 3
+MIN_ROWS = 3
 """Points of a level in the selection, below which it is not offered."""
 EACH_SAMPLE_ONCE = "Each sample counts once."
-MOST_SAMPLES = 500
+MAX_SAMPLES = 500
 """Columns with more levels name cells, or nothing."""
-FEWEST_SAMPLES = 3
+MIN_SAMPLES = 3
 """Columns of two levels name conditions rather than samples."""
 
 
@@ -44,12 +44,12 @@ REST = Against()
 
 def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Return those that can name samples of the points; what cells are comes last."""
-    most = min(MOST_SAMPLES, len(obs) // 10)
-    found = [c for c in columns if is_of_levels(obs[c], FEWEST_SAMPLES, most)]
+    most = min(MAX_SAMPLES, len(obs) // 10)
+    found = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, most)]
     return sorted(found, key=names_kinds)
 
 
-def is_of_levels(values: pd.Series, least: int = 0, most: int = MOST_LEVELS) -> bool:
+def is_of_levels(values: pd.Series, least: int = 0, most: int = MAX_LEVELS) -> bool:
     """Return whether a column holds names, and neither too few nor too many."""
     return not is_continuous(values) and least <= values.nunique() <= most
 
@@ -98,7 +98,7 @@ def levels_in(session: Session, column: str) -> dict[str, int]:
     # Without the names of the rows, which would be looked up as well.
     chosen = pd.Series(dataset.obs[column].array.take(selection.rows), copy=False)
     counts = as_levels(chosen).value_counts(sort=False)
-    return {str(name): int(n) for name, n in counts.items() if n >= FEWEST}
+    return {str(name): int(n) for name, n in counts.items() if n >= MIN_ROWS}
 
 
 def groups(

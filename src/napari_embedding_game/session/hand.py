@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.integer]
 Place = NDArray[np.floating]
-FARTHEST = 1e5
+MAX_DISTANCE = 1e5
 """Largest coordinate that something is dragged to, well on the map of a game."""
 NOTHING_HELD = "Nothing is held by hand."
 
@@ -293,7 +293,7 @@ def _held(
 
 
 def _within_reach(place: Place) -> Place:
-    reached: Place = np.clip(np.asarray(place, float), -FARTHEST, FARTHEST)
+    reached: Place = np.clip(np.asarray(place, float), -MAX_DISTANCE, MAX_DISTANCE)
     return reached
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
 
 CHUNK = 65_536
-MOST_CENTRES = 256
+MAX_CENTRES = 256
 _ROWS_OF_CENTRE = 50
 """Of the reference: fewer would leave no choice among the rows of a centre."""
 _SAMPLE = 65_536
@@ -220,7 +220,7 @@ def draw_reference(
     rng = np.random.default_rng(random_state)
     drawn = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
     sample = rows.take(drawn)
-    n_centres = max(1, min(MOST_CENTRES, n_rows // _ROWS_OF_CENTRE))
+    n_centres = max(1, min(MAX_CENTRES, n_rows // _ROWS_OF_CENTRE))
     middle = np.median(sample, axis=0)  # rounded to float32 only after it is gone
     sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)

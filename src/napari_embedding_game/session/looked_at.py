@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-MOST = 12
+MAX_COMPARISONS = 12
 """Comparisons that are remembered: the newest."""
 
 
@@ -39,4 +39,4 @@ def newest(
 ) -> tuple[ShownComparison, ...]:
     """Return what is remembered with a new one: the same one gives way to it."""
     others = [one for one in kept if one.key != new.key]
-    return (*others[1 - MOST :], new)
+    return (*others[1 - MAX_COMPARISONS :], new)

@@ -38,7 +38,7 @@ from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import note_read, read_of
 
-FEWEST = 10
+MIN_POINTS = 10
 """Least rows of a map."""
 ANNOTATION = "annotation"
 """Column of a child map: what its cells are called in its parent."""
@@ -106,10 +106,10 @@ class MapTree:
         parent = self._session.data()
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
-        if (n := np.count_nonzero(mask)) < FEWEST:
+        if (n := np.count_nonzero(mask)) < MIN_POINTS:
             raise DataError(
-                f"{n} points are too few for a map of their own: select {FEWEST} or "
-                "more."
+                f"{n} points are too few for a map of their own: select {MIN_POINTS} "
+                "or more."
             )
         child = parent.subset(mask)
         self._add_names(child)

@@ -22,7 +22,7 @@ GAP, ABOVE = 0.12, 0.4
 """Beside a panel, and above it, where its caption stands: as shares of one."""
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
-MOST_PANELS = 20
+MAX_PANELS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ def split_columns(obs: pd.DataFrame) -> list[str]:
         str(name)
         for name in names
         if not is_continuous(obs[name])
-        and 2 <= obs[name].nunique() + obs[name].hasnans <= MOST_PANELS
+        and 2 <= obs[name].nunique() + obs[name].hasnans <= MAX_PANELS
     ]
 
 

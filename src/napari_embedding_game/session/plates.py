@@ -27,7 +27,7 @@ _OF_PLACE = re.compile(
 )
 _WITH_PLACES = 0.5
 """Share of the points whose well can be read, from which a column names wells."""
-MOST_LISTED = 6
+MAX_LISTED = 6
 """Columns shown for a well."""
 
 
@@ -105,7 +105,7 @@ def well_text(
     """Return what is known of a well: how many points it has, and its columns."""
     rows = plate.wells[well]
     lines = [f"{well_name(well)}: {counted(len(rows), 'point')}"]
-    for column in columns[:MOST_LISTED]:
+    for column in columns[:MAX_LISTED]:
         values = dataset.obs[column].iloc[rows].dropna().unique()
         levels = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in values]
         if not len(rows) and column in plate.told.get(well, {}):

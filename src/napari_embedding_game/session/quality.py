@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
-MOST_LEVELS, MOST_COLUMNS = 100, 20
+MAX_LEVELS, MAX_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
@@ -43,8 +43,8 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """Return the codes of the columns of groups, by their names, -1 for none."""
     once = obs.loc[:, ~obs.columns.duplicated(keep=False)]
     groups = once.select_dtypes("category").items()
-    few = ((n, c) for n, c in groups if 2 <= c.nunique() <= MOST_LEVELS)
-    return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MOST_COLUMNS]}
+    few = ((n, c) for n, c in groups if 2 <= c.nunique() <= MAX_LEVELS)
+    return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MAX_COLUMNS]}
 
 
 def comparable(session: Session) -> tuple[Dataset, Settings] | None:

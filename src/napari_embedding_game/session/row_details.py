@@ -14,9 +14,9 @@ from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 
-MOST = 5
+MAX_FACTS = 5
 """Facts that are taken in at a glance."""
-LONGEST_VALUE, LONGEST_TEXT = 40, 240
+MAX_VALUE, MAX_TEXT = 40, 240
 """Letters."""
 
 
@@ -52,8 +52,8 @@ def row_details(
         if value is not None and not pd.isna(value):
             facts.append((name, _as_text(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
-    name, said = str(dataset.obs.index[row]), _cut(text, LONGEST_TEXT)
-    shown = tuple(facts[:MOST])
+    name, said = str(dataset.obs.index[row]), _cut(text, MAX_TEXT)
+    shown = tuple(facts[:MAX_FACTS])
     return RowDetails(name=name, cluster=cluster.title, facts=shown, text=said)
 
 
@@ -72,7 +72,7 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
 def _as_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return number_text(float(value))
-    return _cut(" ".join(str(value).split()), LONGEST_VALUE)
+    return _cut(" ".join(str(value).split()), MAX_VALUE)
 
 
 def _cut(text: str, longest: int) -> str:

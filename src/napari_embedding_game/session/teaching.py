@@ -19,7 +19,7 @@ from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 
 TAUGHT = "taught"
 """What the column of the classes is called."""
-MOST_EXAMPLES = 1_000
+MAX_EXAMPLES = 1_000
 """Points of a class that are learned from; of more, some drawn at random."""
 N_SHOWN = 20
 """Points that are offered together to be judged."""
@@ -32,9 +32,9 @@ def examples_of(dataset: Dataset, annotation: Annotation) -> Examples:
     rows, found = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():
         of_group = rows[annotation.codes == code]
-        if len(of_group) > MOST_EXAMPLES:
+        if len(of_group) > MAX_EXAMPLES:
             rng = np.random.default_rng(0)
-            of_group = np.sort(rng.choice(of_group, MOST_EXAMPLES, replace=False))
+            of_group = np.sort(rng.choice(of_group, MAX_EXAMPLES, replace=False))
         found[group.name] = tuple(of_group.tolist())
     return found
 

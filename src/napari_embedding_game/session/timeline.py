@@ -30,9 +30,9 @@ from napari_embedding_game.session.moment import Moment
 
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Memory that the marks of a map may take."""
-MOST_MARKS = 200
+MAX_MARKS = 200
 TOGETHER_SECONDS = 1.0
 """Changes of the same settings that follow each other faster are one mark."""
 GONE = "This moment is no longer kept: choose another mark."
@@ -93,16 +93,16 @@ class TimelineState:
 class Timeline:
     """Marks in the order in which they were made; ``changed`` tells of any change.
 
-    ``most_bytes``: memory for the arrays of all marks, above which :func:`thinned`
+    ``max_bytes``: memory for the arrays of all marks, above which :func:`thinned`
     takes some. ``clock``: returns seconds since the epoch.
     """
 
     changed = Signal()
 
     def __init__(
-        self, most_bytes: int = MOST_BYTES, clock: Callable[[], float] = time.time
+        self, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.time
     ) -> None:
-        self._most_bytes, self._clock = most_bytes, clock
+        self._most_bytes, self._clock = max_bytes, clock
         self.state = TimelineState()
         """All of it; immutable."""
         self._changed_at = 0.0
@@ -220,13 +220,13 @@ class Timeline:
         self.take_up(thinned(replace(self.state, **values), self._most_bytes))
 
 
-def thinned(state: TimelineState, most_bytes: int) -> TimelineState:
+def thinned(state: TimelineState, max_bytes: int) -> TimelineState:
     """Return a timeline whose arrays take no more than this, if that can be.
 
     The oldest marks are forgotten: first those on the way, then the ends of branches;
     never one that has a name, is shown or is the newest.
     """
-    while n_bytes(state.marks) > most_bytes or len(state.marks) > MOST_MARKS:
+    while n_bytes(state.marks) > max_bytes or len(state.marks) > MAX_MARKS:
         spared = state.shown, state.head
         old = [m for m in state.marks if not m.name and m.number not in spared]
         parents = {mark.parent for mark in state.marks}

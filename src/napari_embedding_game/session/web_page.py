@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 MISSING = 65_535
 """Code of a value that is not there."""
-MOST_LEVELS = 200
+MAX_LEVELS = 200
 """A column of texts with more is a name of rows, not a group."""
 N_COLUMNS, N_MARKERS, N_GENES = 5, 10, 10
-MOST_MOVING = 20_000
+MAX_MOVING = 20_000
 """Points that the frames of the run show."""
 LIBRARY = Path("resources", "regl-scatterplot.js")
 """Draws the points; the file says where it is from."""
@@ -111,7 +111,7 @@ def write_web_page(
         scaled = _scaled(layout, low, high)
         return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
-    step = -(-len(positions) // MOST_MOVING)
+    step = -(-len(positions) // MAX_MOVING)
     page = {
         "title": title or "Map",
         "n": len(positions),
@@ -153,7 +153,7 @@ def _title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
 
 
 def _is_usable(column: pd.Series) -> bool:
-    return column.dtype.kind in "iuf" or column.nunique() <= MOST_LEVELS
+    return column.dtype.kind in "iuf" or column.nunique() <= MAX_LEVELS
 
 
 def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
@@ -161,10 +161,10 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     column = adata.obs[name]
     if column.dtype.kind in "iuf":
         return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan)[rows])
-    if column.nunique() > MOST_LEVELS:
+    if column.nunique() > MAX_LEVELS:
         raise DataError(
             f'Column "{name}" has {column.nunique()} levels: choose one that has at '
-            f"most {MOST_LEVELS}."
+            f"most {MAX_LEVELS}."
         )
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(str).where(column.notna()).astype("category")

@@ -31,11 +31,11 @@ BRIGHTEST_SHARE = 0.995
 
 A few spots with thousands of points on each other would leave all else faint.
 """
-LEAST_RANGE = 4.0
+MIN_RANGE = 4.0
 """Least number of points of the full opacity: few points are not made to look many."""
 SAMPLED = 200_000
 """Pixels of which that number is found."""
-_MOST_MIXED = 1 << 24
+_MAX_MIXED = 1 << 24
 """Points of one pixel that its colour is the mean of: sums of more would overflow."""
 _F, _U = np.float32, np.uint32
 
@@ -90,7 +90,7 @@ def paint_density(
     A pixel with some of those above, (N,) bool, shows no others.  None where no more
     than the fewest are in the picture.
     """
-    pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), LEAST_RANGE, 0
+    pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), MIN_RANGE, 0
     along, places = np.array(lines, np.float32), map(to_read, positions.T)
     points = along, *places, to_read(colors)
     is_above = np.zeros(len(positions), bool) if above is None else above
@@ -144,7 +144,7 @@ def _count(counts, sums, lines, rows, columns, colors, is_above, part):
             continue
         row, column = int(y), int(x)
         counts[row, column] += _U(1)
-        if counts[row, column] >= _MOST_MIXED:
+        if counts[row, column] >= _MAX_MIXED:
             continue
         cell, strength = sums[row, column], _F(255) * colors[i, 3]
         for channel in range(3):
@@ -165,7 +165,7 @@ def _shade(pixels, counts, sums, brightest, faintest, opacity):
             if not n_points:
                 continue
             level = faintest + steepness * np.log(_F(n_points))
-            mixed = _F(min(n_points, _U(_MOST_MIXED - 1)))
+            mixed = _F(min(n_points, _U(_MAX_MIXED - 1)))
             share = min(_F(1), level) * opacity / mixed
             for channel in range(4):
                 value = share * _F(sums[row, column, channel]) + _F(0.5)

@@ -21,14 +21,14 @@ from napari_embedding_game.core.settings import Settings, approximation_of, repu
 from napari_embedding_game.core.snapshot import Alarm
 
 CELLS = 64
-LEAST_OCCUPANCY = 0.08
+MIN_OCCUPANCY = 0.08
 """Below this the map is called collapsed; maps of real data lie above 0.2."""
 RUN_APART = 1e4
 """Maps of a million points stay within some hundred."""
-OUTSIDE, _MOST_OUTSIDE = 2.0, 0.15
+OUTSIDE, _MAX_OUTSIDE = 2.0, 0.15
 """Distance to its nearest point from which a landmark pushes hardly any, and the share
 of such landmarks; good maps of six data sets have at most 0.09."""
-_MOST_POINTS = 20_000
+_MAX_POINTS = 20_000
 _REACH, _HEAP = 1.0, 2.5
 """A map within 1, where the kernel is flat, is one spot; 2.5 has no room for groups."""
 _SETTLED = 0.6
@@ -69,7 +69,7 @@ def alarm(
     stronger = {"repulsion": 3 * repulsion_of(settings)}
     last = f"raise {_WORDS['repulsion']}", stronger
     low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
-    if occupancy(embedding) < LEAST_OCCUPANCY:
+    if occupancy(embedding) < MIN_OCCUPANCY:
         spots = "The points have collapsed onto a few spots"
         return _mended(spots, settings, *last)
     if len(low) > 1 and (high - low).max() < _HEAP:
@@ -79,7 +79,7 @@ def alarm(
         return Alarm()
     n = len(landmarks)
     n_outside = int((cKDTree(embedding).query(landmarks)[0] > OUTSIDE).sum())
-    if n_outside <= _MOST_OUTSIDE * n:
+    if n_outside <= _MAX_OUTSIDE * n:
         return Alarm()
     outside = (
         f"{n_outside:,} of {n:,} landmarks lie outside of the points and keep none of "
@@ -107,7 +107,7 @@ def occupancy(embedding: Points) -> float:
 
 
 def _some_of(embedding: Points) -> Points:
-    return embedding[:: max(1, len(embedding) // _MOST_POINTS), :2]
+    return embedding[:: max(1, len(embedding) // _MAX_POINTS), :2]
 
 
 def _mended(

@@ -26,7 +26,7 @@ STIFFNESS = 0.1
 """Share of the way to its target that a spring moves its points in an iteration."""
 FASTEST = 0.02
 """Longest way in an iteration, in radii of the map, where there is time enough."""
-FARTHEST = 1e6
+MAX_DISTANCE = 1e6
 """Largest coordinate of a game's map: beyond it points feel nothing."""
 
 
@@ -110,10 +110,10 @@ def _rows(
 def _positions(positions: Any, shape: tuple[int, int], like: Tensor) -> Tensor:
     """Return positions as rows of ``like``; on a line with a second coordinate."""
     array = np.asarray(positions, dtype=float)
-    if array.shape != shape or not (np.abs(array) <= FARTHEST).all():
+    if array.shape != shape or not (np.abs(array) <= MAX_DISTANCE).all():
         raise InputError(
-            f"Points and landmarks can be moved to places from -{FARTHEST:g} to "
-            f"{FARTHEST:g} in the dimensions of the map."
+            f"Points and landmarks can be moved to places from -{MAX_DISTANCE:g} to "
+            f"{MAX_DISTANCE:g} in the dimensions of the map."
         )
     return torch.as_tensor(padded_to_plane(array)).to(like)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FEWEST = 20_000
+MIN_POINTS = 20_000
 """Points; fewer are near in memory in any order."""
 CELL = 1024
 """Points of a cell, about: as many as a loop takes at a time."""
@@ -19,7 +19,7 @@ CELL = 1024
 def memory_order(layout: NDArray[np.floating]) -> NDArray[np.intp]:
     """Return the order, cell by cell of the layout (N, d): strips, each sorted."""
     n = len(layout)
-    if n < FEWEST:
+    if n < MIN_POINTS:
         return np.arange(n)
     rank = np.empty(n, np.intp)
     rank[np.argsort(layout[:, 0], kind="stable")] = np.arange(n)

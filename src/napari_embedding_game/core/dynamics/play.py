@@ -28,7 +28,7 @@ from torch import Tensor
 from napari_embedding_game.core.device import GPU_IS_FULL, resolve_device
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
-from napari_embedding_game.core.dynamics.hand import FARTHEST
+from napari_embedding_game.core.dynamics.hand import MAX_DISTANCE
 from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
@@ -59,7 +59,7 @@ ALWAYS_MEASURED = 50_000
 """Points up to which the energy is computed for each snapshot."""
 FITTING = 100
 """Iterations in which landmarks are fitted to a finished map."""
-_LARGEST = float(np.finfo(np.float32).max)
+_MAX_FLOAT = float(np.finfo(np.float32).max)
 
 
 def play(
@@ -227,7 +227,7 @@ class _Driver:
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
         copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
         is_game = isinstance(self.mover, Game)
-        if not (np.abs(copied) <= (FARTHEST if is_game else _LARGEST)).all():
+        if not (np.abs(copied) <= (MAX_DISTANCE if is_game else _MAX_FLOAT)).all():
             raise InputError(
                 "The points have run off the map: lower the learning rates, or choose "
                 "another start or method.",

@@ -27,7 +27,7 @@ SPACING = 1 / 3
 """Between nodes; the force's error falls with its fourth power."""
 WIDER, MANY = 1 / 2, 320
 """What it grows to above so many nodes along the longest side: half the time."""
-FEWEST, MOST, MOST_IN_SPACE = 32, 2048, 96
+MIN_CELLS, MAX_CELLS, MAX_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
 _STEPS_OF_A_POINT = 64
 """What a point costs in a loop between it and the grid, in pairs of points."""
@@ -137,9 +137,9 @@ class Mesh:
     ) -> Grid:
         """Return a grid for points that span so much; the last one if it is right."""
         span = float(spans.max())
-        most = MOST_IN_SPACE if len(spans) == 3 else MOST
+        most = MAX_IN_SPACE if len(spans) == 3 else MAX_CELLS
         usual = min(max(SPACING, span / MANY), WIDER)
-        spacing = max(min(usual, span / FEWEST), span / most, 1e-12)
+        spacing = max(min(usual, span / MIN_CELLS), span / most, 1e-12)
         if spacing != SPACING:  # in steps, so that it seldom changes
             eighths = math.ceil(8 * float(log(spacing / SPACING)) / _LOG2)
             spacing = SPACING * float(exp(eighths / 8 * _LOG2))

@@ -49,7 +49,7 @@ class Method:
     :class:`~.schedule.Schedule` where a grid pushes the points: forces without noise
     bear longer steps.  ``moved_by``: what makes the layouts instead of the game.
     ``takes_repulsion``: whether the repulsion can be chosen.
-    ``most_points``: more are refused.  ``group``: its heading in a window's list.
+    ``max_points``: more are refused.  ``group``: its heading in a window's list.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Method:
     on_grid: Mapping[str, Any] | None = None
     moved_by: Make | None = None
     takes_repulsion: bool = True
-    most_points: int | None = None
+    max_points: int | None = None
     group: str = ""
 
     @property

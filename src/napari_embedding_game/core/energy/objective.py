@@ -38,7 +38,7 @@ from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs
 from napari_embedding_game.core.threads import run_blocks
 
-FEWEST_SEEN, SEEN_BY_EACH = 4_096, 16
+MIN_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks without a say look at in a step, and those for each of them."""
 COME_BACK = 20
 """Steps after which landmarks that have no say and hold no point come back."""
@@ -101,7 +101,7 @@ class Objective:
         self.forces, self.repulsion, self.aggregate = forces, repulsion, aggregate
         self.n_landmarks, self.random_state = n_landmarks, random_state
         n = forces.edges.n_points
-        self._n_parts = max(1, n // max(FEWEST_SEEN, SEEN_BY_EACH * n_landmarks))
+        self._n_parts = max(1, n // max(MIN_SEEN, SEEN_BY_EACH * n_landmarks))
         self._n_seen = n // self._n_parts
         self._rng = np.random.default_rng(random_state)
         self._turn = 0

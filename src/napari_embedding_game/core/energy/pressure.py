@@ -33,13 +33,13 @@ from napari_embedding_game.core.energy.pair_loops import (
 )
 from napari_embedding_game.core.threads import run_blocks
 
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 """Points up to which all push one another; landmarks push any number."""
-MOST_ON_THE_MOVE = 5_000
+MAX_ON_THE_MOVE = 5_000
 """The same while points move, so that no frame waits for it: 40 ms on two cores."""
 _HIGHEST = 1e12
 """u at which a point that nothing holds down is let go."""
-_MOST_STEPS = 100
+_MAX_STEPS = 100
 _TOLERANCE = 1e-7
 """Of u, relative; of float32 as near as it gets."""
 
@@ -49,15 +49,15 @@ def pressure(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return each point's nearest landmark (Eq. 7) and its pressure, (N,) each.
 
-    In units of the map, 0 where there is none; NaN of more than ``MOST_POINTS`` points
-    (``MOST_ON_THE_MOVE`` if not at rest), unless landmarks push them.
+    In units of the map, 0 where there is none; NaN of more than ``MAX_POINTS`` points
+    (``MAX_ON_THE_MOVE`` if not at rest), unless landmarks push them.
     """
     forces = objective.forces
     labels = nearest_landmark(y, z, forces.n_jobs)
     points = np.ascontiguousarray(y.detach().cpu().numpy())
     heights = np.full(len(points), np.nan, np.float32)
     is_pushed_by_landmarks = isinstance(objective, Landmarks)
-    most = MOST_POINTS if is_at_rest else MOST_ON_THE_MOVE
+    most = MAX_POINTS if is_at_rest else MAX_ON_THE_MOVE
     if len(points) > most and not is_pushed_by_landmarks:
         return labels, heights
     field = objective.field(y, z)
@@ -101,7 +101,7 @@ def _height(f, near, weights, k, far, strengths, strength, base):
         if high > _HIGHEST:  # nothing holds this point down: no neighbours
             return math.sqrt(high)
         above = _slope(high, *terms)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         if high - low <= _TOLERANCE * (1e-6 + high):
             break
         u = low - below * (high - low) / (above - below)

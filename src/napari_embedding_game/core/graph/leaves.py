@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.graph import exact, search_loops
 from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
 
-_LONGEST = 256
+_MAX_LEAF = 256
 """Most rows of a list of the tree; twice as many where rows have changed lists."""
-_KMEANS_ROUNDS, _MOST_ROUNDS = 3, 5
+_KMEANS_ROUNDS, _MAX_ROUNDS = 3, 5
 _NEAR_LISTS = 32
 """Lists that a row may change to, and half of those that it may be compared with."""
 _CANDIDATES = 6_144
 """Rows that each row is compared with in step 2, at least."""
-_ENOUGH, _LEAST_START, _LEAST_GAIN = 0.995, 0.5, 0.002
+_ENOUGH, _MIN_START, _MIN_GAIN = 0.995, 0.5, 0.002
 """Share of the true neighbours that ends the rounds; without which they do not help, as
 such data have no near lists; and that one must find to be followed by another."""
 _CHECKED_ROWS = 500
@@ -68,13 +68,13 @@ def leaf_search(
     indices, squared = _compare_near_lists(rows, bounds, k, n_jobs)
     is_new = np.ones(indices.shape, np.uint8)
     found = recall(order[indices[checked]])
-    for _ in range(_MOST_ROUNDS):
-        if not _LEAST_START <= (before := found) < _ENOUGH:
+    for _ in range(_MAX_ROUNDS):
+        if not _MIN_START <= (before := found) < _ENOUGH:
             break
         now = _neighbors_round(rows, indices, squared, is_new, n_jobs)
         indices, squared, is_new = now
         found = recall(order[indices[checked]])
-        if found - before < _LEAST_GAIN:
+        if found - before < _MIN_GAIN:
             break
     return order, order[indices], squared, found
 
@@ -84,7 +84,7 @@ def lists(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return rows in the order of the lists (N,), and where each begins (M + 1,)."""
     order = np.arange(len(rows), dtype=np.int32)
-    bounds = _halved(rows, order, np.array([0, len(rows)]), _LONGEST, n_jobs)
+    bounds = _halved(rows, order, np.array([0, len(rows)]), _MAX_LEAF, n_jobs)
     if len(bounds) == 2:
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
@@ -97,7 +97,7 @@ def lists(
         of_row[order] = chosen  # rows of a list are sorted by number
         order = np.argsort(of_row, kind="stable").astype(np.int32)
     # Copies of one row all go to the same list.
-    return order, _halved(rows, order, bounds, 2 * _LONGEST, n_jobs)
+    return order, _halved(rows, order, bounds, 2 * _MAX_LEAF, n_jobs)
 
 
 def _halved(

@@ -15,7 +15,7 @@ precomputed  ``X`` are distances                           :mod:`precomputed`
 
 A further metric is an entry of ``rows.SEARCHED`` and a branch of ``Rows._plain`` and
 ``Rows.distances``; :mod:`choices` has the lists of affinities and starts.  Sparse
-rows of more than ``MOST_DENSE`` numbers are searched by "brute" or "descent",
+rows of more than ``MAX_DENSE`` numbers are searched by "brute" or "descent",
 and a metric that only one of the two libraries knows by that one.  Where "leaves" and
 "projected" find less than 0.9 of the true neighbours of some rows, the next search of
 "projected", "leaves", "exact" (to n^2 D of 2e12), "descent" follows.  Every search is
@@ -53,11 +53,11 @@ PATIENT_WORK = 2e12
 """The same, where quicker searches have missed neighbours."""
 SHORT_ROWS = 100
 """Most columns that are searched as they are."""
-LEAST_RECALL = 0.9
+MIN_RECALL = 0.9
 """Share of the true neighbours that a search by lists must find, of some rows."""
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric of a library."""
-MOST_DENSE = 2**27
+MAX_DENSE = 2**27
 """Numbers of sparse rows that are written out."""
 NEED_MORE = ("mahalanobis", "seuclidean", "standardised_euclidean", "wminkowski",
              "weighted_minkowski")  # fmt: skip
@@ -131,7 +131,7 @@ def knn_graph(
 
 def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
     """Return the search for this size and kind of data (the module's table)."""
-    if metric in SEARCHED and (not is_sparse or n_points * n_dims <= MOST_DENSE):
+    if metric in SEARCHED and (not is_sparse or n_points * n_dims <= MAX_DENSE):
         if n_points**2 * n_dims <= EXACT_WORK:
             return "exact"
         return "projected" if n_dims > SHORT_ROWS else "leaves"
@@ -140,7 +140,7 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
     # Where it fits, a dense copy is quicker than what pynndescent compiles.
-    is_small = not is_sparse or n_points * n_dims <= MOST_DENSE
+    is_small = not is_sparse or n_points * n_dims <= MAX_DENSE
     known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
     if n_points <= BRUTE_ROWS and metric in known:
         return "brute"
@@ -248,7 +248,7 @@ def _found(
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
         found = _own(rows, k, seed, n_jobs, each)
-        if found and (found[2] is None or found[2] >= LEAST_RECALL):
+        if found and (found[2] is None or found[2] >= MIN_RECALL):
             return each, found[0], rows.distances(found[1]), found[2]
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
     return "descent", indices, rows.distances(squared), None

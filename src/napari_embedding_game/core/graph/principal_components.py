@@ -20,7 +20,7 @@ _SHARES = (1.5, 2.0, 2.5, 3.0, 4.0)
 """Candidates for each neighbour that are tried."""
 _ENOUGH = 0.995
 """Share of the true neighbours that must be among them."""
-_MOST_SAMPLED, _MOST_NUMBERS = 16_384, 2**26
+_MAX_SAMPLED, _MAX_NUMBERS = 16_384, 2**26
 """Rows, and numbers in them, that the components are worked out from."""
 _POWERS = 3
 _BLOCK = 2_048
@@ -34,8 +34,8 @@ def principal_components(
     The directions are those of a sample of rows.
     """
     n, n_dims = rows.shape
-    most = max(4 * n_components, _MOST_NUMBERS // n_dims)
-    count, rng = min(n, _MOST_SAMPLED, most), np.random.default_rng(seed)
+    most = max(4 * n_components, _MAX_NUMBERS // n_dims)
+    count, rng = min(n, _MAX_SAMPLED, most), np.random.default_rng(seed)
     sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean

@@ -31,7 +31,7 @@ TOO_LARGE = (
     "Values are missing, or so large that distances between rows go beyond single "
     "precision (3e38): leave out rows with NaN, divide all of them by a common number."
 )
-_LARGEST_POWER = 40
+_MAX_POWER = 40
 """The largest number becomes 2 to this, of which float32 can hold sums of squares."""
 _BLOCK = 4_096
 _SAMPLED = 1_000
@@ -105,7 +105,7 @@ class Rows:
             largest = max((high - self._centre).max(), (self._centre - low).max())
         if not np.isfinite(largest):
             raise InputError(TOO_LARGE)
-        return float(np.ldexp(1.0, max(np.frexp(largest)[1] - _LARGEST_POWER, -1_000)))
+        return float(np.ldexp(1.0, max(np.frexp(largest)[1] - _MAX_POWER, -1_000)))
 
 
 def summed(X: Any) -> Any:

@@ -32,7 +32,7 @@ _BETWEEN_GROUPS, _SMOOTHING = 30, 10
 """Iterations between groups, each of which goes as far as some three between points,
 and between points from there on.  Of 1,300,000 rows 100 and 10 kept 0.653 of the
 neighbours, these 0.668 (means of 4 seeds; ``docs/tried.md`` has other numbers)."""
-_MOST_AT_ONCE = 20_000
+_MAX_AT_ONCE = 20_000
 """Points above which groups of them are placed first."""
 _ORTHONORMALIZE_EVERY = 5
 """Iterations in between change no span, and cost half of the time with it."""
@@ -133,7 +133,7 @@ def _eigenmaps(
 
     The largest eigenvalues are then those of the smoothest columns.
     """
-    is_small, whole = len(part) <= _MOST_AT_ONCE, (graph, part, n_jobs)
+    is_small, whole = len(part) <= _MAX_AT_ONCE, (graph, part, n_jobs)
     group, n_groups = (None, len(part)) if is_small else _groups(*graph)
     start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
     if is_small:

@@ -9,7 +9,7 @@ from numba import njit
 
 from napari_embedding_game.core.threads import LOOP
 
-_MOST_SWEEPS = 50
+_MAX_SWEEPS = 50
 _GAIN = 1e-10
 """Share of the total weight below which a gain is rounding, not a gain."""
 
@@ -96,7 +96,7 @@ def move_nodes(indptr, indices, weights, resolution, order, labels):
         volume[labels[node]] += degree[node]
         count[labels[node]] += 1
         total += degree[node]
-    for _ in range(_MOST_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         n_moved = 0
         for node in order:
             former = labels[node]

@@ -23,7 +23,7 @@ from napari_embedding_game.core.inspect import cluster_loops as loops
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 """1 is modularity as it was defined; each further one expects half the weight."""
-_TRIES, _TRIES_WITH_START, _MOST_ROUNDS = 10, 2, 10
+_TRIES, _TRIES_WITH_START, _MAX_ROUNDS = 10, 2, 10
 _CLEARLY = 1e-3
 """Modularity by which a new partition must beat the one that is shown."""
 
@@ -212,7 +212,7 @@ def _louvain(
 ) -> NDArray[np.int64]:
     """Move nodes, then whole communities, and begin again until nothing gains."""
     labels = labels.copy()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         before = labels.copy()
         loops.move_nodes(*graph, resolution, rng.permutation(len(labels)), labels)
         n_groups, n_nodes = loops.compact(labels), len(labels) + 1

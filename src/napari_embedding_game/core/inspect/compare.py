@@ -16,7 +16,7 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import cKDTree
 
 N_NEIGHBORS, WIDE = 15, 5
-MOST_JUDGED = 5_000
+MAX_JUDGED = 5_000
 """Points whose neighbours on both maps are compared; of more, some drawn at random."""
 
 
@@ -51,7 +51,7 @@ def compare_maps(
     near = first.astype(np.float32)
     radius = size / math.sqrt(n) if size > 0 else 1.0
     moved = np.linalg.norm(laid - near, axis=1) / radius
-    rows = np.random.default_rng(0).choice(n, min(n, MOST_JUDGED), replace=False)
+    rows = np.random.default_rng(0).choice(n, min(n, MAX_JUDGED), replace=False)
     kept = neighbors_kept(near, second, rows=rows, wide=1).mean() if n > 1 else 1.0
     return MapComparison(laid, moved.astype(np.float32), float(kept))
 

@@ -30,11 +30,11 @@ from napari_embedding_game.core.inspect.clusters import MergeTree, halves
 
 ALPHA = 0.01
 """Chance that rows which are one group, an ellipsoid, are divided at all."""
-FEWEST, MOST_ROWS = 10, 1_000
+MIN_ROWS, MAX_ROWS = 10, 1_000
 """Rows that a group must have; rows of both together that are looked at."""
-N_NEIGHBORS, MOST_COLUMNS = 15, 50
+N_NEIGHBORS, MAX_COLUMNS = 15, 50
 """Of the graph; of rows that have more the principal components."""
-DRAWS, MOST_DRAWS, _CLEARLY_ONE = 5, 20, 0.25
+DRAWS, MAX_DRAWS, _CLEARLY_ONE = 5, 20, 0.25
 """Simulations; the last is the probability above which no more is drawn."""
 _TRIES, _SWEEPS = 3, 3
 """Of partitions of simulated rows; of rows moved to where most of their links lead."""
@@ -122,21 +122,21 @@ def separation(
 ) -> Separation:
     """Return how far two groups of rows of ``X`` (N, D) are apart in the data.
 
-    ``first``, ``second`` (m,) and (n,): their rows; of more than ``MOST_ROWS`` so many
+    ``first``, ``second`` (m,) and (n,): their rows; of more than ``MAX_ROWS`` so many
     are drawn, each group as many as it has a share.  ``metric``: for "cosine" and
     "correlation" rows are brought to the same length, for the latter less their mean;
     for any other, they are compared as they are.
     ``alpha``: more is simulated where it is not clear on which side of it ``p`` is.
 
-    InputError: a group has fewer than ``FEWEST`` rows, or of those that are drawn.
+    InputError: a group has fewer than ``MIN_ROWS`` rows, or of those that are drawn.
     """
     rng, groups = np.random.default_rng(random_state), (first, second)
-    share = min(1.0, MOST_ROWS / (len(first) + len(second)))
+    share = min(1.0, MAX_ROWS / (len(first) + len(second)))
     counts = [round(share * len(rows)) for rows in groups]
-    if min(counts) < FEWEST:
+    if min(counts) < MIN_ROWS:
         raise InputError(
             f"The smaller group has {min(counts)} of the rows that are compared: "
-            f"choose groups of {ceil(FEWEST / share):,} rows or more."
+            f"choose groups of {ceil(MIN_ROWS / share):,} rows or more."
         )
     drawn = [rng.choice(rows, n, False) for rows, n in zip(groups, counts, strict=True)]
     points = _columns(X[np.concatenate(drawn)], metric)
@@ -145,7 +145,7 @@ def separation(
     is_second = np.arange(len(points)) >= counts[0]
     apart, by_chance = _apart(_graph(points), is_second), list[float]()
     one_group = _one_group(points)
-    for draw in range(MOST_DRAWS):
+    for draw in range(MAX_DRAWS):
         graph = _graph(one_group(rng))
         by_chance.append(_apart(graph, halves(graph, draw, _TRIES)))
         found, is_many = Separation(apart, tuple(by_chance)), draw + 1 >= DRAWS
@@ -163,16 +163,16 @@ def firm_cuts(
     labels: _Rows,
     *,
     metric: str = "euclidean",
-    most_clusters: int = 30,
+    max_clusters: int = 30,
 ) -> Iterator[Cut]:
-    """Yield how firm each number of clusters is, from 2 to ``most_clusters``.
+    """Yield how firm each number of clusters is, from 2 to ``max_clusters``.
 
     ``graph`` (L, L): that of the landmarks, from which the tree was made; ``labels``
     (N,): landmark of each row of ``X`` (N, D), an array or sparse matrix.
     """
     before, divisible = tree.cut(1), {0}
     degrees = np.asarray(graph.sum(axis=1)).ravel()
-    for n in range(2, min(most_clusters, tree.n_leaves) + 1):
+    for n in range(2, min(max_clusters, tree.n_leaves) + 1):
         now = tree.cut(n)
         parent = int(before[now == n - 1][0])
         one, other = now == parent, now == n - 1
@@ -182,7 +182,7 @@ def firm_cuts(
         first, second = np.flatnonzero(one[labels]), np.flatnonzero(other[labels])
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
         found, alpha = None, ALPHA * n_rows / len(labels)
-        fewest = FEWEST * max(1, n_rows / MOST_ROWS)
+        fewest = MIN_ROWS * max(1, n_rows / MAX_ROWS)
         if parent in divisible and n_parted > fewest:
             asked = X, first, second
             found = separation(*asked, metric=metric, alpha=alpha, random_state=n)
@@ -216,16 +216,16 @@ def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
 
 
 def _columns(rows: Any, metric: str) -> NDArray[np.float64]:
-    """Return the rows as (m, C) numbers, C at most ``MOST_COLUMNS``."""
+    """Return the rows as (m, C) numbers, C at most ``MAX_COLUMNS``."""
     if metric in ("cosine", "correlation"):
         rows = Rows(rows, metric)[:]
     points = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
     points = points.astype(np.float64)
-    if points.shape[1] <= MOST_COLUMNS:
+    if points.shape[1] <= MAX_COLUMNS:
         return points
     from sklearn.decomposition import PCA
 
-    n_columns = min(MOST_COLUMNS, len(points) - 1)
+    n_columns = min(MAX_COLUMNS, len(points) - 1)
     pca = PCA(n_columns, svd_solver="randomized", random_state=0)
     return np.asarray(pca.fit_transform(points))
 

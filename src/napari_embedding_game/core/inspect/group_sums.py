@@ -21,7 +21,7 @@ from napari_embedding_game.core.threads import resolve_n_jobs
 
 BLOCK_VALUES = 2**22
 """Values of a block, 16 MB of float32; four times as many in compressed rows."""
-WIDEST_BLOCK = 256
+MAX_BLOCK = 256
 """Columns, where they are not in compressed rows: of these wide blocks are quicker."""
 
 FloatArray = NDArray[np.float64]
@@ -91,7 +91,7 @@ def moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
 def _bounds(X: Any, n_threads: int) -> list[tuple[int, int]]:
     """Return the first and last (excluded) column of each block; of no columns, one."""
     n_rows, n_columns = X.shape
-    held, most, widest = float(n_rows), BLOCK_VALUES, WIDEST_BLOCK
+    held, most, widest = float(n_rows), BLOCK_VALUES, MAX_BLOCK
     if sparse.issparse(X):
         held = X.nnz / max(n_columns, 1)
         if X.format == "csr":

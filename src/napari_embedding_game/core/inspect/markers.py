@@ -28,13 +28,13 @@ from napari_embedding_game.core.inspect.group_sums import (
 
 MarkerMethod = Literal["wilcoxon", "t-test"]
 MARKER_METHODS: tuple[MarkerMethod, ...] = ("wilcoxon", "t-test")
-LEAST_FOLD = 1.0
+MIN_FOLD = 1.0
 """Log2 fold change of a leading marker of expression: others are everywhere."""
-FEWEST_ROWS = 2
+MIN_ROWS = 2
 """That a test needs on each side."""
-FEWEST_CELLS = 10
+MIN_CELLS = 10
 """Least cells of a sample in a group: the mean of fewer is too noisy."""
-FEWEST_SAMPLES = 2
+MIN_SAMPLES = 2
 _INSIDE, _OUTSIDE = 0, 1
 
 BoolArray = NDArray[np.bool_]
@@ -156,11 +156,11 @@ def _of_samples(
     profiles, n_profiles = np.full(len(groups), -1), [0]
     for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
         codes = np.where(groups == side, of_samples, -1)
-        kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= FEWEST_CELLS)
-        if (n := len(kept)) < FEWEST_SAMPLES:
+        kept = np.flatnonzero(np.bincount(codes[codes >= 0]) >= MIN_CELLS)
+        if (n := len(kept)) < MIN_SAMPLES:
             raise InputError(
                 f"The {name} group has {n} sample{'s' if n != 1 else ''} with "
-                f"{FEWEST_CELLS} or more cells, and {FEWEST_SAMPLES} are needed: "
+                f"{MIN_CELLS} or more cells, and {MIN_SAMPLES} are needed: "
                 "choose another column, a larger group, or a test of cells."
             )
         place = np.full(of_samples.max() + 2, -1)  # of no sample is the last
@@ -210,9 +210,9 @@ def _leading(inside: _Side, outside: _Side, log1p: bool) -> NDArray[np.intp]:
     """Return the columns that are higher inside, by falling score."""
     scores, _ = _welch(inside, outside)
     is_higher = scores > 0
-    is_higher &= np.minimum(inside.n, outside.n) >= FEWEST_ROWS
+    is_higher &= np.minimum(inside.n, outside.n) >= MIN_ROWS
     if log1p:
-        is_higher &= _log_fold_changes(inside, outside, log1p=True) >= LEAST_FOLD
+        is_higher &= _log_fold_changes(inside, outside, log1p=True) >= MIN_FOLD
     order = np.argsort(-scores, kind="stable")
     leading: NDArray[np.intp] = order[is_higher[order]]
     return leading
@@ -235,10 +235,10 @@ def _checked_groups(
             "common."
         )
     for name, rows in (("chosen", inside), ("compared", outside)):
-        if (n := np.count_nonzero(rows)) < FEWEST_ROWS:
+        if (n := np.count_nonzero(rows)) < MIN_ROWS:
             raise InputError(
                 f"The {name} group has {n} row{'s' if n != 1 else ''}, but a test "
-                f"needs at least {FEWEST_ROWS}: choose a larger group."
+                f"needs at least {MIN_ROWS}: choose a larger group."
             )
     return np.where(inside, _INSIDE, np.where(outside, _OUTSIDE, -1)).astype(np.int32)
 

@@ -25,7 +25,7 @@ from napari_embedding_game.core.graph.rows import centred
 NEIGHBORS = 15
 CLUSTERS = "clusters"
 """The name of the map's clusters among the compared columns."""
-MOST_SAMPLED, LEAST_SAMPLED, WORK = 1_000, 100, 2e9
+MAX_SAMPLED, MIN_SAMPLED, WORK = 1_000, 100, 2e9
 """Of points, and the products that distances to them may take, about: a second."""
 _BLOCK = 16_000_000
 """Distances that are held at once."""
@@ -106,7 +106,7 @@ def map_quality(
         return None
     X, rng = centred(X, metric), np.random.default_rng(0)
     affordable = int(WORK / (n_points * max(X.shape[1], 1)))
-    n_sampled = min(n_points, MOST_SAMPLED, max(LEAST_SAMPLED, affordable))
+    n_sampled = min(n_points, MAX_SAMPLED, max(MIN_SAMPLED, affordable))
     rows = rng.choice(n_points, n_sampled, replace=False)
     groups = list((columns or {}).items())
     if clusters is not None:  # the last, as a column may have its name

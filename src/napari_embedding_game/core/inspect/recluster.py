@@ -18,9 +18,9 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 
-FEWEST = 10
+MIN_ROWS = 10
 """Points that can be clustered."""
-FEWEST_LANDMARKS, MOST_LANDMARKS = 8, 200
+MIN_LANDMARKS, MAX_LANDMARKS = 8, 200
 
 
 def recluster(
@@ -34,22 +34,22 @@ def recluster(
 ) -> NDArray[np.int32]:
     """Return the part of each row of ``X`` (m, D), from 0, the largest first.
 
-    InputError: fewer rows than ``FEWEST``, parts below 2, or rows all the same.
+    InputError: fewer rows than ``MIN_ROWS``, parts below 2, or rows all the same.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import normalize
 
     n_rows = X.shape[0]
-    if n_rows < FEWEST:
+    if n_rows < MIN_ROWS:
         raise InputError(
-            f"{n_rows} points are too few to be clustered: select {FEWEST} or more."
+            f"{n_rows} points are too few to be clustered: select {MIN_ROWS} or more."
         )
     if not 2 <= n_parts <= n_rows:
         raise InputError(f"{n_parts} parts cannot be made of {n_rows} points.")
     k = min(n_neighbors, n_rows - 1)
     graph = knn_graph(X, k, metric=metric, random_state=random_state, n_jobs=n_jobs)
-    wanted = max(2 * n_parts, FEWEST_LANDMARKS, round(np.sqrt(n_rows)))
-    n_landmarks = min(wanted, MOST_LANDMARKS + n_parts, n_rows)
+    wanted = max(2 * n_parts, MIN_LANDMARKS, round(np.sqrt(n_rows)))
+    n_landmarks = min(wanted, MAX_LANDMARKS + n_parts, n_rows)
     kmeans = MiniBatchKMeans(
         n_landmarks, random_state=random_state, n_init=3, batch_size=1024
     )

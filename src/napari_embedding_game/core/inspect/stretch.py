@@ -20,7 +20,7 @@ from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8
 """What a logarithm costs, in steps of simpler loops."""
-_MOST_POINTS = 2_000
+_MAX_POINTS = 2_000
 """Evenly drawn points, whose median distance is what is usual."""
 
 
@@ -34,7 +34,7 @@ def stretch(
     ``neighbors`` (N, k): the nearest rows in the data, -1 for none.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    stretched, step = np.zeros(len(y), np.float32), max(1, len(y) // _MOST_POINTS)
+    stretched, step = np.zeros(len(y), np.float32), max(1, len(y) // _MAX_POINTS)
     some = neighbors[::step]
     at, which = np.nonzero(some >= 0)
     apart = y[at * step].astype(np.float64) - y[some[at, which]]

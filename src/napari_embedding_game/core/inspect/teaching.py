@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 
-MOST_FOLDS, MAX_ITER = 5, 2000
+MAX_FOLDS, MAX_ITER = 5, 2000
 PENALTIES = (0.03, 0.3, 3.0)
 """Inverse strengths of the penalty of which one is chosen, as scikit-learn's ``C``."""
-MOST_WEIGHTS = 200
+MAX_WEIGHTS = 200
 """Columns times classes up to which Newton's method is the fastest."""
 
 
@@ -71,14 +71,14 @@ def learn(
     if is_scaled and not sp.issparse(X):  # all by one unit
         scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
     examples = scaler.transform(X[rows])
-    is_small = X.shape[1] * len(counts) <= MOST_WEIGHTS
+    is_small = X.shape[1] * len(counts) <= MAX_WEIGHTS
     solver = "newton-cholesky" if is_small else "lbfgs"
     model = LogisticRegression(
         class_weight="balanced", max_iter=MAX_ITER, solver=solver
     )
     score, spread, recalls = None, float("nan"), np.zeros(0)
     if counts.min() > 1:
-        n_folds = min(MOST_FOLDS, int(counts.min()))
+        n_folds = min(MAX_FOLDS, int(counts.min()))
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
         search = GridSearchCV(
             model,

@@ -20,7 +20,7 @@ from napari_embedding_game.core.graph.neighbors import NeighborGraph
 CLOSE = 0.1
 _ROUNDING = 1e-4
 """By which two searches may find a distance different, relative."""
-_MOST = 1e12
+_MAX_FACTOR = 1e12
 """Largest factor of a weight."""
 
 Weights = NDArray[np.float32]
@@ -86,5 +86,5 @@ def _taken(fitted_distances, table, found, distances, taken, factors):
                 k += 1
             rho = row[k]
             close = CLOSE * rho
-            is_far = close * close < _MOST * d * d
-            factors[q, m] = 1 + (close / d) ** 2 if is_far else _MOST
+            is_far = close * close < _MAX_FACTOR * d * d
+            factors[q, m] = 1 + (close / d) ** 2 if is_far else _MAX_FACTOR

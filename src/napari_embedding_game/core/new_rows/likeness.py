@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.transfer import tail_share
 from napari_embedding_game.core.new_rows.search import FittedSearch
 
-MOST_ROWS = 8_192
+MAX_ROWS = 8_192
 """Fitted rows that the scores are calibrated on, and new rows that see one another."""
-FEWEST_ROWS = 60
+MIN_ROWS = 60
 """Fitted rows without which there is no calibration."""
 _OWN_COMPONENTS = 30
 """In which the nearest new rows are searched."""
@@ -28,7 +28,7 @@ class Unexplained:
     """Scores of new rows, calibrated on fitted ones.
 
     ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
-    in each, ``FEWEST_ROWS`` at least; ``n_neighbors``: residuals that are averaged, no
+    in each, ``MIN_ROWS`` at least; ``n_neighbors``: residuals that are averaged, no
     more than there will be new rows: the mean of fewer is larger.
     """
 
@@ -40,7 +40,7 @@ class Unexplained:
         n_neighbors: int = 15,
     ) -> None:
         order = np.random.default_rng(0).permutation(len(values))
-        halves = np.array_split(order[:MOST_ROWS], 2)
+        halves = np.array_split(order[:MAX_ROWS], 2)
         self._n_neighbors = min(n_neighbors, len(halves[1]))
         found = []
         for fitted, left_out in (halves, halves[::-1]):
@@ -62,7 +62,7 @@ class Unexplained:
     ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
-        ``values`` (n, G): of new rows, ``MOST_ROWS`` at most, which see one another;
+        ``values`` (n, G): of new rows, ``MAX_ROWS`` at most, which see one another;
         ``rest``: less their projection on the components; ``depth`` (n,): genes found.
         """
         sizes, around = self._common(values, rest, depth)

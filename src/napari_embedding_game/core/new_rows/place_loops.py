@@ -16,10 +16,10 @@ from napari_embedding_game.core.energy import mesh_loops
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS, repel_row
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 _STARTS = 8
 """Nearest neighbours whose positions are tried as a start."""
-_LONGEST_STEP = 2.0
+_MAX_STEP = 2.0
 """In units of the map: kernels are about 1 wide."""
 _SETTLED = 1e-4
 """Length of a step, in units of the map, after which a point stays."""
@@ -83,11 +83,11 @@ def _descend(f, k, x, positions, weights, field, scratch, work):
     gradient, there, trial = work
     d = x.shape[0]
     energy, stiffness = _energy(f, k, x, positions, weights, field, scratch, gradient)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         squared = 0.0
         for c in range(d):
             squared += gradient[c] * gradient[c]
-        t = min(1.0 / stiffness, _LONGEST_STEP / max(np.sqrt(squared), 1e-30))
+        t = min(1.0 / stiffness, _MAX_STEP / max(np.sqrt(squared), 1e-30))
         is_lower = False
         for _ in range(_HALVINGS):
             is_inside = True

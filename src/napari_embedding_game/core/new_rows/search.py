@@ -1,6 +1,6 @@
 """The nearest fitted rows of new rows, of which none changes the answer of another.
 
-Under a metric of ``rows.SEARCHED``: among all rows, or above ``MOST_FLAT`` rows among
+Under a metric of ``rows.SEARCHED``: among all rows, or above ``MAX_FLAT`` rows among
 those of the ``N_PROBES`` nearest lists of :mod:`leaves`.
 """
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
-from napari_embedding_game.core.graph.neighbors import MOST_DENSE, check_spread
+from napari_embedding_game.core.graph.neighbors import MAX_DENSE, check_spread
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows, are_filled
 from napari_embedding_game.core.threads import run_blocks
 
-MOST_FLAT = 8_192
+MAX_FLAT = 8_192
 """Fitted rows up to which all of them are looked at."""
 N_PROBES = 16
 """Lists that are searched for each new row."""
@@ -37,7 +37,7 @@ class FittedSearch:
 
     def __init__(self, X: Any, metric: Any, n_jobs: int | None = 1) -> None:
         check_metric(metric)
-        if np.prod(X.shape) > MOST_DENSE and hasattr(X, "toarray"):
+        if np.prod(X.shape) > MAX_DENSE and hasattr(X, "toarray"):
             raise InputError(
                 "New rows cannot be placed among so many sparse ones: fit their "
                 "principal components."
@@ -45,7 +45,7 @@ class FittedSearch:
         self._n_jobs, self._metric, self._rows = n_jobs, metric, Rows(X, metric)
         values, n = self._rows[:], X.shape[0]
         order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
-        if n > MOST_FLAT:
+        if n > MAX_FLAT:
             order, bounds = leaves.lists(values, n_jobs)
             values = values[order]
         means = leaves.mean_rows(values, bounds, n_jobs)

@@ -33,7 +33,7 @@ from napari_embedding_game.core.new_rows.search import FittedSearch, check_metri
 from napari_embedding_game.core.settings import Settings, choose, repulsion_of
 from napari_embedding_game.core.threads import run_blocks
 
-MOST_SOURCES = 2_000
+MAX_SOURCES = 2_000
 """Points that are summed one by one; of more, without a grid, so many are drawn."""
 MARGIN = 4.0
 """Beyond the points, on each side, in units of the map: no new row lies farther off."""
@@ -144,14 +144,14 @@ def frozen_field(
     low, high = double.min(axis=0), double.max(axis=0)
     margin = MARGIN * (low < high)  # none across a line
     potential, spacing = np.empty((0, 0, 0)), 1.0
-    if field.sources is y and len(y) > MOST_SOURCES:
+    if field.sources is y and len(y) > MAX_SOURCES:
         if "mesh" in method.approximations:
             potential, spacing = Mesh(KERNELS[method.kernel]).around(double, MARGIN)
             sources = sources[:0]
         else:
             rng = np.random.default_rng(random_state)
-            drawn = np.sort(rng.choice(len(y), MOST_SOURCES, replace=False))
-            strength *= len(y) / MOST_SOURCES
+            drawn = np.sort(rng.choice(len(y), MAX_SOURCES, replace=False))
+            strength *= len(y) / MAX_SOURCES
             sources = sources[drawn]
     sources = np.ascontiguousarray(sources.T)
     return strength, sources, potential, low - margin, high + margin, spacing

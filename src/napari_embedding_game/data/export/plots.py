@@ -22,11 +22,11 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.wells import ROWS, Well
 
-MOST_VECTOR = 5_000
+MAX_VECTOR = 5_000
 """Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
 DPI = 300
 """Dots per inch of what is a picture: a .png, and many points in the others."""
-_MOST_LEVELS = 40
+_MAX_LEVELS = 40
 _GREY, _EDGE = "#999999", "#555555"
 
 Points = NDArray[np.floating]
@@ -183,7 +183,7 @@ class MapPlot(Plot):
             s=float(np.clip(np.sqrt(room / n), 0.6, 4.5)) ** 2,
             c=self.colors.rgba,
             linewidths=0,
-            rasterized=n > MOST_VECTOR,
+            rasterized=n > MAX_VECTOR,
         )
         axes.set(xticks=[], yticks=[], title=plain(self.title))
         axes.spines[:].set_visible(False)
@@ -207,7 +207,7 @@ class MapPlot(Plot):
 
 SIZE_EXPONENT = 1.5
 """Power of the share that the area of a dot grows with, as in scanpy."""
-_MOST_SHARES = 5
+_MAX_SHARES = 5
 """Dots that explain the sizes of all others."""
 
 
@@ -251,7 +251,7 @@ class ExpressionPlot(Plot):
 
     def _explain_sizes(self, axes: Any) -> None:
         """Draw the legend of shares at the right, dots one below the other."""
-        n_dots = min(len(self.genes), _MOST_SHARES)
+        n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
         discs = _discs(axes, places, _diameters(shares), _GREY)
@@ -270,7 +270,7 @@ def _diameters(shares: Points) -> Points:
 
 SURE, LARGE = 0.05, 1.0
 """Adjusted p-value and log2 fold change from which a gene is highlighted."""
-MOST_CHANGE, LEAST_P = 10.0, 1e-300
+MAX_CHANGE, MIN_P = 10.0, 1e-300
 """Beyond these a gene is drawn at the edge."""
 USUAL = 0.99
 """Share of the genes that are not sure which the axis has room for in any case."""
@@ -296,14 +296,14 @@ class VolcanoPlot(Plot):
     def places(self) -> Points:
         """Return where each gene is drawn (G, 2): its change, and -log10 of its p."""
         x = drawn_changes(self.changes, self.p_values)
-        return np.column_stack([x, -np.log10(np.maximum(self.p_values, LEAST_P))])
+        return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
 
     def paint(self, axes: Any) -> None:
         """Draw each gene: its change to the right or left, its certainty upwards."""
         places = self.places()
         x, y = places.T
         is_known, stands_out = np.isfinite(x), _stand_out(places)
-        look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MOST_VECTOR}
+        look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
         axes.scatter(*places[is_known & ~stands_out].T, c=_GREY, **look)
         axes.scatter(*places[stands_out & (x < 0)].T, c="#d9804f", **look)
         axes.scatter(*places[stands_out & (x > 0)].T, c="#3f7cb5", **look)
@@ -328,7 +328,7 @@ class VolcanoPlot(Plot):
         for row in dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]]):
             ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
             ways += [("center", 0.0, up) for up in (0.9, -0.9)]
-            if self.p_values[row] <= LEAST_P:  # in a row: below it, towards the middle
+            if self.p_values[row] <= MIN_P:  # in a row: below it, towards the middle
                 side = "right" if places[row, 0] > 0 else "left"
                 ways = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), places[row]
@@ -353,7 +353,7 @@ def drawn_changes(changes: Points, p_values: Points) -> Points:
     known = np.isfinite(changes)
     usual = np.quantile(size[known], USUAL) if known.any() else 0.0
     sure = size[known & (p_values < SURE)].max(initial=0.0)
-    limit = min(max(usual, sure, 2 * LARGE), MOST_CHANGE)
+    limit = min(max(usual, sure, 2 * LARGE), MAX_CHANGE)
     return np.asarray(np.clip(changes, -limit, limit))
 
 
@@ -448,7 +448,7 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
     """List names and colours next to the axes; of very many, their number."""
     from matplotlib.lines import Line2D
 
-    if len(key) > _MOST_LEVELS:
+    if len(key) > _MAX_LEVELS:
         axes.set_xlabel(plain(f"{title}: {len(key)} colours, too many to list"))
         return
     look: Any = {"linestyle": "", "marker": "o", "markersize": 5}
@@ -460,7 +460,7 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
         title=plain(title),
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
-        ncols=1 + (len(texts) > _MOST_LEVELS // 2),
+        ncols=1 + (len(texts) > _MAX_LEVELS // 2),
         frameon=False,
         fontsize="small",
         handletextpad=0.1,

@@ -40,7 +40,7 @@ _NOTES = "notes"
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
 # With fewer other measurements, x and y are what the table is about.
-_FEWEST_BESIDE_PLACES = 2
+_MIN_BESIDE_PLACES = 2
 # A number with a point or a comma that is all between two separators, and which.
 _NUMBER = (
     r'(?:^|{0}) *"?[+-]?(\d{{1,3}}(?:,\d{{3}})+(?=\.)|\d{{1,3}}(?:\.\d{{3}})+(?=,)|\d*)'
@@ -235,7 +235,7 @@ def _measured(
             "another source."
         )
     places = [column for column in measures if columns.is_place(column)]
-    if len(measures) - len(places) < _FEWEST_BESIDE_PLACES:
+    if len(measures) - len(places) < _MIN_BESIDE_PLACES:
         places = []
     of_maps = [axis for axes in columns.given_maps(measures).values() for axis in axes]
     if len(of_maps) == len(measures):

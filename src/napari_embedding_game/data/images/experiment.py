@@ -42,7 +42,7 @@ _SHOWN = (0.5, 99.8)
 """Percentiles of the pixels that are shown black and in full colour."""
 _SAMPLED = 1 << 16
 """Pixels of an image that are looked at for them."""
-_MOST_REASONS = 6
+_MAX_REASONS = 6
 _ORDER = dict.fromkeys(PLATE_COLUMNS, 3) | {"well": 1, "image": 2}
 """Columns of the metadata that come last, after what was done to the images."""
 STACKS = "Each is measured as a stack (z, y, x)."
@@ -130,8 +130,8 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
             f"other {len(seen):,} ({', '.join(usual[0])}) {was} left out, to "
             f"be measured apart: {listed(others)}."
         )
-    more = len(notes) - _MOST_REASONS
-    notes = notes[:_MOST_REASONS]
+    more = len(notes) - _MAX_REASONS
+    notes = notes[:_MAX_REASONS]
     notes += [f"So were {more:,} others."] if more > 0 else []
     ends = {end for look in seen for end in look.ends if end}
     # Some programs write 255 for what others write as 1.

@@ -25,7 +25,7 @@ _LABEL_SUFFIX = re.compile(
 _IS_SHOWN = re.compile(r"(?!\.).*(?<!\.zarr)", re.IGNORECASE).fullmatch
 _DEEPEST = 3
 """Folders in folders that are looked into."""
-_MOST_FILES = 200_000
+_MAX_FILES = 200_000
 _FIRST = (100, 2_000)
 """Files of each folder that are looked at to tell whether there are pairs at all, at
 first and where there were none."""
@@ -162,9 +162,9 @@ def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
         for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
             found.append(_file(Path(place, name), (folder.name, *parts)))
-        if len(found) >= _MOST_FILES:
+        if len(found) >= _MAX_FILES:
             break
-    return pd.DataFrame(found[:_MOST_FILES])
+    return pd.DataFrame(found[:_MAX_FILES])
 
 
 def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:

@@ -20,7 +20,7 @@ _RESERVED = ("image", "label", "name", "labels", "objects")
 """What the objects of an image, and its files, are known by."""
 _CODE = r"[+-]?(0\d|\d{16})"
 """How texts of digits begin that are no numbers: 0012, and barcodes."""
-_MOST_GROUPS = 30
+_MAX_GROUPS = 30
 """With more different numbers than these, a column is measured on each image."""
 
 
@@ -166,7 +166,7 @@ def _as_group(column: pd.Series) -> pd.Series:
     are_codes = are_texts and column.astype("string").str.match(_CODE).any()
     if are_codes or (parsed.isna() & column.notna()).any():
         return pd.Series(pd.Categorical(column))
-    if parsed.nunique() > _MOST_GROUPS:
+    if parsed.nunique() > _MAX_GROUPS:
         return parsed
     texts = parsed.map("{:.15g}".format, na_action="ignore")
     levels = texts[parsed.dropna().sort_values().index].unique()

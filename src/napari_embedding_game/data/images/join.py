@@ -51,9 +51,9 @@ _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
 _PICTURE = re.compile(
     r"(metadata)?(image|img|file|fov|field|position|site|scene|slide)(number|id|name)?"
 )
-_FEWEST_COMPARED = 20
+_MIN_COMPARED = 20
 """Rows from which on positions are compared."""
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
 
 OTHERS = (
@@ -146,7 +146,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     places = places.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
     matched, background = places >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
-    if not n or (request.is_guess and n < LEAST_SHARE * n_rows):
+    if not n or (request.is_guess and n < MIN_SHARE * n_rows):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             f"label of it that no other row has. {OTHERS}"
@@ -241,7 +241,7 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     here, spread = parts[:, :2], parts[:, 2:].std(axis=0)
     is_told = spread > 1e-6 * every.iloc[:, 2:].abs().max().to_numpy()
     n, p = len(parts), int(is_told.sum())
-    if n < _FEWEST_COMPARED or p < 2:
+    if n < _MIN_COMPARED or p < 2:
         return False
     there = parts[:, 2:][:, is_told] / spread[is_told]
     rest = here - there @ np.linalg.lstsq(there, here, rcond=None)[0]

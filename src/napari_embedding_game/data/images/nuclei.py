@@ -9,7 +9,7 @@ from napari_embedding_game.data.images.measure import measure_stages
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
-_SMALLEST = 30  # pixels of a nucleus
+_MIN_PIXELS = 30  # pixels of a nucleus
 _APART = 5  # pixels between the middles of two nuclei
 
 
@@ -54,6 +54,6 @@ def segment_nuclei(stain: NDArray[np.float64]) -> NDArray[np.int32]:
     seeds[tuple(middles.T)] = np.arange(1, len(middles) + 1)
     labels = watershed(-distance, seeds, mask=mask)
     sizes = np.bincount(labels.ravel())
-    numbers = np.where(sizes >= _SMALLEST, np.arange(len(sizes)), 0)
+    numbers = np.where(sizes >= _MIN_PIXELS, np.arange(len(sizes)), 0)
     _, compact = np.unique(numbers[labels], return_inverse=True)
     return np.asarray(compact.reshape(labels.shape), dtype=np.int32)

@@ -12,7 +12,7 @@ import pandas as pd
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import new_figure
 
-_MOST_POINTS = 10_000
+_MAX_POINTS = 10_000
 _INCHES = 3.6
 _WIDE = 100
 """Largest of positive values to their least, from which an axis is logarithmic."""
@@ -53,7 +53,7 @@ def _draw_map(
     wrong: Any = (),
     **more: Any,
 ) -> None:
-    rows = np.random.default_rng(0).permutation(len(layout))[:_MOST_POINTS]
+    rows = np.random.default_rng(0).permutation(len(layout))[:_MAX_POINTS]
     size: Any = np.clip(8_000 / len(rows), 0.3, 5)
     if heights is not None:
         most = max(float(np.quantile(heights, 0.99)), 1e-9)

@@ -13,7 +13,7 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.stats import entropy
 
-from napari_embedding_game.core.dynamics.alarms import LEAST_OCCUPANCY, occupancy
+from napari_embedding_game.core.dynamics.alarms import MIN_OCCUPANCY, occupancy
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.methods import Approximation
@@ -39,7 +39,7 @@ SETTINGS = {
     "texts": ("texts, 20 newsgroups", 150, 0.01, 25_000),
 }
 """Title, and the paper's number of landmarks, lambda and number of rows."""
-MOST = 0.05
+MAX_DIFFERENCE = 0.05
 """Largest share of empty landmarks, and of far points."""
 ENOUGH = 0.95
 """Majority share that paper 1's Figure 3 is to be read as."""
@@ -130,7 +130,9 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     asked = "{}, the paper's {}: share of {}"
     what = {"empty": "landmarks without points", "far": "points far from theirs"}
     checks = [
-        Check(asked.format(row["data"], kept, words), row[measure], "<=", MOST)
+        Check(
+            asked.format(row["data"], kept, words), row[measure], "<=", MAX_DIFFERENCE
+        )
         for (_, kept), row in zip(found, rows, strict=True)
         for measure, words in what.items()
     ]
@@ -216,7 +218,7 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     n_points, n_iter = (600, 500) if inputs.quick else (10_000, 2_000)
     found = parts(partial(sweep, inputs, n_points, n_iter), swept)
     rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
-    share, least = rows["occupancy"], LEAST_OCCUPANCY
+    share, least = rows["occupancy"], MIN_OCCUPANCY
     ends = {swept[0]: "", swept[-1]: "", 0.01: " already, as in the paper"}
     title = f"{n_points:,} digits, {n_iter:,} iterations, eta_y = 0.03, lambda N = 70"
     return Result(

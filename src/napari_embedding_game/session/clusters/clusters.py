@@ -39,10 +39,10 @@ from napari_embedding_game.session.clusters.state import (
 
 READABLE, MANY = 20, 40
 """Clusters that can be taken in at once; landmarks above which there are so many."""
-FEWEST_POINTS, SMALLEST_SHARE = 10, 0.002
+MIN_POINTS, MIN_SHARE = 10, 0.002
 """Clusters of fewer points, or of less than this share of all, go to their neighbour
 while nobody has chosen how many there are."""
-MOST_IN_NAME = 3
+MAX_IN_NAME = 3
 """Of clusters that are merged."""
 RESERVED_NAME = "unassigned"
 """What rows that are not on the map are called in every file."""
@@ -197,8 +197,8 @@ class Clusters:
             raise DataError("Select two or more clusters to merge them.")
         names = [part.name for part in parts]
         label = f"merge of {' and '.join(names)}"
-        if len(names) > MOST_IN_NAME:
-            names[MOST_IN_NAME - 1 :] = [f"{len(names) - MOST_IN_NAME + 1} more"]
+        if len(names) > MAX_IN_NAME:
+            names[MAX_IN_NAME - 1 :] = [f"{len(names) - MAX_IN_NAME + 1} more"]
         given = [part.name for part in parts if part.is_named]
         group = Group(
             name=given[0] if given else self._new_name(" + ".join(names)),
@@ -332,7 +332,7 @@ class Clusters:
         if wanted is not None and self._merging is not None:
             fewest = 0
             if self.state.n_clusters == UNDECIDED:
-                fewest = max(FEWEST_POINTS, round(SMALLEST_SHARE * len(division)))
+                fewest = max(MIN_POINTS, round(MIN_SHARE * len(division)))
             sizes = np.bincount(division, minlength=self.n_landmarks)
             parts = self._merging.cut(wanted, sizes, fewest)
             division = (parts + 1).take(division)  # 0: of a landmark without points

@@ -26,7 +26,7 @@ DEPTH = 100
 """Edits that can be undone; older ones are forgotten."""
 ALIKE = 0.5
 """Intersection over union from which a named group is one cluster of the game."""
-MOST_LISTED = 3
+MAX_LISTED = 3
 """More names than this are counted in a sentence."""
 
 
@@ -142,9 +142,9 @@ def _parted_text(parted: list[str]) -> str:
     if len(parted) < 2:
         keep = "is no longer one cluster: its points keep the name until you change it."
         return f"{parted[0]} {keep}" if parted else ""
-    *names, last = parted[:MOST_LISTED]
-    if len(parted) > MOST_LISTED:
-        names, last = [*names, last], f"{len(parted) - MOST_LISTED} more"
+    *names, last = parted[:MAX_LISTED]
+    if len(parted) > MAX_LISTED:
+        names, last = [*names, last], f"{len(parted) - MAX_LISTED} more"
     return (
         f"{', '.join(names)} and {last} are no longer one cluster each: their points "
         "keep the names until you change them."

@@ -52,13 +52,13 @@ FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game sessio
 VERSION, READ = 4, (3, 4)
 """Of the files that are written, and of those that are read."""
 ENDING = ".zip"
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Of the arrays of marks that are stored: what is saved each minute stays small."""
 OTHER_DATA = (
     "{name} has other rows or numbers than when its map was saved, so it was opened as "
     "data: press Run for a map, or open the file as it was."
 )
-MOST_NEIGHBORS = 200_000
+MAX_NEIGHBORS = 200_000
 """Rows up to which their neighbours are stored, 60 bytes each."""
 
 
@@ -188,7 +188,7 @@ def _stored(one: SavedMap, rows: Rows) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
     timeline, look = one.timeline, one.look
     if timeline is not None:
-        timeline = thinned(timeline, MOST_BYTES)
+        timeline = thinned(timeline, MAX_BYTES)
         timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
     parts: dict[str, Any] = {
         "dataset": rows,
@@ -204,7 +204,7 @@ def _small(moment: OneMoment) -> OneMoment:
     if (shot := moment.snapshot) is None:
         return moment
     near, energy = shot.neighbors, float(np.nan_to_num(shot.energy))  # as JSON has it
-    near = near if near is not None and len(near) <= MOST_NEIGHBORS else None
+    near = near if near is not None and len(near) <= MAX_NEIGHBORS else None
     return replace(moment, snapshot=replace(shot, neighbors=near, energy=energy))
 
 

@@ -51,7 +51,7 @@ BOUNDS = {
 NOT_NEGATIVE = {"stretch", "isolation"}
 FINITE = {"embedding", "landmarks", "places", "placed", "cells", "X"}
 FINITE |= {"mean", "std", "loadings", "offset"}
-MOST_IDS = 1 << 22
+MAX_IDS = 1 << 22
 """Above the ids of clusters."""
 
 
@@ -74,7 +74,7 @@ def check_session(session: SavedSession) -> None:
 def _check_map(one: SavedMap) -> None:
     dataset, said = one.dataset, one.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
-    sizes = {"n": n, "a": n_source, "i": MOST_IDS}
+    sizes = {"n": n, "a": n_source, "i": MAX_IDS}
     _check_arrays(replace(one, dataset=rows), sizes, "its map")
     _expect(len(rows.source_names or rows.kept) == n_source, "its names")
     _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")

@@ -36,7 +36,7 @@ from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.h5ad import ENDING, read_rows
 
-LARGEST_X = 64_000_000
+MAX_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
 ROWS, FINGERPRINT = "rows", "fingerprint"
 """Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
@@ -395,4 +395,4 @@ def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
 
 def _is_small(values: Any) -> bool:
     n = 2 * values.nnz if sp.issparse(values) else values.size
-    return bool(0 < n * 4 <= LARGEST_X)
+    return bool(0 < n * 4 <= MAX_X)

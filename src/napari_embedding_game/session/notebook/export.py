@@ -41,7 +41,7 @@ from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import check
 
 NOTEBOOK, METHODS = ".ipynb", ".txt"
-MOST_STEPS = 40
+MAX_STEPS = 40
 """Changes of settings above which they are repeated from a session file."""
 WIDTH = 88
 """Most characters of a line of code, where it can be broken."""
@@ -242,7 +242,7 @@ class _Notebook:
             )
         check(record)
         title = get_method(record.settings.method).title
-        if record.is_branch or record.forced or len(record.steps) > MOST_STEPS:
+        if record.is_branch or record.forced or len(record.steps) > MAX_STEPS:
             alone = replace(self.saved, parent=None, key="", view={})
             run = SavedSession(maps=(alone,))
             name = self._beside("run.zip", lambda path: archive.save(run, path))

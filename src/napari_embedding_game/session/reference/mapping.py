@@ -24,8 +24,8 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.transfer import tail_share, vote, vote_weights
 from napari_embedding_game.core.new_rows.batch_shift import without_shift
 from napari_embedding_game.core.new_rows.likeness import (
-    FEWEST_ROWS,
-    MOST_ROWS,
+    MAX_ROWS,
+    MIN_ROWS,
     Unexplained,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
@@ -309,9 +309,9 @@ def _unexplained(
     n_rows, profile = len(dataset.obs), dataset.profile
     is_known = dataset.has_expression and Expression(profile, True).kind != "values"
     is_of_genes = way.loadings.shape[1] == len(way.genes)
-    if n_rows < FEWEST_ROWS or not is_known or is_of_genes:
+    if n_rows < MIN_ROWS or not is_known or is_of_genes:
         return None
-    sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MOST_ROWS])
+    sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS])
     known = normalised(profile[sample], way.target_sum, dataset.name)
     mine = match_genes(way.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
@@ -321,7 +321,7 @@ def _unexplained(
     scores = Unexplained(*fitted, way.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
-    for part in np.array_split(order, -(-n // MOST_ROWS)):
+    for part in np.array_split(order, -(-n // MAX_ROWS)):
         scaled = way.scaled(lognorm[part], match)
         rest = way.rest(scaled, way.components(scaled))
         depth = _n_found(lognorm[part], match.each[both])

@@ -17,7 +17,7 @@ SIDE = 1000.0
 """Side of the box where there is nothing else in the world."""
 GAP = 0.08
 """Between the images and the map, relative to the side."""
-SMALLEST_HALF = 3.0
+MIN_HALF = 3.0
 """Half a side, in units of the map, below which a map is shown small.
 
 The repulsion has length 1, so a map this small has collapsed: it must look so.
@@ -91,7 +91,7 @@ class Frame:
         pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
         low, high, first = np.array([main_extent(s * x) for s, x in pairs]).T
         center = (low + high) / 2
-        half = max(float((high - low).max()) / 2, SMALLEST_HALF)
+        half = max(float((high - low).max()) / 2, MIN_HALF)
         reach = half + float(np.abs(center - self._center).max())
         settle = settle or not self.is_fitted
         ease = 0.0

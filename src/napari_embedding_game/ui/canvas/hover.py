@@ -37,7 +37,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 REST_MS, NEXT_MS = 180, 40
 """Delay of the first tooltip, and of the next ones."""
-PICTURE, WIDEST = 88, 320
+PICTURE_SIDE, MAX_WIDTH = 88, 320
 """Pixels."""
 STAYS_MS = 600_000
 
@@ -172,8 +172,10 @@ def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> st
     )
     words = f"<b>{escape(facts.name)}</b><br>{disc}{escape(facts.cluster)}"
     words += f"<table cellspacing=0>{rows}</table>" if rows else ""
-    picture = "" if image is None else f"<td width={PICTURE + 10}>{_tag(image)}</td>"
-    width = f" width={WIDEST}" if facts.text else ""
+    picture = (
+        "" if image is None else f"<td width={PICTURE_SIDE + 10}>{_tag(image)}</td>"
+    )
+    width = f" width={MAX_WIDTH}" if facts.text else ""
     text = f"<p>{escape(facts.text)}</p>" if facts.text else ""
     return f"<table{width}><tr>{picture}<td>{words}</td></tr></table>{text}"
 
@@ -181,7 +183,7 @@ def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> st
 def _picture(dataset: Dataset, linked: Linked | None, row: int) -> QImage | None:
     """Return the picture of a row; takes a while where many objects are left out."""
     pictures = pictures_of(dataset, linked)
-    return None if pictures is None else fitted(to_qimage(pictures[row]), PICTURE)
+    return None if pictures is None else fitted(to_qimage(pictures[row]), PICTURE_SIDE)
 
 
 def _tag(image: QImage) -> str:

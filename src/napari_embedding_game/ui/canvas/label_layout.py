@@ -12,7 +12,7 @@ MOST_OF_IT = 0.8
 CLEAR, COVERED = 3.0, 2.0
 """Radii of a cluster, in half heights of its name: a name stands in the middle of a
 larger one, and above a smaller one, which it would hide."""
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """About so many points of a cluster are used to find its position."""
 SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
@@ -29,7 +29,7 @@ def parts_of(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.in
     ordered = groups.take(order)
     begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     parts = [
-        rows[:: max(1, len(rows) // MOST_ROWS)] for rows in np.split(order, begins[1:])
+        rows[:: max(1, len(rows) // MAX_ROWS)] for rows in np.split(order, begins[1:])
     ]
     found = ordered[begins].tolist()
     return [n for n in found if n >= 0], parts[sum(n < 0 for n in found) :]

@@ -22,7 +22,7 @@ HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
 LINE, PIN, STEM, HELD = 1.6, 5.0, 14.0, 6.0
 """Width of a line, radius of a pin's head and how high it stands above its place, side
 of the square around a held point: in pixels."""
-MOST_HELD = 60
+MAX_HELD = 60
 """Points that are marked as held, about: more would hide their colours."""
 
 
@@ -60,7 +60,7 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
         color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK
         painter.setPen(QPen(color, 1.0))
         for hold in forces.holds:
-            some = hold.rows[:: max(1, len(hold.rows) // MOST_HELD)]
+            some = hold.rows[:: max(1, len(hold.rows) // MAX_HELD)]
             square = QRectF(-HELD / 2, -HELD / 2, HELD, HELD)
             at = _pixels(drawn, snapshot.embedding[some])
             painter.drawRects([square.translated(pixel) for pixel in at])

@@ -33,16 +33,16 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
 
-MOST_NUMBERED = 40
+MAX_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
-LONGEST = 32
+MAX_LETTERS = 32
 """Letters of a name on the map."""
 STEPPED_BACK = 0.25
 """Of the names of other clusters, while some are selected."""
 SOON_MS = 60
 BARELY_READ = 0.3
 """Names that are seen less are no handles."""
-MOST_NAMED_RUNNING = 100_000
+MAX_NAMED_RUNNING = 100_000
 """Points; with more, positioning the names would slow down moving maps."""
 
 
@@ -197,7 +197,7 @@ class MapNames(QObject):
         if run is None or snapshot is None or not session.has_played(run):
             return False
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
-        return bool(is_late) and len(snapshot.embedding) <= MOST_NAMED_RUNNING
+        return bool(is_late) and len(snapshot.embedding) <= MAX_NAMED_RUNNING
 
     def _find(self) -> Names:
         """Return the names on each map, or in each panel with points of their clusters.
@@ -246,7 +246,7 @@ def named_clusters(session: Session) -> tuple[Cluster, ...]:
     else than clusters, numbers would seem to be of that.
     """
     clusters = list(session.clusters.clusters)
-    if session.look.color_by != CLUSTER or len(clusters) > MOST_NUMBERED:
+    if session.look.color_by != CLUSTER or len(clusters) > MAX_NUMBERED:
         clusters = [c for c in clusters if c.is_named]
     if not session.look.show_names:
         return ()
@@ -267,4 +267,4 @@ def names_for_figure(session: Session) -> list[Name]:
 def text_of(cluster: Cluster) -> str:
     """Return a cluster's name as it is written on the map."""
     name = cluster.name
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= MAX_LETTERS else f"{name[: MAX_LETTERS - 1]}…"

@@ -50,13 +50,13 @@ FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
 """So few selected points are discs on a density, as wide as this on the canvas."""
 AROUND = 64
 """Pixels of the canvas that are painted around it: what a pan brings into view."""
-LARGEST = 64.0
+MAX_DISC = 64.0
 """Pixels of the canvas that a disc is wide at most; wider ones take seconds."""
-MOST_BALLS, SOME = 15_000, 1_000
+MAX_BALLS, SOME = 15_000, 1_000
 """Points that are drawn as balls; and, about, of which the middle is found."""
-SMALLEST_DEPTH = 1e-6
+MIN_DEPTH = 1e-6
 """Of points in front of the eye, relative to what the camera looks at."""
-SMALLEST_SKEW = 1e-6
+MIN_SKEW = 1e-6
 OVER = {
     "depth_test": False,
     "blend": True,
@@ -311,7 +311,7 @@ class MapPicture:
 
 def is_of_balls(n_axes: int, n_points: int) -> bool:
     """Return whether points are drawn as balls: in space, if they are few."""
-    return n_axes == 3 and n_points <= MOST_BALLS
+    return n_axes == 3 and n_points <= MAX_BALLS
 
 
 def paint(
@@ -343,11 +343,11 @@ def paint(
         lines = row, (across / pixels[0], (left - x) / pixels[0])
     else:
         depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
-        zooms = drawn.zoom / np.maximum(depths, SMALLEST_DEPTH) / pixels[0]
+        zooms = drawn.zoom / np.maximum(depths, MIN_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
         ahead = positions @ drawn.ahead
         positions = ((drawn.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
-    largest = LARGEST * ratio / max(abs(lines[1][0]), 1e-9)
+    largest = MAX_DISC * ratio / max(abs(lines[1][0]), 1e-9)
     points = positions, np.minimum(looks.sizes, largest), looks.colors
     if len(positions) > n_most:
         how = lines, shape, above, opacity, n_most
@@ -370,4 +370,4 @@ def _is_upright(drawn: Projection) -> bool:
     matrix = drawn.matrix
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
-    return bool(skewed <= SMALLEST_SKEW * largest)
+    return bool(skewed <= MIN_SKEW * largest)

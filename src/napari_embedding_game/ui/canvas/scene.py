@@ -41,7 +41,7 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.workspace import Workspace
 
-SELECTED_MAGNIFICATION, MOST_MAGNIFIED = 1.4, 3.0
+SELECTED_MAGNIFICATION, MAX_MAGNIFIED = 1.4, 3.0
 MUTED, MUTED_VALUE = 0.88, 0.6
 """Share of grey in points outside the selection; of a gene one wants to see both.
 
@@ -427,10 +427,10 @@ def told_neighbors(found: Correction) -> str:
 
 
 def magnification(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return 1 for 0 up to ``MOST_MAGNIFIED`` for all but a few of the highest."""
+    """Return 1 for 0 up to ``MAX_MAGNIFIED`` for all but a few of the highest."""
     above = pressure[pressure > 0]
     if not len(above):
         return np.ones(len(pressure), np.float32)
     most = max(float(np.percentile(above, 95)), np.finfo(np.float32).tiny)
     share = np.clip(pressure / most, 0, 1)
-    return (1 + (MOST_MAGNIFIED - 1) * share).astype(np.float32)
+    return (1 + (MAX_MAGNIFIED - 1) * share).astype(np.float32)

@@ -15,7 +15,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
 
-LONGEST = 14
+MAX_LETTERS = 14
 """Letters of a title; the tooltip has all of them."""
 PARTS_TIP = "Maps of some of these points, or of all in another space."
 
@@ -61,7 +61,7 @@ class Breadcrumb(QWidget):
 
     def _button(self, place: SavedMap) -> QPushButton:
         title = place.title
-        short = title if len(title) <= LONGEST else f"{title[: LONGEST - 1]}…"
+        short = title if len(title) <= MAX_LETTERS else f"{title[: MAX_LETTERS - 1]}…"
         tip = f"Back to {_told(place)}."
         return push_button(f"‹ {short}", tip, partial(self._maps.open, place.key))
 

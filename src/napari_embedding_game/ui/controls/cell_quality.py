@@ -25,7 +25,7 @@ HEIGHT, N_BARS = 210, 50
 """Pixels of the plot, and bars of a histogram."""
 SHORT = 14
 """Letters of names of samples, two of which have room beside one another."""
-MOST_SAMPLES, MOST_DOTS = 8, 20_000
+MAX_SAMPLES, MAX_DOTS = 8, 20_000
 """Samples with a line of their own, and cells that are drawn as dots."""
 COUNTS, GENES, MITO = "Counts per cell", "Genes per cell", "Mitochondrial %"
 AGAINST, DOUBLETS = "Genes against counts", "Doublet scores"
@@ -86,7 +86,7 @@ class QualityPlot(Plot):
             _write_in_full(axes.xaxis)
         samples = pd.Series() if self.samples is None else self.samples
         levels = sorted(samples.dropna().unique(), key=str)
-        if not 1 < len(levels) <= MOST_SAMPLES:
+        if not 1 < len(levels) <= MAX_SAMPLES:
             axes.hist(values, bars)
             return
         for level in levels:
@@ -99,7 +99,7 @@ class QualityPlot(Plot):
 
     def _paint_dots(self, axes: Any, across: str, up: str) -> None:
         x, y = (np.maximum(self.values[name], 1) for name in (across, up))
-        rows = np.random.default_rng(0).permutation(len(x))[:MOST_DOTS]
+        rows = np.random.default_rng(0).permutation(len(x))[:MAX_DOTS]
         share = self.values.get(MITO)
         dots = axes.scatter(x[rows], y[rows], 3, None if share is None else share[rows])
         if share is not None:

@@ -12,7 +12,7 @@ from superqt import QSearchableListWidget
 from napari_embedding_game.ui.style.form_widgets import Fold
 from napari_embedding_game.ui.style.layouts import evenly, push_button
 
-MOST = 2_000
+MAX_COLUMNS = 2_000
 """Columns above which they are not ticked one by one, such as genes."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
@@ -47,7 +47,7 @@ class ColumnsPanel(Fold):
 
     def set_columns(self, columns: Sequence[str], embedded: Sequence[str]) -> None:
         """Offer these columns and tick those that are embedded now."""
-        is_listed, chosen = 2 < len(columns) <= MOST, set(embedded)
+        is_listed, chosen = 2 < len(columns) <= MAX_COLUMNS, set(embedded)
         self.setVisible(is_listed)
         self.filter.clear()
         with QSignalBlocker(self.list):

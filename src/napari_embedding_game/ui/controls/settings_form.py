@@ -41,7 +41,7 @@ AUTOMATICALLY = [
 """Numbers that are left to the engine at their lowest value."""
 WHOLE = ("perplexity", "max_iter")
 """Numbers that are shown without decimals."""
-SIGNIFICANT, MOST_DECIMALS = 3, 10
+SIGNIFICANT, MAX_DECIMALS = 3, 10
 """Digits of a number that was not typed here."""
 
 
@@ -119,7 +119,7 @@ def _widen(widget: RangedWidget, value: float) -> None:
         decimals = widget.native.decimals()
         if round(value, decimals) != value:
             digits = SIGNIFICANT - 1 - math.floor(math.log10(abs(value)))
-            widget.native.setDecimals(min(max(decimals, digits), MOST_DECIMALS))
+            widget.native.setDecimals(min(max(decimals, digits), MAX_DECIMALS))
     if value < widget.min:
         widget.min = value
     if value > widget.max:

@@ -23,7 +23,7 @@ from napari_embedding_game.ui.style.layouts import (
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 
-MOST_LAST_MAPS = 5
+MAX_LAST_MAPS = 5
 FOLDER_TIP = (
     "A .zarr, a 10x matrix, or images, each with its labels beside it (_labels, "
     "_masks) or in labels/."
@@ -82,7 +82,7 @@ class Start(QWidget):
     def show_last_maps(self) -> None:
         """Show a line for each of the last maps."""
         empty(self._lines)
-        recent = self._store.recent()[:MOST_LAST_MAPS]
+        recent = self._store.recent()[:MAX_LAST_MAPS]
         if recent:
             self._lines.addWidget(text_label("Recent maps"))
         for path, words in recent:

@@ -31,7 +31,7 @@ from napari_embedding_game.ui.style.layouts import (
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.worker import Latest
 
-PICTURE, MOST_DRAWN = 48, 2000
+PICTURE, MAX_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
 HINT = "Earlier maps: click one to go back to it."
 TIP = "Right-click to rename or delete. A named map stays when memory runs short."
@@ -209,7 +209,7 @@ def picture(
     embedding: NDArray[np.floating], background: QColor, line: QColor
 ) -> QImage:
     """Return a small picture of a layout (N, d), its first two coordinates."""
-    places = embedding[:: max(1, len(embedding) // MOST_DRAWN)]
+    places = embedding[:: max(1, len(embedding) // MAX_DRAWN)]
     x, y = places[:, 0], -places[:, min(1, places.shape[1] - 1)]  # y upwards
     scale = (PICTURE - 5) / max(np.ptp(x), np.ptp(y), 1e-12)
     columns, rows = ((one - one.min()) * scale + 2 for one in (x, y))

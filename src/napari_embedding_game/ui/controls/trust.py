@@ -26,11 +26,11 @@ WORDS_MS = 500
 """Least time between two texts while the game runs: each has the window drawn anew."""
 AGAIN_MS, SOON_MS = 2_000, 150
 """Between two measurements while the points move, and after a change at rest."""
-MOST_UNASKED = 100_000
+MAX_UNASKED = 100_000
 """Rows up to which a finished map is measured although the fold is shut."""
 FEW_OUTSIDE = 0.01
 """Share of the points outside of the largest part that is not worth a sentence."""
-MOST_COLUMNS = 3
+MAX_COLUMNS = 3
 DOUBTFUL = 0.8
 """Maps that are less trustworthy are said to be so in the colour of a warning."""
 FIGURES = {
@@ -91,7 +91,7 @@ class TrustControls(Listener):
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
-        self.figures = Table(*bars, has_head=False, most_rows=n_rows)
+        self.figures = Table(*bars, has_head=False, max_rows=n_rows)
         self.warning, self.note = text_label("", "warning"), text_label()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
@@ -123,7 +123,7 @@ class TrustControls(Listener):
         is_whole = dataset is not None and found.n_sampled == len(dataset.obs)
         of = "" if is_whole else " drawn at random"
         told = f"Measured on {found.n_sampled:,} points{of}."
-        best = found.columns[:MOST_COLUMNS]
+        best = found.columns[:MAX_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return told + groups if shares else told
@@ -166,7 +166,7 @@ class TrustControls(Listener):
         if state == "preparing" or is_other:  # open, it is measured anew
             self._forget()
         dataset = self._session.dataset
-        is_small = dataset is not None and len(dataset.obs) <= MOST_UNASKED
+        is_small = dataset is not None and len(dataset.obs) <= MAX_UNASKED
         if state == "finished" and is_small and not is_open:
             self.catch_up()
         self._on_change()

@@ -24,7 +24,7 @@ from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
 NO_LAYER, CHOOSE = "No objects of a layer", "Choose …"
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
 NO_JOIN = Join(JoinRequest("", None), (), ())
-LARGEST_GUESS = 1 << 30
+MAX_GUESS = 1 << 30
 """Bytes of labels that are looked through though nobody asked."""
 FIELDS = (
     ("Objects of", "The Labels layer whose objects the rows are."),
@@ -125,7 +125,7 @@ def with_labels(source: Source, viewer: napari.Viewer) -> Source:
         return source
     layers = labels_of(viewer)
     layers.sort(key=lambda layer: layer is viewer.layers.selection.active)
-    if not layers or getattr(finest(layers[-1]), "nbytes", 0) > LARGEST_GUESS:
+    if not layers or getattr(finest(layers[-1]), "nbytes", 0) > MAX_GUESS:
         return source
     return FileSource(source.path, request_of(layers[-1], is_guess=True))
 

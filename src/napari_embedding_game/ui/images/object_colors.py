@@ -27,11 +27,11 @@ FADING = 0.2
 """Share of the opacity of the other objects, while some are selected."""
 FOLLOW_MS = 400
 """Between two looks at a running game."""
-MOST_COLORS = (1 << 16) - 1
+MAX_COLORS = (1 << 16) - 1
 """So many labels napari's colormap by number tells apart, in 16 bits; one by a
 dictionary takes 1.6 s for 20,000 objects, this one 16 ms."""
 TOO_MANY = (
-    f"Objects are not lit, as labels go beyond {MOST_COLORS - 1:,}: number them anew "
+    f"Objects are not lit, as labels go beyond {MAX_COLORS - 1:,}: number them anew "
     "from 1 (skimage: segmentation.relabel_sequential)."
 )
 
@@ -106,11 +106,11 @@ class ObjectColors(QObject):
         here = is_in_slice(objects, *axes_and_place(self._viewer.dims, labels))
         chosen, lit = ids[here & points], transform_color(COLOR)
         if is_mapped:
-            colors = np.zeros((MOST_COLORS, 4), np.float32)  # of no point: nothing
+            colors = np.zeros((MAX_COLORS, 4), np.float32)  # of no point: nothing
             colors[ids[here]] = mapped[here]
             lit = colors[chosen]
         else:
-            colors = np.array(self._before.map(np.arange(MOST_COLORS)), np.float32)
+            colors = np.array(self._before.map(np.arange(MAX_COLORS)), np.float32)
         if points.any():
             colors[:, 3] *= FADING
             colors[chosen] = lit
@@ -134,7 +134,7 @@ class ObjectColors(QObject):
             # Others are read from files, part by part.
             held = [some for some in counted if isinstance(some, np.ndarray)]
             largest = max(int(some.max(initial=0)) for some in held)
-            self._counted, self._has_room = counted, largest < MOST_COLORS
+            self._counted, self._has_room = counted, largest < MAX_COLORS
             if not self._has_room:
                 self._session.say(TOO_MANY)
         return self._has_room

@@ -15,7 +15,7 @@ from napari_embedding_game.ui.style.form_widgets import steady_icon
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 60, 4
-LEAST_SMOOTHED = 40
+MIN_SMOOTHED = 40
 """Pixels: a smaller picture shows its pixels, as it would be a blur else."""
 FRAME = "QListWidget::item:selected { border: 3px solid #6ea8ff; background: none; }"
 FAILED = (
@@ -131,7 +131,7 @@ def failure(error: BaseException) -> str:
 def fitted(image: QImage, side: int) -> QImage:
     """Return a picture that just fits into a square of so many pixels."""
     modes, size = Qt.TransformationMode, max(image.width(), image.height())
-    is_fast = size < LEAST_SMOOTHED
+    is_fast = size < MIN_SMOOTHED
     mode = modes.FastTransformation if is_fast else modes.SmoothTransformation
     return image.scaled(side, side, Qt.AspectRatioMode.KeepAspectRatio, mode)
 

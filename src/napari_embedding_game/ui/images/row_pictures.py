@@ -24,9 +24,9 @@ RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
 OF_TWO, OF_MORE = (MAGENTA, GREEN), (RED, GREEN, BLUE, CYAN, MAGENTA, YELLOW)
 """Colours of the channels that one layer holds."""
-MOST_OBJECTS = 0.98
+MAX_OBJECTS = 0.98
 """Share of the objects that have room in a picture."""
-FEWEST_PIXELS = 8
+MIN_PIXELS = 8
 
 
 def pictures_of(
@@ -55,9 +55,9 @@ def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
     """
     first, last = np.moveaxis(objects.ends[objects.present], 1, 0)
     if not len(first):
-        return FEWEST_PIXELS
+        return MIN_PIXELS
     longer = ((last - first)[:, -2:] * spacing).max(axis=1)
-    return max(FEWEST_PIXELS, round(1.2 * float(np.quantile(longer, MOST_OBJECTS))))
+    return max(MIN_PIXELS, round(1.2 * float(np.quantile(longer, MAX_OBJECTS))))
 
 
 def channels_of(linked: Linked) -> list[Channel]:

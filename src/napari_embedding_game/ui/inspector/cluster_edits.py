@@ -29,7 +29,7 @@ from napari_embedding_game.ui.style.layouts import in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.worker import Asking
 
-MOST_PARTS, MOST_LETTERS = 60, 44
+MAX_PARTS, MAX_LETTERS = 60, 44
 """Of clusters found anew; of a line on a button."""
 AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
@@ -85,7 +85,7 @@ class ClusterEdits(QWidget):
             action.setVisible(is_possible)  # one that is not is not enabled either
         steps = self._book.undo_label, self._book.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
-            text = literal(in_lines(label, MOST_LETTERS))
+            text = literal(in_lines(label, MAX_LETTERS))
             action.setText(text)
             action.setIconText(f"↶  {text}")
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
@@ -248,7 +248,7 @@ class ClusterEdits(QWidget):
         """Ask for how many, and cluster the selected points in the background."""
         n_points = len(self._session.selection.rows)
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
-        most = max(2, min(MOST_PARTS, n_points))
+        most = max(2, min(MAX_PARTS, n_points))
         n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, most)
         find = n_parts and self._do(reclustering, self._session, n_parts)
         if find:

@@ -44,7 +44,7 @@ COLUMNS = (
         warns_from=MANY,
     ),
 )
-MOST_ROWS, LEAST_ROWS = 14, 8
+MAX_ROWS, MIN_ROWS = 14, 8
 """Rows that are seen without scrolling, where there is room and not."""
 
 
@@ -56,9 +56,7 @@ class ClusterPane(Listener):
         self._session = session = workspace.session
         self.search = SearchBox(workspace)
         self.slider = ClusterSlider(session.clusters)
-        self.table = Table(
-            *COLUMNS, is_many=True, most_rows=MOST_ROWS, least_rows=LEAST_ROWS
-        )
+        self.table = Table(*COLUMNS, is_many=True, max_rows=MAX_ROWS, min_rows=MIN_ROWS)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")

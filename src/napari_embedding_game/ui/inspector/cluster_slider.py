@@ -13,7 +13,7 @@ from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
 from napari_embedding_game.ui.style.form_widgets import NUMBER_WIDTH, add_row, form
 from napari_embedding_game.ui.style.layouts import column, panel, row
 
-FEWEST = 1
+MIN_CLUSTERS = 1
 REST_MS = 40
 """The slider has rested so long before the map follows it."""
 STOPS = 60
@@ -30,7 +30,7 @@ class ClusterSlider(Listener):
     def __init__(self, book: Clusters) -> None:
         super().__init__()
         self._book = book
-        self._stops = slider_stops(FEWEST)
+        self._stops = slider_stops(MIN_CLUSTERS)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
         self.slider.setToolTip(TIP)
@@ -60,7 +60,7 @@ class ClusterSlider(Listener):
         book, n_landmarks = self._book, self._book.n_landmarks
         # Small clusters are merged while nobody has decided: so many as are seen.
         asked = book.state.n_clusters or len(book.clusters) or n_landmarks
-        self.setEnabled(n_landmarks > FEWEST)
+        self.setEnabled(n_landmarks > MIN_CLUSTERS)
         text = self.number.text()  # "" before any number was shown
         is_typing = bool(text) and text != str(self.number.value())
         if not self.isEnabled() or self._is_moving or is_typing:
@@ -70,7 +70,7 @@ class ClusterSlider(Listener):
             if self._stops[-1] != n_landmarks:
                 self._stops = slider_stops(n_landmarks)
                 self.slider.setRange(0, len(self._stops) - 1)
-                self.number.setRange(FEWEST, n_landmarks)
+                self.number.setRange(MIN_CLUSTERS, n_landmarks)
             self.number.setValue(asked)
             self._move_slider(asked)
 
@@ -102,5 +102,5 @@ class ClusterSlider(Listener):
 
 def slider_stops(n_landmarks: int) -> np.ndarray:
     """Return the numbers of clusters at a slider's stops, close among the small."""
-    ends = np.geomspace(FEWEST, max(n_landmarks, FEWEST), STOPS)
+    ends = np.geomspace(MIN_CLUSTERS, max(n_landmarks, MIN_CLUSTERS), STOPS)
     return np.unique(np.round(ends).astype(int))

@@ -6,10 +6,10 @@ from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.session.firmness import FEWEST, MOST, Firmness
+from napari_embedding_game.session.firmness import MAX_CLUSTERS, MIN_CLUSTERS, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-BARS, NUMBER, LEAST = 16, 17, 3
+BARS, NUMBER, MIN_BAR = 16, 17, 3
 """Pixels of the highest bar, of the suggested numbers below, and of the lowest bar."""
 SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 USE = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
@@ -69,7 +69,7 @@ class FirmnessStrip(QWidget):
 
     def place(self, n_clusters: int) -> int:
         """Return the middle of a number's bar, in pixels from the left."""
-        return round((n_clusters - FEWEST + 0.5) * self._width())
+        return round((n_clusters - MIN_CLUSTERS + 0.5) * self._width())
 
     # Qt
 
@@ -87,7 +87,7 @@ class FirmnessStrip(QWidget):
         for cut in cuts:
             height, middle = 1.0, self.place(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
-                height = LEAST + (BARS - LEAST) * cut.separation.beyond
+                height = MIN_BAR + (BARS - MIN_BAR) * cut.separation.beyond
             width = max(2.0, self._width() - 2)
             bar = QRectF(middle - width / 2, BARS - height, width, height)
             color = line if cut.is_firm else dim
@@ -111,9 +111,9 @@ class FirmnessStrip(QWidget):
     # Inside
 
     def _width(self) -> float:
-        return self.width() / (MOST - FEWEST + 1)
+        return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
     def _number_at(self, place: QPointF) -> int:
         if place.y() > BARS and self._suggested:
             return self._suggested[0 if place.x() < self.width() / 2 else -1]
-        return FEWEST + int(place.x() / self._width())
+        return MIN_CLUSTERS + int(place.x() / self._width())

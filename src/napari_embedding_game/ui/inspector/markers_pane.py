@@ -53,7 +53,7 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "t-test": ("t-test", ""),
 }
 """Method, and the column that names samples."""
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """Of the table that are seen however little room there is."""
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
@@ -142,7 +142,7 @@ class MarkersPane(Listener):
         policy.setRetainSizeWhenHidden(True)
         self.saved.setSizePolicy(policy)
         self.state, self.table = text_label(), Table(*COLUMNS)
-        self.table.setMinimumHeight(HEAD + LEAST_ROWS * ROW)
+        self.table.setMinimumHeight(HEAD + MIN_ROWS * ROW)
         pair = self.one, QLabel("vs"), self.other
         self.levels = panel(row(*pair, wide=(self.one, self.other)))
         under = row(self.test, self.saved)

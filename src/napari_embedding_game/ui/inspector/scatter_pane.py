@@ -23,10 +23,10 @@ from napari_embedding_game.ui.style.plot_canvas import PlotPane
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
 TIP = "Drag a rectangle to select the points inside; with Shift or Ctrl to add them."
-MOST_OFFERED = 12
+MAX_OFFERED = 12
 MARGIN = 0.04
 """Part of an axis that is free beyond the first and the last point, to drag from."""
-MOST_DRAWN = 20_000
+MAX_DRAWN = 20_000
 """Points that are drawn, of those selected and of the others, at random."""
 GREY = (0.55, 0.55, 0.55, 0.27)
 """Of points that are not selected."""
@@ -60,7 +60,7 @@ class ScatterPlot(Plot):
             is_in, grey = self.chosen[order], np.broadcast_to(GREY, self.rgba.shape)
             parts = [(order[~is_in], grey), (order[is_in], self.rgba)]
         for rows, colors in parts:
-            rows = rows[:MOST_DRAWN]
+            rows = rows[:MAX_DRAWN]
             places = across.to_numpy()[rows], up.to_numpy()[rows]
             axes.scatter(*places, 9, colors[rows], linewidths=0, rasterized=True)
         if self.gate is not None:
@@ -137,7 +137,7 @@ class ScatterPane(PlotPane):
         offer = QCompleter(self.names, field)
         offer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         offer.setFilterMode(Qt.MatchFlag.MatchContains)
-        offer.setMaxVisibleItems(MOST_OFFERED)
+        offer.setMaxVisibleItems(MAX_OFFERED)
         offer.activated.connect(lambda _: self._on_names())
         field.setCompleter(offer)
         field.editingFinished.connect(self._on_names)

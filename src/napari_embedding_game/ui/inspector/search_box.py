@@ -19,8 +19,8 @@ from napari_embedding_game.ui.style.coloring import (
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
-MOST = 12
-MOST_ROWS = 50_000
+MAX_HITS = 12
+MAX_ROWS = 50_000
 """Rows that are found by a part of their names; of more, by the whole name."""
 CLUSTER, ROW, VALUE = "cluster", "row", "value"
 TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
@@ -43,7 +43,7 @@ class SearchBox(QLineEdit):
         self._offer.setCompletionMode(
             QCompleter.CompletionMode.UnfilteredPopupCompletion
         )
-        self._offer.setMaxVisibleItems(MOST)
+        self._offer.setMaxVisibleItems(MAX_HITS)
         self._offer.setWidget(self)
         activated = self._offer.activated[QModelIndex]
         activated.connect(lambda index: self._take(index.row()))
@@ -132,7 +132,7 @@ class SearchBox(QLineEdit):
                 if query in folded:
                     rank = 0 if folded == query else 2 - folded.startswith(query)
                     ranked[rank].append((kind, name))
-        return [hit for hits in ranked for hit in dict.fromkeys(hits)][:MOST]
+        return [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
 
     def _names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield all that can be searched by a text, and what it is."""
@@ -146,7 +146,7 @@ class SearchBox(QLineEdit):
             is_column = dataset.word == COLUMN
             yield VALUE if is_column else dataset.word, dataset.profile_names
         rows = dataset.obs.index
-        if len(rows) > MOST_ROWS:
+        if len(rows) > MAX_ROWS:
             is_number = rows.dtype.kind in "iu" and text.isdecimal()
             rows = rows[rows == (int(text) if is_number else text)]
         yield ROW, rows.astype(str).tolist()

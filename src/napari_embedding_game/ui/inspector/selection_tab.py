@@ -60,11 +60,11 @@ NUMBERS_TIP = (
 )
 REST_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
-MOST_PICTURES, MOST_TEXTS = 300, 200
+MAX_PICTURES, MAX_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
 TEXT_LENGTH = 300
 """Characters of a text that are shown."""
-MOST_BARS, LEAST_BARS = 7, 2
+MAX_BARS, MIN_BARS = 7, 2
 """Of the composition that are seen without scrolling, where there is room and not."""
 _Rows = NDArray[np.intp]
 
@@ -106,7 +106,7 @@ class SelectionTab(Listener):
         self.channels, self._channel_menu = menu_button(*channels)
         bars = Column(""), Column("", is_bar=True), Column("")
         self.composition = Table(
-            *bars, has_head=False, most_rows=MOST_BARS, least_rows=LEAST_BARS
+            *bars, has_head=False, max_rows=MAX_BARS, min_rows=MIN_BARS
         )
         self.differences = Table(*bars, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
@@ -370,7 +370,7 @@ class SelectionTab(Listener):
                 np.isin(labels, clusters) if clusters else chosen,
                 snapshot,
                 column=column,
-                n_draw=MOST_PICTURES,
+                n_draw=MAX_PICTURES,
             )
             return report, _numbers(report, dataset), clusters
 
@@ -392,7 +392,7 @@ class SelectionTab(Listener):
             present = rows if objects is None else rows[objects.present[rows]]
             self.thumbnails.set_rows(present)
         if dataset.texts is not None:
-            rows = rows[:MOST_TEXTS]
+            rows = rows[:MAX_TEXTS]
             how = {"width": TEXT_LENGTH, "placeholder": " …"}
             texts = [textwrap.shorten(str(dataset.texts[row]), **how) for row in rows]
             texts = [text or "(empty)" for text in texts]

@@ -46,12 +46,12 @@ COLUMN = "column"
 measures."""
 PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
-MAX_LEVELS, MOST_COLORS = 60, 1_000
+MAX_LEVELS, MAX_COLORS = 60, 1_000
 """A column with more different names than these has no legend; is no colour."""
 TOO_MANY = "{}: {:,} names, too many to list; some have colours alike."
 MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
-SHADES, BINS, MOST_COUNTED = 256, 64, 50_000
+SHADES, BINS, MAX_COUNTED = 256, 64, 50_000
 """Steps of a colour bar and of its histogram; points that this is of, about."""
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 DARKEST = 0.2
@@ -182,7 +182,7 @@ def _of_scale(
         rgba[values >= alarm] = RED
         return rgba
 
-    some = numbers[:: 1 + len(numbers) // MOST_COUNTED]
+    some = numbers[:: 1 + len(numbers) // MAX_COUNTED]
     low, high = extent
     shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
@@ -278,7 +278,7 @@ def _rank(values: pd.Series) -> int:
     n_levels = values.nunique()
     if n_levels <= MAX_LEVELS:
         return _NAMES
-    return _CROWDED if n_levels <= min(MOST_COLORS, len(values) // 2) else 0
+    return _CROWDED if n_levels <= min(MAX_COLORS, len(values) // 2) else 0
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:

@@ -17,12 +17,12 @@ from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, show_text, te
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 """Levels that are seen without scrolling."""
 HISTOGRAM, BAR, HANDLE = 26, 9, 8
 """Heights of the colour bar and of what is above it, half a handle: in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
-WIDEST = "-0.0000"
+WIDEST_NUMBER = "-0.0000"
 """The longest number that fits next to the bar."""
 STEPS = 500
 """Positions of a handle of the limits."""
@@ -41,7 +41,7 @@ class LegendView(QWidget):
         self.text = text_label()
         self.levels = Table(
             *(Column("Level", CLICK_TIP), Column("Points", "", "{:,}".format)),
-            most_rows=MOST_ROWS,
+            max_rows=MAX_ROWS,
         )
         self.levels.picked.connect(self._on_picked)
         self.scale = _Scale(self)
@@ -79,7 +79,7 @@ class _Scale(QWidget):
         self.low, self.high = QLabel(), QLabel()
         self.low.setAlignment(Qt.AlignmentFlag.AlignRight)
         for number in self.low, self.high:  # the bar stays where it is dragged
-            widest = number.fontMetrics().horizontalAdvance(WIDEST)
+            widest = number.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
             number.setMinimumWidth(widest)
         self.slider = QRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, STEPS)

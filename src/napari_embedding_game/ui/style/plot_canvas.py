@@ -18,7 +18,7 @@ from napari_embedding_game.ui.style.form_widgets import adds, show_text, text_la
 from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-SHORTEST_DRAG = 4
+MIN_DRAG = 4
 """Pixels; what is shorter is a click."""
 REST = 3.0
 """After painting it rests so many times as long: a running game changes all."""
@@ -206,7 +206,7 @@ class PlotCanvas(QScrollArea):
 
     def _is_drag(self, event: Any) -> bool:
         way = _pixel(event) - self._begun[0]
-        return self._is_dragged and way.manhattanLength() >= SHORTEST_DRAG
+        return self._is_dragged and way.manhattanLength() >= MIN_DRAG
 
 
 class PlotPane(Listener):

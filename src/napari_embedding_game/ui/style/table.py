@@ -46,9 +46,9 @@ from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
 """Pixels of a row, of the headings, and of the disc in the colour of a row."""
-LONGEST = 0.64
+MAX_NAME_SHARE = 0.64
 """Greatest share of a table for names next to bars."""
-WIDEST, BESIDE = " 00,000", 86
+WIDEST_NUMBER, BAR_WIDTH = " 00,000", 86
 """A number that a bar leaves room for; pixels of both."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -95,7 +95,7 @@ class _Cells(QStyledItemDelegate):
             return
         begin, end, mark = bar
         color = QColor(color) if color else LOWER if begin > end else self.colors.line
-        number = option.fontMetrics.horizontalAdvance(WIDEST if text else "")
+        number = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER if text else "")
         room = QRectF(option.rect).adjusted(4, 4, -4 - number, -4)
         bar = QRectF(room)
         bar.setLeft(room.left() + min(begin, end) * room.width())
@@ -147,14 +147,14 @@ class Table(QTableWidget):
         is_many: bool = False,
         has_head: bool = True,
         wraps: bool = False,
-        most_rows: int = 0,
-        least_rows: int = 0,
+        max_rows: int = 0,
+        min_rows: int = 0,
     ) -> None:
         super().__init__(0, len(columns))
         self._is_following = self._adds = False
         self._later: tuple[Any, ...] | None = None
         """What is to be shown when nobody types."""
-        self._most_rows, self._least_rows = most_rows, least_rows or most_rows
+        self._most_rows, self._least_rows = max_rows, min_rows or max_rows
         self._head = HEAD if has_head else 0
         self._columns = columns
         self.frame = pd.DataFrame()
@@ -202,7 +202,7 @@ class Table(QTableWidget):
                 head.setSectionResizeMode(place, sizes.Stretch)
             elif column.is_bar:
                 head.setSectionResizeMode(place, sizes.Fixed)
-                head.resizeSection(place, BESIDE)
+                head.resizeSection(place, BAR_WIDTH)
         head.setVisible(has_head)
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -375,7 +375,7 @@ class Table(QTableWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave room for bars beside long names."""
-        widest = round(LONGEST * event.size().width())
+        widest = round(MAX_NAME_SHARE * event.size().width())
         self.horizontalHeader().setMaximumSectionSize(widest)
         super().resizeEvent(event)
 

@@ -21,7 +21,7 @@ from napari_embedding_game.ui.tasks.late_errors import log_error
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""
-REST, LONGEST_REST = 2.0, 2.0
+REST, MAX_REST = 2.0, 2.0
 """After a frame the window rests so many times as long as the quicker of the last two
 took, at most these seconds: drawing in software takes the cores that the game needs."""
 DRAWN_MS = 10
@@ -163,7 +163,7 @@ class Worker(QThread):
     def _measure(self, begun: float) -> None:
         busy = time.monotonic() - begun
         # One that alone took long, as the first, for which all is made, needs no rest.
-        rest = min(REST * min(busy, self._busy), LONGEST_REST)
+        rest = min(REST * min(busy, self._busy), MAX_REST)
         self._busy, self._next_show = busy, begun + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:

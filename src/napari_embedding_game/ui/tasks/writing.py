@@ -26,7 +26,7 @@ from napari_embedding_game.ui.workspace import Workspace
 H5AD = ".h5ad"
 N_FRAMES = 12
 """Of the run, in a web page."""
-MOST_PLAYED = 100_000
+MAX_PLAYED = 100_000
 """Points of which a web page shows the run: it is played again to write it."""
 NO_MAP = "There is no map to save yet: press Run first."
 NO_FILM = (
@@ -147,7 +147,7 @@ def _page(workspace: Workspace, path: Path) -> Write:
     """Write a web page of the map, with the run where it can be played again."""
     (dataset, result), played = _result(workspace), workspace.session.played
     rows = dataset.frozen()
-    is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MOST_PLAYED
+    is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
         from napari_embedding_game.data.export.anndata_result import new_anndata

@@ -27,7 +27,7 @@ NO_PLATE = (
     "Here are the wells of a plate, once data are open that name them in a column, "
     "such as Well or Metadata_Well with A01, A02."
 )
-MOST_NAMED = 4
+MAX_NAMED = 4
 """Clusters that are named in the key."""
 
 
@@ -106,8 +106,8 @@ class PlateWidget(MapTool):
         self.say("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
-        names = [known[c].title for c in chosen[:MOST_NAMED]]
-        named = ", ".join(names) + (" …" if len(chosen) > MOST_NAMED else "")
+        names = [known[c].title for c in chosen[:MAX_NAMED]]
+        named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
         figures = [one.shares(points) if is_share else one.counts() for one in plates]
         # So that plates can be compared.
         highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0

@@ -44,7 +44,7 @@ LEARN_TIP = "Learn the class of every point, and colour the map."
 OTHER_DATA = "Other data came while it learned, so nothing was learned: press Learn."
 ENOUGH = 10
 """Examples of a class from which on its accuracy is informative."""
-TEXT_LENGTH, MOST_CLASSES = 80, 8
+TEXT_LENGTH, MAX_CLASSES = 80, 8
 """Letters of a text, and classes that are seen without scrolling."""
 
 
@@ -65,7 +65,7 @@ class TeachWidget(MapTool, Listener):
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
             Column("Correct", HOW_TESTED, _share),
-            most_rows=MOST_CLASSES,
+            max_rows=MAX_CLASSES,
         )
         self.doubtful = Table(
             Column("Least sure", "Points whose class is least sure: these teach most."),
