@@ -11,7 +11,11 @@ from hypothesis.extra import numpy as hnp
 
 from napari_embedding_game.data.columns import numbers_of
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.tables import from_features, has_genes_in_rows
+from napari_embedding_game.data.formats.tables import (
+    NUMBERS_AS_NAMES,
+    from_features,
+    has_genes_in_rows,
+)
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import read
@@ -90,8 +94,8 @@ def test_left_out_rows_never_shift_the_others(values):
 def test_semicolons_and_decimal_commas(tmp_path):
     dataset = read(text(tmp_path, "a;b\n1,5;2\n2,5;3\n4,5;7\n"))
     np.testing.assert_allclose(dataset.profile[:, 0], [1.5, 2.5, 4.5])
-    spaced = read(text(tmp_path, "id; n; a; b\nc1; 3; 1,5; 2,5\nc2; 4; 0,5; 4,5\n"))
-    assert [name.strip() for name in spaced.var_names] == ["n", "a", "b"]
+    spaced = read(text(tmp_path, 'id ; n; a ; "b"\n1; 3; 1,5; "x; y"\n2; 4; 0,5; z\n'))
+    assert (spaced.var_names, list(spaced.obs)) == (("n", "a"), ["id", "b"])
     # Excel's own first line, and separators within quotation marks, part no names.
     dataset = read(text(tmp_path, "sep=;\na;b\n1,5;2\n2,5;3\n4,5;7\n"))
     assert dataset.var_names == ("a", "b")
@@ -157,6 +161,8 @@ def test_row_names_as_r_writes_them(tmp_path):
             assert labelled.isna().tolist() == [False, False, True, False]
     numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
     assert numbered.obs.index.tolist() == ["1.5", "2.5"]
+    assert NUMBERS_AS_NAMES not in numbered.notes
+    assert NUMBERS_AS_NAMES in read(text(tmp_path, "4,1\n1,2\n2,3\n")).notes
 
 
 def test_separator_at_the_end_of_lines_is_not_taken_for_row_names(tmp_path):
@@ -255,6 +261,7 @@ def test_missing_values_name_row_and_column(tmp_path):
         ("a,b\n", r"is empty \(0 rows"),
         ("a,b\n1,2\n", "only one row"),
         ("a,b\n1,2\n1,2\n1,2\n", "is constant: all 3 rows"),
+        ("a,b\n1,\n,1\n2,4\n", "2 of 3 rows.* no map is left"),
         ("a,b\n,\n,\n,\n", r"no value in any of its columns of numbers \(a, b\)"),
         ("a,b\n1,2\n1,2,3,4\n", r"Expected 2 fields in line 3, saw 4\): put"),
         ('a,b\n1,2\n3,"4\n5,6\n', "EOF inside string starting at row 2.*close all"),

@@ -69,15 +69,15 @@ def usable_rows(
     name = str(var_names[columns[0]]).removeprefix("column ")
     first = f"the first in {row_text(rows[0], row_names)}, column {name}"
     of_rows = f"{n_bad} of {len(kept)} rows"
-    if missing == "error":
-        raise MissingValuesError(
-            f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {of_rows}, "
-            f"{first}: fill them in, or have these rows left out"
-        )
     if len(kept) - n_bad < 2:
         raise DataError(
             f"{where} has missing or infinite values in {of_rows}, {first}, so that no "
             "map is left without them: fill them in, or embed other columns."
+        )
+    if missing == "error":
+        raise MissingValuesError(
+            f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {of_rows}, "
+            f"{first}: fill them in, or have these rows left out"
         )
     have = "it has" if n_bad == 1 else "they have"
     told = f"{of_rows} left out because {have} missing or infinite values, {first}."

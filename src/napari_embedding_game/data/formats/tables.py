@@ -35,6 +35,10 @@ GENES_IN_ROWS = (
     "The rows of {} look like genes and its columns like cells, and each row is a "
     "point of the map: transpose the table, if cells are to be the points."
 )
+NUMBERS_AS_NAMES = (
+    "The numbers in the first line were taken as names of the columns: if they are a "
+    "row, write a line of names above them."
+)
 _NOTES = "notes"
 """Key among the ``attrs`` of a frame: what was read otherwise."""
 # What a table of text takes in memory, at least, for each byte of the file.
@@ -379,7 +383,9 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     marks = _marks(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
     is_comma = separator == ";" or (separator == "\t" and "." not in marks)
     has_commas = is_comma and "," in marks
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    rows = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True
+    )
     try:
         first, second = [*islice(filter(any, rows), 2), [], []][:2]
     except csv.Error:  # a text of more than 131,072 letters
@@ -392,6 +398,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         decimal="," if has_commas else ".",
         low_memory=False,  # types from the whole column, not from parts of it
         skip_blank_lines=not is_single,
+        skipinitialspace=True,
         keep_default_na=False,
         na_values=["", *MISSING],
     )
@@ -418,7 +425,11 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             f"{where} is no table that can be read ({told}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
-    return _with_row_names(frame, len(second) - len(first), separator, where)
+    frame.columns = frame.columns.str.strip()
+    frame = _with_row_names(frame, len(second) - len(first), separator, where)
+    if first and columns.to_numbers(pd.Series(first)).notna().all():
+        frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
+    return frame
 
 
 def _marks(found: Sequence[tuple[str, str, str]]) -> set[str]:
