@@ -235,9 +235,10 @@ class ClusterEdits(QWidget):
         self.use.setText(literal(AS_ANNOTATION.format(column)))
 
     def _use_column(self) -> None:
-        dataset = self._session.dataset
-        assert dataset is not None
-        column = dataset.obs[self._column()]
+        dataset, name = self._session.dataset, self._column()
+        if dataset is None or not name:
+            return  # the map has changed since the menu was opened
+        column = dataset.obs[name]
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
         shown = dict(zip(levels, hexes(colors), strict=True))
