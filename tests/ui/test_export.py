@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtWidgets import QMessageBox
+from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
@@ -18,6 +18,7 @@ from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
+from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA
 from napari_embedding_game.ui.workspace import Workspace
 
 BUTTONS = QMessageBox.StandardButton
@@ -223,7 +224,7 @@ def held(monkeypatch, tmp_path):
 
 
 def test_a_save_that_fails_while_something_is_read_is_told(
-    load, qtbot, dock, named, held, table, tmp_path
+    load, qtbot, dock, named, held, table, tmp_path, monkeypatch
 ):
     dock.controller.writing.save(tmp_path / "full.zip")
     dock.controller.writing.save(tmp_path / "next.zip")
@@ -237,6 +238,14 @@ def test_a_save_that_fails_while_something_is_read_is_told(
     with qtbot.waitSignal(dock.controller.writing.saved):
         dock.controller.writing.save(tmp_path / "next.zip")
     assert dock.data.trouble.text() == ""
+
+    def come_meanwhile(*_):  # other data, while a name is asked for
+        load(FileSource(table))
+        return str(tmp_path / "late.csv"), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", come_meanwhile)
+    dock.run.save.menu().actions()[1].trigger()
+    assert dock.run.message.text() == OTHER_DATA
 
 
 def test_what_is_being_saved_is_saved_though_the_dock_is_closed(

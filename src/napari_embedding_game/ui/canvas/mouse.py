@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -64,6 +64,7 @@ class MapMouse(QObject):
         self.tool: Tool = ""
         """What a drag draws with; "" for the lasso with Shift alone."""
         self._held: Handle | None = None
+        self._gesture: Generator[None, None, None] = (None for _ in ())
         self._shape: Qt.CursorShape | None = None
         self._zooms: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
@@ -76,6 +77,7 @@ class MapMouse(QObject):
         }
         """What keys do on the canvas, as Qt writes them."""
         overlay.on_key = self._take_key
+        overlay.connections.call(lambda: self._gesture.close())  # while it is there
         connections.call(lambda: self._take(""))
         connections.call(lambda: self._show_cursor(None))
 
@@ -86,6 +88,10 @@ class MapMouse(QObject):
     # Gestures: each from the press to the release
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
+        self._gesture = self._follow(event)
+        yield from self._gesture
+
+    def _follow(self, event: Any) -> Generator[None, None, None]:
         if event.button != 1 or self._is_editing():
             return
         begun = _pixel(event)

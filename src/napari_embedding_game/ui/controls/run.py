@@ -92,8 +92,10 @@ class RunControls(QWidget):
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
         self.kept = text_label()
         self.stage.setToolTip(STAGE_TIP)
-        self._came = self._saving = ""
-        """How the map came, where it was not played now; what is being written."""
+        self._came = RESTORED if session.snapshot else ""
+        """How the map came, where it was not played now."""
+        self._saving = ""
+        """What is being written."""
         self._words = qthrottled(self._tell, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         told = self.plain, self.given, self.stage, self.kept, self.bar

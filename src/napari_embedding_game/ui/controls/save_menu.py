@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QMenu, QPushButton
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.layouts import add_entries, push_button
-from napari_embedding_game.ui.tasks.save_dialog import ask, proposed
+from napari_embedding_game.ui.tasks.save_dialog import ask
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
@@ -37,7 +37,7 @@ def save_button(session: Session, writing: WritingTask) -> QPushButton:
     """Return a button whose menu asks for the path of a file, and has it written."""
 
     def save(kinds: Mapping[str, str]) -> None:
-        path = ask(button, proposed(session.dataset, "map"), kinds)
+        path = ask(button, session, "map", kinds)
         if path is not None:
             writing.save(path)
 

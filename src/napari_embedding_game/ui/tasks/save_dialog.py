@@ -7,27 +7,30 @@ from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session, sentence
 
-
-def proposed(dataset: Dataset | None, what: str) -> str:
-    """Return a name for what is saved of a dataset, without an ending."""
-    return what if dataset is None else f"{Path(dataset.name).stem}_{what}"
+OTHER_DATA = "Nothing was saved, as other data have come meanwhile: save again."
 
 
-def ask(parent: QWidget | None, name: str, kinds: Mapping[str, str]) -> Path | None:
+def ask(
+    parent: QWidget | None, session: Session, what: str, kinds: Mapping[str, str]
+) -> Path | None:
     """Ask where to save as one of some kinds, words by their endings; None: not at all.
 
-    The name gets the ending of the chosen kind, the first one by default. A file of
-    that name, which the dialog has not asked about, is replaced if a person agrees.
+    The name is proposed by the data and ``what`` is saved of them.  It gets the ending
+    of the chosen kind, the first one by default. A file of that name, which the dialog
+    has not asked about, is replaced if a person agrees.
     """
     filters = {f"{words} (*{ending})": ending for ending, words in kinds.items()}
-    first = next(iter(kinds))
+    first, dataset = next(iter(kinds)), session.dataset
+    name = what if dataset is None else f"{Path(dataset.name).stem}_{what}"
     typed, kind = QFileDialog.getSaveFileName(
         parent, "Save", name + first, ";;".join(filters)
     )
+    if typed and session.dataset is not dataset:  # they were being read
+        session.say(OTHER_DATA)
+        return None
     path = Path(typed)
     if typed and path.suffix.lower() not in kinds:
         path = Path(f"{path}{filters.get(kind, first)}")
@@ -47,7 +50,7 @@ def save(
 
     ``kinds``: as for :func:`ask`. "": nothing was written; the session says why.
     """
-    path = ask(parent, proposed(session.dataset, what), kinds)
+    path = ask(parent, session, what, kinds)
     if path is None:
         return ""
     try:
