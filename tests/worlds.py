@@ -299,7 +299,7 @@ def cytometry(path, n=300, is_mass=False, **keywords):
         names, markers = ["Event_length", "Er168Di", "Yb174Di", "Time"], markers
     else:
         events[:, 1:3] = events[:, 1:3] @ [[1.0, 0.4], [0.1, 1.0]]
-        spill = {"spill": "2,FITC-A,PE-A,1,0.4,0.1,1"}
+        spill = {"operator": "", "spill": "2,FITC-A,PE-A,1,0.4,0.1,1"}
         keywords = {**spill, **keywords}
     with open(path, "wb") as file:
         create_fcs(file, events.ravel().tolist(), names, markers, keywords)

@@ -49,6 +49,8 @@ def test_mass_has_its_own_cofactor_and_values_come_as_stored(tmp_path):
     chosen = read(path, space="values as stored", columns=["Time", "CD3 (Er168Di)"])
     assert chosen.var_names == ("CD3 (Er168Di)", "Time")
     np.testing.assert_allclose(chosen.X, stored(path)[:, [1, 3]], rtol=1e-6)
+    mixed = read(path, columns=["Time", "CD3 (Er168Di)"])
+    np.testing.assert_allclose(mixed.X.std(axis=0), 1, rtol=1e-4)
     with pytest.raises(DataError, match="choose one of arcsinh"):
         read(path, space="logicle")
 
@@ -71,6 +73,7 @@ def test_a_matrix_that_does_not_fit_is_a_note(tmp_path, spill):
         (b"$TOT|300", b"$TOT|900"),
         (b"$PAR|4", b"$PAR|0"),
         (b"$DATATYPE|F", b"$DATATYPE|Z"),
+        (b"$BYTEORD|1,2,3,4", b"$BYTEORD|3,4,1,2"),
         (b"$P1R|", b"$P1R|x"),
         (b"FCS3.1", b"GIF89a"),
         (b"|$BEGIN", b"(|$BEGIN"),

@@ -6,6 +6,7 @@ time and scatter, are metadata.
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import check_chosen, unique_names
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import check_fits
@@ -30,10 +31,15 @@ COFACTORS = {FLOW: 150.0, MASS: 5.0, STORED: None}
 """What can be embedded of the channels, by its name: the usual cofactors."""
 _READ = 8
 """What a file takes in memory, at most, for each byte of it."""
+_PAIR = rb"(?s)[^D]+D((?:[^D]|DD)*)D|.+"
+"""A keyword and its value, D being the delimiter; or what does not follow that."""
+_ORDERS = "1,2,3,4", "1,2", "4,3,2,1", "2,1"
+"""Of bytes, as their keyword has them."""
 _MASS = re.compile(r"\(?[A-Z][a-z]?\d{2,3}\)?D[id]")
 """Names of channels for metals, such as Er168Di."""
 _BESIDE = re.compile(
-    r"(time|event|center|offset|width|residual|fsc|ssc|fs[- ]|ss[- ]).*", re.IGNORECASE
+    r"(time|event|cell_length|center|offset|width|residual|fsc|ssc|fs[- ]|ss[- ]).*",
+    re.IGNORECASE,
 )
 
 
@@ -59,8 +65,9 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .fcs in stages; `options.space` is one of :data:`COFACTORS`.
 
     By default channels with a marker are embedded, without time and scatter, as the
-    arcsinh with the cofactor of the instrument.  Events are compensated by the matrix
-    that the file has, and called by their number.
+    arcsinh with the cofactor of the instrument; time and scatter that are chosen, too,
+    are standardised with them.  Events are compensated by the matrix that the file
+    has, and called by their number.
     """
     if options.space not in (None, *COFACTORS):
         raise DataError(
@@ -75,18 +82,23 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage("Checking the numbers")
     is_mass, names = channels["detector"].str.fullmatch(_MASS), channels["name"]
     space = options.space or (MASS if is_mass.any() else FLOW)
+    measures = channels["measures"].to_numpy()
     if cofactor := COFACTORS[space]:
-        measures = channels["measures"].to_numpy()
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
     chosen = options.columns or tuple(names[channels["usual"]])
+    check_chosen(names, chosen, path.name)
+    # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
+    is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
+    used = names[names.isin(chosen)] if is_mixed else names
     index = pd.RangeIndex(1, len(events) + 1).astype(str)
     dataset = from_matrix(
-        as_rows(events),
-        pd.DataFrame(events, index, names).drop(columns=[*chosen], errors="ignore"),
-        list(names),
+        as_rows(events[:, used.index]),
+        pd.DataFrame(events, index, names).drop(columns=[*chosen]),
+        list(used),
         space,
         path.name,
         replace(options, columns=chosen),
+        standardise=is_mixed,
         name=path.name,
         source=path,
         notes=notes,
@@ -100,12 +112,15 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
     import flowio
 
     quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
-    with path.open("rb") as file, quiet, np.errstate(all="ignore"):
-        if file.read(3) != b"FCS":
-            raise ValueError("no .fcs file")
+    with quiet, np.errstate(all="ignore"):
         how = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
-        data = flowio.FlowData(file, nextdata_offset=0, **how)
+        data = flowio.FlowData(_without_blanks(path), nextdata_offset=0, **how)
         events = data.as_array()
+    if (order := data.text["byteord"]) not in _ORDERS:  # flowio takes any
+        raise DataError(
+            f'{path.name} has its bytes in the order "{order}", which is not read: '
+            "export it again as FCS 3.1."
+        )
     if events.shape != (data.event_count, len(data.pnn_labels)):
         raise ValueError("another number of events or channels than is declared")
     markers = [one.strip() for one in data.pns_labels]
@@ -115,6 +130,23 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
     if spillover := data.text.get("spillover") or data.text.get("spill"):
         notes.append(_compensated(events, data.pnn_labels, spillover))
     return events, _channels(data.pnn_labels, markers), notes
+
+
+def _without_blanks(path: Path) -> io.BytesIO:
+    """Return a file without the keywords of no value, which flowio misreads.
+
+    It takes their two delimiters for one in a value, as it is written there.
+    """
+    file = path.read_bytes()
+    if not file.startswith(b"FCS"):
+        raise ValueError("no .fcs file")
+    start, stop = int(file[10:18]), int(file[18:26]) + 1
+    pair = _PAIR.replace(b"D", re.escape(file[start : start + 1]))
+    plain = re.sub(
+        pair, lambda found: b"" if found[1] == b"" else found[0], file[start + 1 : stop]
+    )
+    rest = plain.ljust(stop - start - 1) + file[stop:]
+    return io.BytesIO(file[: start + 1] + rest)
 
 
 def _compensated(
