@@ -26,6 +26,8 @@ from napari_embedding_game.ui.tasks.writing import colors_of
 
 
 def test_what_can_colour_names_before_numbers(dataset):
+    marked = dataset
+    dataset = replace(dataset, profile_names=tuple(f"PC{i}" for i in range(5)))
     dataset.obs.insert(0, "barcode", [f"ACGT{i}" for i in range(40)])
     dataset.obs["empty"] = np.nan
     listed = choices(dataset)
@@ -41,7 +43,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert axis_of(loaded, "area").isna().tolist() == [True] + 39 * [False]
     listed = choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
-    assert "a" not in choices(dataset)  # of X itself, such as a component
+    assert choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
     assert choices(from_features(many.add_prefix("m"), "many").dataset) == list(
         BUILT_IN
@@ -60,8 +62,7 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",
-        "counts",
-        "kind",
+        *("a", "counts", "d", "kind"),
     ]
     for choice, names in (
         ("Cluster (file)", ["x", "y"]),

@@ -217,9 +217,11 @@ def choices(dataset: Dataset | None) -> list[str]:
         return list(BUILT_IN)
     columns, values = _looked_at(dataset)[2:]
     # Few measures are listed as well, in their own units.  Genes are too many, and
-    # components or pixels tell nothing by their names.
-    is_measured = dataset.profile is not dataset.X and dataset.images is None
-    if not is_measured or dataset.has_expression or len(values) > MAX_VALUES:
+    # components or pixels tell nothing by their names, which number them.
+    named = {name.rstrip("0123456789") for name in dataset.profile_names}
+    is_told = dataset.profile is not dataset.X or len(named) > 1
+    is_measured = dataset.images is None and not dataset.has_expression
+    if not (is_told and is_measured) or len(values) > MAX_VALUES:
         values = {}
     others = [one for one, name in values.items() if name not in columns.values()]
     return [*BUILT_IN, *columns, *others]
