@@ -15,7 +15,7 @@ FORMATS = {rows * columns: (rows, columns) for rows, columns in _SHAPES}
 """Rows and columns of the usual plates, by their number of wells."""
 ROWS = (*ascii_uppercase, "AA", "AB", "AC", "AD", "AE", "AF")
 """Names of the rows."""
-_WELL = re.compile(r"\s*([A-Z]|A[A-F])[\s_-]?(\d+)\s*", re.IGNORECASE)
+_WELL = re.compile(r"\s*([A-Z]|A[A-F])[\s_-]*(\d+)\s*", re.IGNORECASE)
 
 
 def parse_well(text: object) -> Well | None:

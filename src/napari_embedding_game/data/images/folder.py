@@ -38,15 +38,17 @@ _BEGIN, _END = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _PATTERNS = tuple(
     re.compile(_BEGIN + pattern)
     for pattern in (
-        # Harmony and Operetta: r02c03f01p01-ch1sk1fk1fl1
-        r"(?i:r(?P<row>\d{1,2})c(?P<column>\d{1,2})(f(?P<field>\d+))?(p\d+)?"
+        # Harmony and Operetta: r02c03f01p01-ch1sk1fk1fl1; others write Row2_Col3_F1.
+        r"(?i:r(?:ow[_ ]?)?(?P<row>\d{1,2})(?:c|[_ ]?col[_ ]?)(?P<column>\d{1,2})"
+        r"([_ ]?f(?P<field>\d+))?(p\d+)?"
         rf"(-?(?P<channel>ch\d+)\w*)?{_END})",
         # CellVoyager: B03_T0001F002L01A01Z01C02
         r"((?P<well>[A-P]\d{2})_)?T\d{4}F(?P<field>\d{3})L\d{2}A\d{2}Z\d{2}"
         rf"(?P<channel>C\d{{2}}){_END}",
         # Others write these in any order.
-        r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])\d{1,2}|[a-p]\d{2})"
-        r"(?=[fs]\d|[^A-Za-z0-9]|$)",
+        # IN Cell: B - 03(fld 1 wv DAPI - DAPI).  No well is a D0, as of a day.
+        r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])( - )?(?!00?\D)\d{1,2}"
+        r"|[a-p]\d{2})(?=[fs]\d|[^A-Za-z0-9]|$)",
         r"(?i:(s|site|f|fld|field|fov|pos|position|xy)[_\-. ]?(?P<field>\d+))" + _END,
         # ImageXpress writes a long identifier behind the wavelength.
         r"(?P<channel>(?i:w|wv|ch|channel|c)[_\-. ]?\d+)"
