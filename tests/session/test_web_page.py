@@ -30,6 +30,7 @@ def cells():
     obs = pd.DataFrame({"group": groups, "depth": rng.normal(size=60)})
     obs.index = [f"cell-{i}" for i in range(60)]
     obs.loc["cell-3", "depth"] = np.nan
+    obs["text"] = [f"{SCRIPT} no. {i}" for i in range(60)]
     adata = AnnData(X, obs, pd.DataFrame(index=["ACTB", "CD8A", "MS4A1"]))
     adata.obsm["X_umap"] = rng.normal(scale=0.3, size=(60, 2))
     adata.obsm["X_umap"][is_right, 0] += 10
@@ -132,6 +133,8 @@ def test_a_page_tells_what_is_in_a_map(opened):
 
     page.locator("#search").fill("cell-7")
     _says(page, "1 of 60 selected")
+    page.locator("#search").fill("no. 5")  # a part of 11 texts
+    _says(page, "11 of 60 selected")
     page.locator("#search").fill("cd8a")
     page.locator("#numbers").wait_for()
     assert page.locator("#column").input_value() == "CD8A"
@@ -152,6 +155,7 @@ def test_a_point_shows_who_it_is(opened):
             break
     assert "cell-" in card.inner_text()
     assert "depth" in card.inner_text()
+    assert SCRIPT in card.inner_text()
     page.mouse.down()
     page.mouse.up()
     _says(page, "1 of 60 selected")

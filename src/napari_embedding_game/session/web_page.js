@@ -18,6 +18,7 @@ async function unpack(text) {
 
 const [page, take] = await unpack(byId("payload").textContent);
 const { names, n } = page;
+const texts = page.texts[0] ?? names.map(() => "");
 // Positions and numbers are stored as whole numbers between their limits.
 const scaled = (codes, low, high) => Float32Array.from(codes,
   (code) => code === MISSING ? NaN : low + code / (MISSING - 1) * (high - low));
@@ -184,7 +185,8 @@ byId("search").oninput = (event) => {
     (level, code) => level.toLowerCase().includes(text) ? [code] : []));
   const rows = [];
   for (let row = 0; row < n; row++) {
-    if (levels.has(shown.codes[row]) || names[row].toLowerCase().includes(text)) rows.push(row);
+    const said = `${names[row]}\n${texts[row]}`.toLowerCase();
+    if (levels.has(shown.codes[row]) || said.includes(text)) rows.push(row);
   }
   select(rows);
 };
@@ -204,7 +206,7 @@ plot.subscribe("pointOver", (row) => {
   const card = byId("card"), [x, y] = plot.getScreenPosition(row);
   const lines = columns.filter((one) => one === shown || !one.is_gene)
     .map((one) => [one.name, written(one, row)]);
-  card.replaceChildren(make("b", names[row]), table(lines));
+  card.replaceChildren(make("b", names[row]), table(lines), make("span", texts[row].slice(0, 240)));
   card.style.display = "block";
   const { width, height } = byId("map").getBoundingClientRect();
   card.style.left = `${Math.min(x + 16, width - card.offsetWidth - 8)}px`;

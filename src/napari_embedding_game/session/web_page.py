@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.group_sums import finished
 from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.columns import KEY, drawable, listed
+from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import drawing_order
@@ -111,11 +112,13 @@ def write_web_page(
         scaled = _scaled(layout, low, high)
         return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
+    said = [adata.obs[one] for one in adata.obs if TEXT.match(str(one))][:1]
     step = -(-len(positions) // MAX_MOVING)
     page = {
         "title": title or "Map",
         "n": len(positions),
         "names": adata.obs_names.astype(str).tolist(),
+        "texts": [one.astype(object).fillna("").map(str).tolist() for one in said],
         "groups": groups["name"] if groups else "",
         "markers": markers,
         "shades": hexes(colormaps["viridis"](range(256))),
@@ -134,7 +137,7 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     if names is None:
         clusters = f"{KEY}_cluster"
         usable = [str(name) for name in adata.obs if _is_usable(adata.obs[name])]
-        others = [name for name in usable if not name.startswith(KEY)]
+        others = [x for x in usable if not (x.startswith(KEY) or TEXT.match(x))]
         names = [clusters] * (clusters in usable) + others[: N_COLUMNS - 1]
     missing = [name for name in names if name not in adata.obs]
     if missing:
