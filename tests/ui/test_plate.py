@@ -56,6 +56,13 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     )
     rows = session.selection.rows
     assert dataset.obs["well"].iloc[rows].unique().tolist() == ["B02"]
+    corners = pane.canvas.pixel(-0.4, 0.6), pane.canvas.pixel(1.4, 2.4)
+    QTest.mousePress(pane.canvas.canvas, LEFT, pos=corners[0])
+    QTest.mouseMove(pane.canvas.canvas, corners[1])
+    QTest.mouseRelease(pane.canvas.canvas, LEFT, pos=corners[1])
+    wells = set(dataset.obs["well"].iloc[session.selection.rows])
+    assert wells == {"B01", "B02", "C01", "C02"}  # in the rectangle
+    session.selection.select_points(rows)
     # A picture of one of them opens its image, and lights it there.
     person.open_tab("Pictures")
     grid = details.thumbnails

@@ -52,8 +52,9 @@ class PlateWidget(MapTool):
         self.plate = Choice()
         self.plate.changed.connect(self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
-        self.canvas = PlotCanvas(self._tip)
-        self.canvas.clicked.connect(self._choose)
+        self.canvas = PlotCanvas(self._tip, is_dragged=True)
+        self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
+        self.canvas.dragged.connect(self._choose)
         head = row(self.plate, None, self.saved, wide=())
         self.lay_out(head, self.state, self.canvas)
         self.column.setStretchFactor(self.canvas, 1)
@@ -149,17 +150,23 @@ class PlateWidget(MapTool):
         well = self._well_at(x, y)
         return "" if well is None else self.texts[well]
 
-    def _choose(self, x: float, y: float, is_added: bool) -> None:
-        """Select the points of a well; outside of wells, nothing."""
-        session, well = self._session, self._well_at(x, y)
+    def _choose(
+        self, x: float, y: float, to_x: float, to_y: float, is_added: bool
+    ) -> None:
+        """Select the points of the wells in a rectangle; outside of wells, nothing."""
+        session = self._session
+        (up, down), (left, right) = (
+            sorted(map(round, ends)) for ends in ((y, to_y), (x, to_x))
+        )
+        wells = [w for w in self.texts if up <= w[0] <= down and left <= w[1] <= right]
         if session.snapshot is None:
             self.say("Run the game first: a click then selects.")
-        elif well is None:
+        elif not wells:
             session.selection.clear()
         else:
             plate = self._plates[self.plate.currentIndex()]
             points = np.zeros(len(session.snapshot.embedding), bool)
-            points[plate.wells[well]] = True
+            points[np.concatenate([plate.wells[well] for well in wells])] = True
             session.selection.pick(points, is_added=is_added)
 
     def _save(self) -> None:
