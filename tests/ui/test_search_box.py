@@ -61,10 +61,14 @@ def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch)
 
 def test_all_rows_of_a_repeated_name_are_found(played, session, play, dataset):
     twice = [f"cell{number // 2}" for number in range(40)]
-    session.load(replace(dataset, obs=dataset.obs.set_axis(twice)))
+    texts = [f"No. {number}\non <b>ice</b>" for number in range(40)]
+    obs = dataset.obs.set_axis(twice).assign(text=texts)
+    session.load(replace(dataset, obs=obs))
     play()
     find(played, "cell7")
     assert session.selection.rows.tolist() == [14, 15]
+    find(played, "NO. 3")
+    assert session.selection.rows.tolist() == [3, *range(30, 40)]
     session.selection.clear()  # what was searched goes with its data
     search = typed(played, "cell3")
     assert search.hits

@@ -1,4 +1,4 @@
-"""A line to find a cluster, gene, column or cell by its name."""
+"""A line to find a cluster, gene, column or cell by its name, and texts by a part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from napari_embedding_game.ui.workspace import Workspace
 MAX_HITS = 12
 MAX_ROWS = 50_000
 """Rows that are found by a part of their names; of more, by the whole name."""
-CLUSTER, ROW, VALUE = "cluster", "row", "value"
+CLUSTER, ROW, VALUE, TEXTS = "cluster", "row", "value", "in texts"
 TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
 SHEET = (
     "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
@@ -47,7 +47,7 @@ class SearchBox(QLineEdit):
         self._offer.setWidget(self)
         activated = self._offer.activated[QModelIndex]
         activated.connect(lambda index: self._take(index.row()))
-        self.setPlaceholderText("Find a cluster, gene, measure or row  ( / )")
+        self.setPlaceholderText("Find a cluster, gene, row or text  ( / )")
         self.setToolTip(TIP)
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
@@ -115,6 +115,9 @@ class SearchBox(QLineEdit):
             rows = np.flatnonzero(dataset.obs.index.astype(str) == name)
             session.selection.select_points(rows)
             self._workspace.reveal.emit(int(rows[0]))
+        elif kind == TEXTS:
+            are_of = [_has(text, name) for text in dataset.texts or ()]
+            session.selection.select_points(np.array(are_of, bool))
         else:
             choice_of = choice_of_column if kind == COLUMN else choice_of_value
             session.look.color_by = choice_of(name, dataset)
@@ -132,7 +135,12 @@ class SearchBox(QLineEdit):
                 if query in folded:
                     rank = 0 if folded == query else 2 - folded.startswith(query)
                     ranked[rank].append((kind, name))
-        return [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
+        found = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
+        dataset = self._workspace.session.dataset
+        texts = None if dataset is None or not query else dataset.texts
+        if texts and len(texts) <= MAX_ROWS and any(_has(one, query) for one in texts):
+            found.append((TEXTS, text))
+        return found
 
     def _names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield all that can be searched by a text, and what it is."""
@@ -150,3 +158,7 @@ class SearchBox(QLineEdit):
             is_number = rows.dtype.kind in "iu" and text.isdecimal()
             rows = rows[rows == (int(text) if is_number else text)]
         yield ROW, rows.astype(str).tolist()
+
+
+def _has(text: str, part: str) -> bool:
+    return part.casefold() in text.casefold()
