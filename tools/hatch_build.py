@@ -6,7 +6,7 @@ inclusion.  An editable install imports straight from ``src``, so it gets links
 there (ignored by git); where the system permits no links, copies.
 
 And makes the links of the README whole in the description of a package: on PyPI
-there is nothing beside it that ``docs/images/pbmc.png`` could lead to.
+there is nothing beside it that ``docs/images/film.gif`` could lead to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Goes through the tutorials in a real window; saves their pictures and README's.
+"""Goes through the tutorials in a real window, and saves their pictures.
 
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/tutorial_pictures.py \
-        --data FOLDER [--only readme cells conditions ...] [--out docs/images]
+        --data FOLDER [--only cells conditions ...] [--out docs/images]
 
 FOLDER holds the files that the tutorials name: ``covid_balf_counts.h5ad``, the folder
 ``nuclei_dsb2018`` and ``newsgroups_5000.npz`` with its texts.
@@ -34,14 +34,6 @@ LARGEST = 250_000
 OUT = Path(__file__).parents[1] / "docs" / "images"
 
 Shoot = Callable[[str], None]
-
-
-def readme(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
-    """Show the map of the sample, which the README begins with."""
-    person.open_sample("Blood cells, PBMC (700 cells)")
-    person.run()
-    judge(person)
-    shoot("pbmc")
 
 
 def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
@@ -274,7 +266,6 @@ def purest(person: Person, column: str) -> int:
 
 
 TUTORIALS = {
-    "readme": readme,
     "cells": cells,
     "conditions": conditions,
     "nuclei": nuclei,

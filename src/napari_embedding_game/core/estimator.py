@@ -173,7 +173,7 @@ class EmbeddingGame(
     repulsion_, affinity_, random_state_ : float, str, int
         The values that were used.
     n_iter_ : int
-        Under a minimiser, with those in which the landmarks settle at the end.
+        Iterations; a minimiser's with those in which the landmarks settle at the end.
     n_features_in_ : int
     feature_names_in_ : (D,) array of str
         Where ``X`` was a table whose columns all have names.
@@ -245,8 +245,9 @@ class EmbeddingGame(
         verbose : bool, default=False
             Whether to show a progress bar.
         steering : sequence of (iteration, dict of parameters), optional
-            What changes on the way, any of :data:`STEERABLE`, as with the sliders of
-            the window: ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``.
+            What changes on the way, as with the sliders of the window, such as
+            ``[(120, {"repulsion": 700}), (300, {"n_landmarks": 80})]``; also both
+            rates, momentum, method, approximation, schedule and max_iter.
         stop_at : int, optional
             Iteration after which the run ends though its schedule has not.
 
