@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
 
     quiet, force = _Parser(add_help=False), _Parser(add_help=False)
-    words = "Tell nothing but warnings and errors."
+    words = "Print nothing but warnings and errors."
     quiet.add_argument("-q", "--quiet", action="store_true", help=words)
     words = "Overwrite an existing OUT."
     force.add_argument("--force", action="store_true", help=words)

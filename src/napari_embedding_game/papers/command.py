@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--quick", action="store_true", help="Small sizes, to see that it works.")
     add("--random-state", type=int, default=0, help="Seed.")
     add("--list", action="store_true", help="Show what can be reproduced.")
-    add("-q", "--quiet", action="store_true", help="Tell nothing but errors.")
+    add("-q", "--quiet", action="store_true", help="Print nothing but errors.")
 
 
 def reproduce(options: argparse.Namespace) -> int:
