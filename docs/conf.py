@@ -35,7 +35,6 @@ autodoc_typehints = "none"  # they stand in the docstrings
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
 default_role = "code"
 linkcheck_anchors = False
 
