@@ -128,7 +128,11 @@ def test_whatever_is_drawn_can_be_painted(
     (end,) = painter.path(12, 12)
     session.load(worlds.rows(np.eye(7)))
     assert painter.let_go(end) == []
-    # A dock that is closed during a stroke ends it.
+    # A stroke ends where its release is lost, and with its dock.
+    for _ in range(2):
+        seen.press([end])
+    assert painter.let_go(end) == []
+    assert seen.viewer.scene.camera.mouse_pan
     seen.press([end])
     seen.dock.close()
     qtbot.wait(30)  # it is deleted

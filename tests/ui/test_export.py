@@ -50,7 +50,7 @@ def test_a_file_is_replaced_if_a_person_agrees(
     play()
     there, asked = answer(tmp_path / "map").with_suffix(".csv"), []
     there.write_text("precious")
-    actions = dock.run.save.menu().actions()
+    actions, trouble = dock.run.save.menu().actions(), dock.data.trouble
     for agrees in (False, True):
 
         def ask(parent, title, question, agrees=agrees):
@@ -63,6 +63,9 @@ def test_a_file_is_replaced_if_a_person_agrees(
             next(one for one in actions if ".csv" in one.text()).trigger()
         assert (there.read_text() == "precious") != agrees
     assert asked == ["map.csv already exists. Replace it?"] * 2
+    answer(tmp_path / ("x" * 300))  # longer than file systems take
+    actions[0].trigger()
+    qtbot.waitUntil(lambda: "choose another folder or name" in trouble.text())
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):
         assert [hidden for _, hidden in boxes(window).values()] == [False], change
 
 
-def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path):
+def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeypatch):
     table = str(tmp_path / "table.csv")
     rows = np.random.default_rng(0).normal(size=(30, 3))
     np.savetxt(table, rows, delimiter=",", header="a,b,c", comments="")
@@ -77,6 +77,8 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path):
     assert session.dataset.X.shape == (30, 3)
     path = tmp_path / "none.h5ad"  # one that cannot be read leaves no empty layer
     path.write_text("no file at all")
+    # It is dropped on another window than the present one.
+    monkeypatch.setattr("napari.current_viewer", ViewerModel)
     (layer,) = window.open(path, plugin="napari-embedding-game")
     assert not layer.visible  # an empty layer may end the program when it is drawn
     dock = plugin.open_dock(window)

@@ -15,6 +15,7 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui.game_dock import GameDock, docked
+from napari_embedding_game.ui.workspace import viewers
 
 LayerData = tuple[Any, ...]
 
@@ -50,7 +51,10 @@ def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | No
 
 
 def _load_later(source: Source | Path) -> list[LayerData]:
-    """Load a file or sample into the dock of the present viewer, in the background."""
+    """Load a file or sample into the dock of a viewer, in the background.
+
+    Of the one that shows it, as a file may be dropped on another than the present one.
+    """
     viewer = napari.current_viewer()
     if viewer is None:
         raise DataError(NO_VIEWER)
@@ -58,9 +62,12 @@ def _load_later(source: Source | Path) -> list[LayerData]:
     key = object()
 
     def load() -> None:
-        for layer in [x for x in viewer.layers if x.metadata.get("key") is key]:
-            viewer.layers.remove(layer)
-        reading = open_dock(viewer).controller.reading
+        target = viewer
+        for one in (viewer, *viewers()):
+            for layer in [x for x in one.layers if x.metadata.get("key") is key]:
+                one.layers.remove(layer)
+                target = one
+        reading = open_dock(target).controller.reading
         if isinstance(source, Path):
             reading.open_file(source)
         else:

@@ -28,7 +28,7 @@ def check_output(source: Path | None, path: Path) -> None:
     trouble = ""
     if source is not None and source.resolve() in path.resolve().parents:
         trouble = f"it would lie inside the input {source.name}: choose a folder beside"
-    elif path.is_dir():
+    elif os.path.isdir(path):
         trouble = "it is a folder: add the name of a file"
     elif not folder.is_dir():
         trouble = f"the folder {folder} does not exist: make it, or choose another"

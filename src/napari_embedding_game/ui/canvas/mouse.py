@@ -88,12 +88,12 @@ class MapMouse(QObject):
     # Gestures: each from the press to the release
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
-        self._gesture = self._follow(event)
-        yield from self._gesture
+        if event.button == 1 and not self._is_editing():
+            self._gesture.close()  # its release was lost, as where a dialog came
+            self._gesture = self._follow(event)
+            yield from self._gesture
 
     def _follow(self, event: Any) -> Generator[None, None, None]:
-        if event.button != 1 or self._is_editing():
-            return
         begun = _pixel(event)
         if self.tool or "Shift" in event.modifiers:
             yield from self._draw(event, self.tool or "lasso")

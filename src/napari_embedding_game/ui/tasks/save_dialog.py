@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def ask(
     path = Path(typed)
     if typed and path.suffix.lower() not in kinds:
         path = Path(f"{path}{filters.get(kind, first)}")
-        if path.exists() and not _is_replaced(parent, path):
+        if os.path.exists(path) and not _is_replaced(parent, path):
             return None
     return path if typed else None
 

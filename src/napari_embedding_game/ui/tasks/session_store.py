@@ -128,7 +128,7 @@ class SessionStore(QObject):
             self._saving.ask(job)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.trouble.emit(sentence(error))
+        self.trouble.emit(f"Not saved automatically: {sentence(error)}")
         self._touch()  # it is tried again
 
 
