@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 from napari.components import ViewerModel
+from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
@@ -79,10 +80,12 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     path.write_text("no file at all")
     # It is dropped on another window than the present one.
     monkeypatch.setattr("napari.current_viewer", ViewerModel)
-    (layer,) = window.open(path, plugin="napari-embedding-game")
-    assert not layer.visible  # an empty layer may end the program when it is drawn
+    layers = window.open([table, path], plugin="napari-embedding-game")
+    # An empty layer may end the program when it is drawn.
+    assert [layer.visible for layer in layers] == [False, False]
     dock = plugin.open_dock(window)
     qtbot.waitUntil(lambda: bool(dock.data.trouble.text()))
     assert list(window.layers) == []
+    assert notification_manager.records[-1].message == plugin.ONE_FILE
     assert plugin.get_reader("picture.tif") is None  # left to others
     assert plugin.get_reader(["a.csv", "b.csv"]) is None

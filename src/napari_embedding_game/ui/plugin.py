@@ -9,6 +9,7 @@ from typing import Any
 
 import napari
 import numpy as np
+from napari.utils.notifications import show_info
 from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data import readers
@@ -23,6 +24,7 @@ NO_VIEWER = (
     "Files are opened in napari's window: make a napari.Viewer first, or read them by "
     "napari_embedding_game.read."
 )
+ONE_FILE = "Files are opened one at a time: of several the last one is read."
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
 
@@ -68,6 +70,8 @@ def _load_later(source: Source | Path) -> list[LayerData]:
                 one.layers.remove(layer)
                 target = one
         reading = open_dock(target).controller.reading
+        if reading.is_busy:  # several were dropped
+            show_info(ONE_FILE)
         if isinstance(source, Path):
             reading.open_file(source)
         else:

@@ -164,16 +164,21 @@ class ReadingTask(QObject):
 
         self._read(path.name, lambda: archive.open_stages(path), take_up)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being read."""
+        return self._reading.is_busy
+
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
-        if self._reading.is_busy:
+        if self.is_busy:
             self._reading.stop()
             self.stage_changed.emit(None)
             self._give_up()
 
     def close(self) -> None:
         """Deliver nothing any more."""
-        if self._reading.is_busy:
+        if self.is_busy:
             self._reading.stop(CLOSE_SECONDS)
             self._loading.go_back()
 
