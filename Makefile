@@ -20,8 +20,12 @@ RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 LOOPS := $(VENV)/.loops
 WARM := $(VENV)/.warm
-# Python compiles a module when it is first imported: of 22,000 that is a quarter.
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile $(CONSTRAINTS:%=--constraint %) --editable
+# uv is several times as quick as pip; torch comes by pip, whose settings may name a
+# build without gigabytes for GPUs.  Python compiles a module when it is first imported:
+# of 22,000 that is a quarter.
+PINNED := $(CONSTRAINTS:%=--constraint %)
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile $(PINNED) torch uv && \
+  $(BIN)/uv pip install --quiet --python $(BIN)/python $(PINNED) --editable
 # Each process of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
