@@ -28,9 +28,8 @@ def main():
     graph = knn_graph(rows, 15, search="projected", metric="correlation")
     print(graph.search, hashlib.sha256(graph.distances).hexdigest())
     for number, way in enumerate(WAYS):
-        model = EmbeddingGame(
-            random_state=0, max_iter=12, n_jobs=int(sys.argv[1]), n_clusters=5, **way
-        ).fit(X)
+        shared = {"random_state": 0, "max_iter": 12, "n_jobs": int(sys.argv[1])}
+        model = EmbeddingGame(**shared, **way).fit(X)
         print(number, model.map_hash_)
         if number < 2:  # among landmarks, and by a grid
             print(number, map_hash(model.transform(0.98 * X[:20]), model.labels_))

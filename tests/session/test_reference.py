@@ -101,7 +101,7 @@ def test_a_map_of_neighbours_made_by_scanpy(reference):
         sc.pp.normalize_total(adata, target_sum=1e4)
         sc.pp.log1p(adata)
         sc.pp.pca(adata, n_comps=8)
-        sc.pp.neighbors(adata, n_neighbors=10)
+        sc.pp.neighbors(adata, n_neighbors=10, method="gauss")
     tl.embedding_game(adata, **QUICK)
     adata.obs["kind"] = adata.obs["kind"].astype("category")
     new = cells(90, "ABCD", seed=3)

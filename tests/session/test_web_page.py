@@ -117,6 +117,8 @@ def test_a_page_tells_what_is_in_a_map(opened):
     assert page.locator("#legend li").all_inner_texts() == [
         f"{SCRIPT}\n40", "right\n20"]  # fmt: skip
 
+    page.locator("#play").click()  # the run
+    page.wait_for_selector("#play:not([disabled])")
     _lasso(page, 0.5, 0.99)
     _says(page, "20 of 60 selected")
     assert "CD8A" in page.locator("#inside").inner_text()
@@ -159,13 +161,6 @@ def test_a_point_shows_who_it_is(opened):
     page.mouse.down()
     page.mouse.up()
     _says(page, "1 of 60 selected")
-
-
-def test_the_run_can_be_played(opened):
-    opened.locator("#play").click()
-    opened.wait_for_selector("#play:not([disabled])")
-    _lasso(opened, 0.5, 0.99)
-    _says(opened, "20 of 60 selected")
 
 
 @pytest.mark.parametrize(

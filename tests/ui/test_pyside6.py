@@ -39,7 +39,7 @@ def until(found, seconds=120):
         time.sleep(0.005)
     return found()
 
-for number in range(6):
+for number in range(4):
     viewer.add_points(np.random.default_rng(number).uniform(0, 100, (50, 2)))
     until(lambda: False, 0.1)  # it is drawn
     viewer.layers.clear()
