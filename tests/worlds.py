@@ -317,3 +317,11 @@ def choose(box, text):
     """Choose in a box of a dock, as a person does."""
     box.setCurrentText(text)
     box.activated.emit(box.currentIndex())
+
+
+def click(widget):
+    """Click on the middle of a widget, or of one of magicgui's."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtTest import QTest
+
+    QTest.mouseClick(getattr(widget, "native", widget), Qt.MouseButton.LeftButton)

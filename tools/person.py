@@ -422,11 +422,6 @@ class Person:
         )
         return _first_column(pane.table)
 
-    def texts(self) -> list[str]:
-        """Open the texts and read them."""
-        self.open_tab("Texts")
-        return _first_column(self.inspector.texts)
-
     def click_marker(self, row: int) -> None:
         """Click on a gene of the table of markers."""
         table = self.inspector.markers.table

@@ -53,18 +53,17 @@ def dense(X):
     return X.toarray() if sp.issparse(X) else X
 
 
-@pytest.mark.parametrize("space", [None, "X", "layers['raw']", "obsm['scores']"])
-def test_same_as_h5ad(folder, tmp_path, space, spaces, columns):
-    cells().write_h5ad(tmp_path / "cells.h5ad")
-    ours, theirs = read(folder, space=space), read(tmp_path / "cells.h5ad", space=space)
-    np.testing.assert_array_equal(dense(ours.X), dense(theirs.X))
-    np.testing.assert_array_equal(dense(ours.profile), dense(theirs.profile))
-    assert ours.var_names == theirs.var_names
-    assert ours.space == theirs.space
-    assert ours.obs["type"].tolist() == theirs.obs["type"].tolist()
-    assert spaces(folder) == spaces(tmp_path / "cells.h5ad")
-    assert columns(folder, space) == columns(tmp_path / "cells.h5ad", space)
-    assert columns(folder, space) == list(ours.var_names)
+def test_same_as_h5ad(folder, tmp_path, spaces, columns):
+    cells().write_h5ad(file := tmp_path / "cells.h5ad")
+    assert spaces(folder) == spaces(file)
+    for space in (None, "X", "layers['raw']", "obsm['scores']"):
+        ours, theirs = read(folder, space=space), read(file, space=space)
+        np.testing.assert_array_equal(dense(ours.X), dense(theirs.X))
+        np.testing.assert_array_equal(dense(ours.profile), dense(theirs.profile))
+        assert ours.var_names == theirs.var_names
+        assert ours.space == theirs.space
+        assert ours.obs["type"].tolist() == theirs.obs["type"].tolist()
+        assert columns(folder, space) == columns(file, space) == [*ours.var_names]
 
 
 def test_table_of_spatialdata(spatial, spaces):

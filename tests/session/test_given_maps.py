@@ -46,13 +46,10 @@ def opened(path, **options):
     return session_of(read(path, **options))
 
 
-def test_maps_of_a_file_are_found_and_places_are_none(path):
-    assert list(opened(path).given_maps) == ["X_tsne", "X_umap"]
-    assert opened(path).dataset.space == "obsm['X_pca']"
-
-
 def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
     session = opened(path)
+    assert list(session.given_maps) == ["X_tsne", "X_umap"]  # and places are none
+    assert session.dataset.space == "obsm['X_pca']"
     snapshot = shown(session)
     assert session.run.pace == 0.0  # nobody waits for what does not move
     for found, given in zip(snapshot.embedding.T, cells.obsm["X_umap"].T, strict=True):

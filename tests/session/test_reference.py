@@ -210,7 +210,9 @@ def test_what_is_refused(reference, labels, change, sentence):
         tl.map_onto_reference(cells(9), reference, labels, **change)
 
 
-def test_other_genes_and_other_numbers_are_refused(reference):
+def test_other_genes_other_numbers_and_what_is_no_map_are_refused(reference):
+    with pytest.raises(DataError, match="cells holds no map to place new cells on"):
+        reference_of(cells(20), "cells")
     new = cells(9)
     other = new.copy()
     other.var_names = [f"ENSG{i}" for i in range(150)]
@@ -219,11 +221,6 @@ def test_other_genes_and_other_numbers_are_refused(reference):
     new.X = new.X.toarray() - 1
     with pytest.raises(DataError, match="neither raw counts nor their logarithms"):
         tl.map_onto_reference(new, reference, "kind")
-
-
-def test_what_is_no_map_is_told():
-    with pytest.raises(DataError, match="cells holds no map to place new cells on"):
-        reference_of(cells(20), "cells")
 
 
 def test_harmony_in_the_reference_is_told(reference):

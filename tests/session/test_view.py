@@ -39,20 +39,6 @@ def begin(session, place=0):
 # Two maps compared
 
 
-def test_a_comparison_is_told_and_the_map_stays(session):
-    base, view = session.snapshot, session.view
-    compared = begin(session)
-    here, there = compared.qualities
-    (_, one), (_, other) = view.panels.captions
-    assert f"{here.neighbors_kept:.0%}" in one
-    assert f"{there.neighbors_kept:.0%}" in other
-    assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
-    assert session.snapshot is base
-    view.end_comparison()
-    assert view.compared is None
-    assert view.drawn is base
-
-
 def test_without_rows_only_the_maps_are_compared(session, dataset):
     bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
     session.restore(replace(session.capture(), dataset=bare))
@@ -105,9 +91,11 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert (here[0], there[0]) == ("This map", compared.mark.title)
     for (_, said), one in zip((here, there), compared.qualities, strict=True):
         assert f"{one.neighbors_kept:.0%}" in said
-    assert view.drawn is base
+    assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
+    assert view.drawn is session.snapshot is base
     session.look.split_by = ""
     view.end_comparison()
+    assert view.compared is None
     assert not told[-1]
     assert view.panels is None
     np.testing.assert_array_equal(view.seen, base.embedding)

@@ -40,23 +40,18 @@ def names_in(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_the_figure_stands_as_the_map_on_the_screen(play, session, saved):
-    layers, axes = play(), saved()[0]
-    axes.figure.canvas.draw()
-    places = in_their_order(axes.collections[0].get_offsets())
-    pixels = axes.transData.transform(places)
-    down, right = layers.to_world(session.snapshot.embedding).T
-    # Pixels of a figure are counted upwards, rows of the world downwards.
-    assert np.corrcoef(pixels[:, 0], right)[0, 1] == pytest.approx(1)
-    assert np.corrcoef(pixels[:, 1], down)[0, 1] == pytest.approx(-1)
-
-
-def test_colours_of_clusters_categories_and_genes(play, session, dataset, saved):
+def test_places_and_colours_are_those_on_the_screen(play, session, dataset, saved):
     dataset.obs["kind"] = pd.Categorical(["B"] * 10 + [None] * 10 + ["T"] * 20)
     layers = play()
     session.clusters.recolor(2, "#ff0000")
     session.clusters.rename(2, "B cells")
     axes = saved()[0]
+    axes.figure.canvas.draw()
+    places = in_their_order(axes.collections[0].get_offsets())
+    right, up = axes.transData.transform(places).T  # rows of the world go down
+    turned = np.column_stack([-up, right]), layers.points.data
+    for one, other in zip(*(each.T for each in turned), strict=True):
+        assert np.corrcoef(one, other)[0, 1] == pytest.approx(1)
     np.testing.assert_allclose(colors_of(axes), layers.points.face_color)
     assert "B cells (10)" in names_in(axes)
     session.look.color_by = "kind"

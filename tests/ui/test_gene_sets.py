@@ -12,9 +12,9 @@ from qtpy.QtWidgets import QInputDialog
 from napari_embedding_game.data.gene_sets import score_genes
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.legend import LegendView
+from worlds import click
 
 G = 200
-LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_typed_genes_colour_the_map_and_are_offered(
     assert panel.score.isHidden()
     QTest.keyClicks(panel.genes, "g0, G0, G1, g2, nope")
     QTest.keyClicks(panel.name, "mine")
-    QTest.mouseClick(panel.score, LEFT)
+    click(panel.score)
     qtbot.waitUntil(lambda: session.look.color_by == "mine")
     assert dock.look.color_by.value == "mine"
     score = session.dataset.obs["mine"].to_numpy()
@@ -66,7 +66,7 @@ def test_a_score_is_of_the_data_that_it_was_asked_of(
     module = "napari_embedding_game.ui.controls.gene_sets"
     monkeypatch.setattr(f"{module}.score_genes", slow)
     QTest.keyClicks(panel.genes, "g0, g1, g2")
-    QTest.mouseClick(panel.score, LEFT)
+    click(panel.score)
     assert panel.state.text() == "Scoring …"
     session.load(dataset.frozen())  # another file, with as many rows
     go_on.set()
@@ -78,7 +78,7 @@ def test_a_set_is_chosen_from_a_file_or_refused(
     qtbot, panel, session, tmp_path, answer, monkeypatch
 ):
     answer(tmp_path / "sets.gmt").write_text("")
-    QTest.mouseClick(panel.file, LEFT)
+    click(panel.file)
     assert "is empty" in panel.state.text()
     QTest.keyClicks(panel.genes, "ENSG1")
     QTest.keyClick(panel.name, Qt.Key.Key_Return)
@@ -86,11 +86,11 @@ def test_a_set_is_chosen_from_a_file_or_refused(
     assert session.look.color_by == "Cluster"
     answer(tmp_path / "sets.gmt").write_text("ALPHA\tx\tg0\tg1\nBETA\tx\tg5\tg6\tg7\n")
     monkeypatch.setattr(QInputDialog, "getItem", lambda *q: (q[3][1], True))
-    QTest.mouseClick(panel.file, LEFT)
+    click(panel.file)
     assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
     QTest.keyClick(panel.genes, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: session.look.color_by == "BETA")
     assert session.dataset.added["BETA"].genes == ("g5", "g6", "g7")
     answer(tmp_path / "cycle.txt").write_text("g1\ng2\n")
-    QTest.mouseClick(panel.file, LEFT)
+    click(panel.file)
     assert (panel.name.text(), panel.genes.text()) == ("cycle", "g1, g2")

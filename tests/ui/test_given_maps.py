@@ -3,10 +3,8 @@
 import anndata
 import numpy as np
 import pandas as pd
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 
-LEFT = Qt.MouseButton.LeftButton
+from worlds import click
 
 
 def test_a_map_of_a_file_is_shown_doubted_and_played_on(
@@ -27,7 +25,7 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     person_at_the_window.drop_files(person.viewer, tmp_path / "cells.h5ad")
     qtbot.waitUntil(lambda: session.dataset is not None and run.given.isVisible())
     assert run.given.text() == "Show the map X_umap"
-    QTest.mouseClick(run.given, LEFT)
+    click(run.given)
     qtbot.waitUntil(lambda: session.state == "finished")
     shown = session.snapshot.embedding
     assert np.corrcoef(shown[:, 0], umap[:, 0])[0, 1] > 0.999
@@ -35,7 +33,7 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     qtbot.waitUntil(lambda: "misplaced" in dock.trust.far.text())
 
     qtbot.waitUntil(run.go_on.isVisible)
-    QTest.mouseClick(run.go_on, LEFT)
+    click(run.go_on)
     qtbot.waitUntil(lambda: session.settings.method == "game")
     qtbot.waitUntil(lambda: session.state == "finished")
     assert not np.array_equal(session.snapshot.embedding, shown)

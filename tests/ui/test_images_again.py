@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import tifffile
 from npe2 import PluginManager, PluginManifest
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.ui.game_dock import MAP
+from worlds import click
 
 SIDE = 40
 
@@ -26,10 +25,6 @@ def cells():
 
 def picture(seed=0):
     return np.random.default_rng(seed).random((SIDE, SIDE)).astype(np.float32)
-
-
-def click(button):
-    QTest.mouseClick(getattr(button, "native", button), Qt.MouseButton.LeftButton)
 
 
 def shown(widget):
@@ -250,14 +245,6 @@ def plate(tmp_path):
     return folder
 
 
-def other_images(folder):
-    """Make a folder of an image with another name."""
-    folder.mkdir()
-    tifffile.imwrite(folder / "field9.tif", picture(9))
-    tifffile.imwrite(folder / "field9_labels.tif", cells())
-    return folder
-
-
 def test_the_images_of_a_plate_are_found_again(
     load, qtbot, answer, dock, session, desk, plate, lit
 ):
@@ -275,7 +262,9 @@ def test_the_images_of_a_plate_are_found_again(
     desk.open()
     told = f"The images of {plate} are not open: locate their folder."
     assert dock.data.relink.text.text() == told
-    answer(other_images(plate.with_name("plate 2")))
+    (other := answer(plate.with_name("plate 2"))).mkdir()
+    tifffile.imwrite(other / "field9.tif", picture(9))
+    tifffile.imwrite(other / "field9_labels.tif", cells())
     click(dock.data.relink.button)
     text = dock.data.relink.text
     qtbot.waitUntil(lambda: "The images of plate 2 are others than" in text.text())

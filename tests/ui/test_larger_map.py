@@ -1,14 +1,9 @@
 """The button that gives the map the room of the other docks."""
 
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
 from napari_embedding_game.ui.compat import main_window_of
-
-
-def click(button):
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+from worlds import click
 
 
 def on_show(main):

@@ -7,8 +7,7 @@ from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui import tour as tour_module
 from napari_embedding_game.ui.game_dock import SELECTION
-
-LEFT = Qt.MouseButton.LeftButton
+from worlds import click
 
 
 def test_callouts_point_at_what_is_seen_and_go_away(dock, session, qtbot, play):
@@ -31,12 +30,12 @@ def test_callouts_point_at_what_is_seen_and_go_away(dock, session, qtbot, play):
     qtbot.waitUntil(dock.isActiveWindow)
     QTest.keyClick(dock, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: tour.isVisible() and "doubt" in tour.text())
-    QTest.mouseClick(tour, LEFT)
+    click(tour)
     session.selection.select(0)
     dock.tabs.setCurrentIndex(SELECTION)
     qtbot.waitUntil(tour.isVisible)
     assert "Who they are" in tour.text()
-    QTest.mouseClick(tour, LEFT)
+    click(tour)
     qtbot.wait(2 * tour_module.SOON_MS)
     assert not tour.isVisible()
 

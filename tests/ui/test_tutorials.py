@@ -216,27 +216,3 @@ def test_from_an_image_to_nuclei_and_back(person, image_and_labels, tmp_path, li
     person.click_object(6)
     assert person.session.selection.rows.tolist() == [6]
     assert lit(layer) == [7]
-
-
-@pytest.fixture
-def posts(tmp_path):
-    """Vectors of 60 posts about two things, and their texts in a table beside."""
-    rng = np.random.default_rng(0)
-    topics = np.arange(60) % 2
-    vectors = rng.normal(size=(60, 8)) + 6 * topics[:, None]
-    np.savez(tmp_path / "posts.npz", X=vectors.astype(np.float32))
-    words = [f"{('hockey', 'orbit')[t]} in post {i}" for i, t in enumerate(topics)]
-    table = pd.DataFrame({"topic": [("sport", "space")[t] for t in topics]})
-    table.assign(text=words).to_csv(tmp_path / "posts_text.csv.gz", index=False)
-    return tmp_path / "posts.npz"
-
-
-def test_the_texts_of_a_cluster_can_be_read(person, posts):
-    person.open(posts)
-    person.run()
-    person.set_clusters(2)
-    is_space = (person.session.dataset.obs["topic"] == "space").to_numpy()
-    person.choose(cluster_of(person, is_space))
-    person.open_tab("Texts")
-    read = person.texts()
-    assert sorted(read) == sorted(f"orbit in post {i}" for i in range(1, 60, 2))

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
@@ -17,12 +15,7 @@ from napari_embedding_game.ui.canvas.layers import BEHIND
 from napari_embedding_game.ui.game_dock import MAP, GameDock
 from napari_embedding_game.ui.widgets import reference
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
-
-LEFT = Qt.MouseButton.LeftButton
-
-
-def click(button):
-    QTest.mouseClick(button, LEFT)
+from worlds import click
 
 
 @pytest.fixture
