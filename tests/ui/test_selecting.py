@@ -385,13 +385,13 @@ def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
 
 
 def held_points_are_let_go_by_buttons(qtbot, hand, session):
-    assert hand.hold.isHidden()
+    assert not hand.hold.isVisible()
     session.selection.select_points(np.arange(5))
     QTest.mouseClick(hand.hold, LEFT)
     assert hand.by_hand.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
-    assert hand.hold.isHidden()
+    assert not hand.hold.isVisible()
     assert hand.let_go.isVisible()
     QTest.mouseClick(hand.let_go, LEFT)
     assert hand.by_hand.text() == ""
@@ -403,7 +403,7 @@ def held_points_are_let_go_by_buttons(qtbot, hand, session):
 
 def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     points, button = dock.controller.scene.layers.points, dock.select.neighbors
-    assert button.isHidden()
+    assert not button.isVisible()
     # 3 and 23 lie where the others are that they are not like.
     session.selection.select_points(np.arange(0, 8))
     before, snapshot = points.data.copy(), session.snapshot

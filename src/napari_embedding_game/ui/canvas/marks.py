@@ -30,8 +30,8 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
     """Say which group, or which map, each panel shows, and something of it."""
 
     def paint(painter: QPainter, drawn: Projection) -> None:
-        found = session.view.panels
-        assert found is not None
+        if (found := session.view.panels) is None:  # it is told soon
+            return
         colors = ON_LIGHT if overlay.is_on_light else ON_DARK
         half, places = found.width * (1 + GAP) / 2 * found.facing[0], found.places
         ends = drawn.to_pixels(np.array([places[0] - half, places[0] + half]))
@@ -47,7 +47,11 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])
                     write(painter, below, fitted(told, False, width), False, colors)
 
-    overlay.add(paint, lambda: session.view.panels is not None)
+    def follow() -> None:
+        overlay.want(paint, session.view.panels is not None)
+
+    overlay.connections.connect(session.view.laid_out, follow)
+    follow()
 
 
 def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
@@ -83,8 +87,11 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
 
-    overlay.add(paint, lambda: bool(session.hand.forces))
-    overlay.connections.connect(session.hand.changed, overlay.refresh)
+    def follow() -> None:
+        overlay.want(paint, bool(session.hand.forces))
+
+    overlay.connections.connect(session.hand.changed, follow)
+    follow()
 
 
 def _pixels(drawn: Projection, places: object) -> list[QPointF]:

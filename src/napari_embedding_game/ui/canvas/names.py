@@ -92,7 +92,7 @@ class MapNames(QObject):
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
         self._soon = qthrottled(self.update, SOON_MS, leading=False, parent=self)
         Connections(self).connect(scene.drawn, self._later)
-        overlay.add(self._paint, lambda: bool(self.names.clusters))
+        overlay.want(self._paint, False)
         self._later()
 
     def update(self) -> None:
@@ -104,7 +104,7 @@ class MapNames(QObject):
         if not is_same(of, self._of):
             self._of = of
             self.names = self._find() if is_read else NO_NAMES
-            self._overlay.refresh()
+            self._overlay.want(self._paint, bool(self.names.clusters))
 
     def lie(
         self, drawn: Projection

@@ -81,8 +81,8 @@ class MapOverlay(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
-        self._painters: list[tuple[Paint, Callable[[], bool]]] = []
-        """The painters, the last above all others, and whether each is on."""
+        self._painters: dict[Paint, bool] = {}
+        """Whether each has something to paint, the last above all others."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
@@ -113,17 +113,16 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return bool(self._viewer.theme == "light")
 
-    def add(self, paint: Paint, is_wanted: Callable[[], bool]) -> None:
-        """Have this painted while it is wanted, above what was added before."""
-        self._painters.append((paint, is_wanted))
+    def want(self, paint: Paint, is_wanted: bool) -> None:
+        """Paint this from now on, above what came before it, or no longer."""
+        self._painters[paint] = is_wanted
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
         """Paint what is wanted now, where the map is drawn now."""
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
-            any(is_wanted() for _, is_wanted in self._painters)
-            and self._layers.projection() is not None
+            any(self._painters.values()) and self._layers.projection() is not None
         )
         if self.canvas is not None and (is_seen or self.isVisible()):
             self.setVisible(is_seen)
@@ -156,8 +155,8 @@ class MapOverlay(QWidget):
         self._painted = drawn = self._layers.projection()
         if drawn is not None:
             painter.setClipRect(QRectF(*drawn.cell))
-            for paint, is_wanted in self._painters:
-                if is_wanted():
+            for paint, is_wanted in self._painters.items():
+                if is_wanted:
                     painter.save()
                     paint(painter, drawn)
                     painter.restore()

@@ -223,7 +223,7 @@ class Scene(QObject):
             return
         snapshot, panels = layout.snapshot, layout.panels
         looks, behind = self._looks(snapshot), None
-        if snapshot is session.snapshot and session.behind is not self._unwanted:
+        if snapshot is session.snapshot and session.placed_on is not self._unwanted:
             behind = session.behind  # whose cells lie where those of the map do
         within = None if behind is None else behind.corners
         if panels is not None:  # in space the camera may see these from any side

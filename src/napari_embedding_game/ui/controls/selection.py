@@ -68,25 +68,22 @@ class SelectionControls(QWidget):
         always = self.embed, self.neighbors, self.hold
         self.setLayout(column(row(*always, wide=always), self.show_objects, self.told))
         connections = Connections(self)
-        changes = session.selection.changed, session.state_changed, linked.changed
+        changes = session.state_changed, linked.changed
         connections.connect_all(changes, self.refresh)
         held = session.hand.changed, session.settings.changed
         connections.connect_all(held, self._on_hand)
         self._on_hand()
 
     def refresh(self, *event: object) -> None:
-        """Follow the selection: a click passes here."""
-        session, shot = self._session, self._session.snapshot
-        is_some = shot is not None and not session.selection.is_empty
-        is_game = self._is_game
+        """Show what can be done with a selection: all of it hides without one."""
+        shot, state = self._session.snapshot, self._session.state
         self.show_objects.setVisible(self._linked.current is not None)
-        self.hold.setVisible(is_game and is_some)
+        self.hold.setVisible(self._is_game)
         is_known = shot is not None and shot.neighbors is not None
-        is_at_rest = session.state in ("paused", "finished", "stopped", "failed")
+        is_at_rest = state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # hidden then, it would never be let go
-            self.neighbors.setVisible(is_some and is_known and is_at_rest)
-        no_hand = NO_HAND if is_some and not is_game else ""
-        show_text(self.told, self._correction or no_hand)
+            self.neighbors.setVisible(is_known and is_at_rest)
+        show_text(self.told, self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""

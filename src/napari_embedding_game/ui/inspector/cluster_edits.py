@@ -63,13 +63,13 @@ class ClusterEdits(QWidget):
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
-        changes = session.selection.changed, self._book.changed
-        connections.connect_all(changes, self.follow)
+        connections.connect(session.selection.changed, self._follow)
+        connections.connect(self._book.changed, self._follow_edits)
         connections.connect(session.dataset_changed, lambda _: tell(""))
-        self.follow()
+        self._follow_edits()
 
-    def follow(self) -> None:
-        """Offer what can be done with the selection, and say what can be undone."""
+    def _follow(self) -> None:
+        """Offer what can be done with the selection."""
         chosen, selection = self._chosen(), self._session.selection
         is_one = len(chosen) == 1
         for action, is_possible in (
@@ -83,6 +83,11 @@ class ClusterEdits(QWidget):
             (self.recluster, not selection.is_empty),
         ):
             action.setVisible(is_possible)  # one that is not is not enabled either
+        for button in self._buttons:
+            button.setVisible(button.defaultAction().isVisible())
+
+    def _follow_edits(self) -> None:
+        """Say what can be undone, and offer what can be done with the clusters."""
         steps = self._book.undo_label, self._book.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = literal(in_lines(label, MAX_LETTERS))
@@ -90,8 +95,8 @@ class ClusterEdits(QWidget):
             action.setIconText(f"↶  {text}")
             action.setToolTip(f"{label} ({action.shortcut().toString()})")
             action.setVisible(bool(label))
-        for button in (*self._buttons, self.back):
-            button.setVisible(button.defaultAction().isVisible())
+        self.back.setVisible(self.undo.isVisible())
+        self._follow()
 
     def name(self, cluster: int, name: str, listed: Clustering) -> None:
         """Give a cluster the name that was typed, since when there were these."""

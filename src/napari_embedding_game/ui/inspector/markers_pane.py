@@ -90,6 +90,8 @@ class Compared:
 
     markers: MarkerTable
     groups: ShownComparison
+    rows: pd.DataFrame
+    """The first of them, as the table has them."""
     note: str = ""
     """What is to be known of the numbers that were compared; "" for nothing."""
 
@@ -191,7 +193,9 @@ class MarkersPane(Listener):
                 n_top=None,
                 log1p=expression.is_log1p,
             )
-            return Compared((yield from found), shown, expression.note)
+            markers = yield from found
+            rows = markers.frame()[:N_LISTED].set_index("names", drop=False)[SHOWN]
+            return Compared(markers, shown, rows, expression.note)
 
         self._search.ask(find)
 
@@ -312,7 +316,6 @@ class MarkersPane(Listener):
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
-        rows = markers.frame()[:N_LISTED].set_index("names", drop=False)
-        self.table.show_frame(rows[SHOWN])
+        self.table.show_frame(compared.rows)
         sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
         self._say(f"{sizes} {words}", " ".join(filter(None, (compared.note, tip))))

@@ -28,7 +28,6 @@ from napari_embedding_game.ui.style.layouts import (
     literal,
     panel,
     push_button,
-    settle,
 )
 
 NUMBER_WIDTH, LABEL_WIDTH = 84, 72
@@ -69,6 +68,15 @@ def show_text(label: QLabel, text: str, role: str | None = None) -> None:
     if label.text() != text:
         label.setText(text)
     label.setVisible(bool(text))
+
+
+def settle(widget: QWidget) -> None:
+    """Give a widget its new size at once: a running game holds Qt's own way up."""
+    around = widget.parentWidget()
+    while around is not None and not around.isWindow():
+        if around.layout() is not None:
+            around.layout().activate()
+        around = around.parentWidget()
 
 
 def steady_icon(picture: QPixmap) -> QIcon:

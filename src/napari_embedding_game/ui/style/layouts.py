@@ -64,15 +64,6 @@ def evenly(*parts: Any) -> QHBoxLayout:
     return row(*parts, wide=parts)
 
 
-def settle(widget: QWidget) -> None:
-    """Give a widget its new size at once: a running game holds Qt's own way up."""
-    around = widget.parentWidget()
-    while around is not None and not around.isWindow():
-        if around.layout() is not None:
-            around.layout().activate()
-        around = around.parentWidget()
-
-
 def panel(layout: QLayout) -> QWidget:
     """Return a widget with this layout."""
     widget = QWidget()

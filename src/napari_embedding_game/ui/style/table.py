@@ -40,8 +40,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.style.form_widgets import adds, steady_icon
-from napari_embedding_game.ui.style.layouts import settle
+from napari_embedding_game.ui.style.form_widgets import adds, settle, steady_icon
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 ROW, HEAD, SWATCH = 20, 24, 11
