@@ -37,8 +37,7 @@ from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
-from napari_embedding_game.session.looked_at import ShownComparison
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.file.saved_map import PlacedOn, ShownComparison
 from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.sources import AnnDataSource, FileSource
 from worlds import Desk, play, replay

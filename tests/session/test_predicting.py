@@ -68,7 +68,7 @@ def test_cells_lie_where_transform_places_them(desk, placed, reference):
     mapped = finish(map_cells(known, "new", new))
     # Sums of sparse and dense rows are rounded differently.
     np.testing.assert_allclose(session.snapshot.embedding, mapped.places, atol=0.02)
-    assert session.behind is placed.on
+    assert session.behind is placed.saved.placed_on
     np.testing.assert_array_equal(session.behind.cells, known.fitted.points)
     low, high = session.behind.corners
     assert (session.behind.cells >= low).all()

@@ -7,8 +7,7 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.run.record import record
+from napari_embedding_game.session.run.record import Moment, record
 from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.timeline import Timeline, n_bytes, warm_start

@@ -76,10 +76,10 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     base, view, told = session.snapshot, session.view, []
     view.laid_out.connect(lambda: told.append(view.is_side_by_side))
     session.look.split_by = "sample"
-    assert view.is_split
+    assert view.layout.of_points is not None
     compared = begin(session)
     assert told == [False, True]
-    assert not view.is_split
+    assert view.layout.of_points is None
     n = len(base.embedding)
     assert view.seen.shape == (2 * n, 2)
     np.testing.assert_array_equal(view.seen[:n], base.embedding)
@@ -169,7 +169,9 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
 
 def test_only_what_is_drawn_at_rest_is_split(session, engine):
     view, heard = session.view, []
-    view.laid_out.connect(lambda: heard.append((session.state, view.is_split)))
+    view.laid_out.connect(
+        lambda: heard.append((session.state, view.layout.of_points is not None))
+    )
     before = session.snapshot
     session.look.split_by = "sample"
     captions = ("control", "10"), ("treated", "20"), ("(missing)", "10")

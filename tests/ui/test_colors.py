@@ -11,7 +11,7 @@ from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.session.axis_values import axis_of
-from napari_embedding_game.session.expression_rows import RowChoice, rows_of
+from napari_embedding_game.session.cluster_expression import RowChoice, rows_of
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,

@@ -12,7 +12,7 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.layers import BESIDE

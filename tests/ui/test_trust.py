@@ -13,7 +13,7 @@ from napari_embedding_game.core.inspect.quality import (
     GraphParts,
     MapQuality,
 )
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.ui.canvas.layers import BESIDE
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.controls import trust as trust_module

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.quality import comparable
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.firmness import Cut, Separation
@@ -46,12 +47,10 @@ def firmness_job(
     It yields what it knows by then.  None where the points move, or where there are no
     rows to compare.
     """
-    dataset, snapshot, merging = session.dataset, session.snapshot, session.merging
-    if dataset is None or snapshot is None or merging is None or session.is_moving:
+    known, snapshot, merging = comparable(session), session.snapshot, session.merging
+    if known is None or snapshot is None or merging is None or session.is_moving:
         return None
-    if not dataset.X.shape[1] or dataset.is_distances:
-        return None
-    X, labels, metric = dataset.X, snapshot.labels, session.made_with.metric
+    X, labels, metric = known[0].X, snapshot.labels, known[1].metric
 
     def find() -> Generator[Firmness, None, Firmness]:
         from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested

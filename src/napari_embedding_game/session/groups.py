@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -29,12 +28,11 @@ MIN_SAMPLES = 3
 class Against:
     """What the selected points are compared with.
 
-    ``levels``: not all of the selection is compared, but its points of the first level
-    of ``column`` with those of the second; None is every other one.
+    A cluster, or with a column not all of the selection is compared, but its points of
+    the first level with those of the second; None is every other one.  Else the rest.
     """
 
-    kind: Literal["rest", "cluster", "levels"] = "rest"
-    cluster: int = -1
+    cluster: int | None = None
     column: str = ""
     levels: tuple[str, str | None] = ("", None)
 
@@ -72,19 +70,18 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     chosen, known = session.selection.clusters, session.clusters.clustering.by_id
     pair = [known[c] for c in chosen if c in known]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
-        yield f"{a.title} against {b.title}", Against("cluster", b.id)
+        yield f"{a.title} against {b.title}", Against(b.id)
     for column in columns:
         names = sorted(levels_in(session, column))
         if len(names) > 2:
-            against = Against("levels", column=column)
-            yield f"{column}: one level against another", against
+            yield f"{column}: one level against another", Against(column=column)
         for one, other in (names, names[::-1]) if len(names) == 2 else ():
-            against = Against("levels", column=column, levels=(one, other))
+            against = Against(column=column, levels=(one, other))
             yield f"{column}: {one} against {other}", against
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
-            yield f"Against {name}", Against("cluster", cluster.id)
+            yield f"Against {name}", Against(cluster.id)
 
 
 def levels_in(session: Session, column: str) -> dict[str, int]:
@@ -109,12 +106,12 @@ def groups(
     Points that are in both count to the selection.
     """
     chosen = session.selection.points
-    if against.kind == "cluster":
+    if against.cluster is not None:
         is_other = session.clusters.labels == against.cluster
         if against.cluster in session.selection.clusters:
             return chosen & ~is_other, is_other
         return chosen, is_other & ~chosen
-    if against.kind == "levels" and session.dataset is not None:
+    if against.column and session.dataset is not None:
         levels = as_levels(session.dataset.obs[against.column]).to_numpy()
         one, other = against.levels
         is_other = levels != one if other is None else levels == other

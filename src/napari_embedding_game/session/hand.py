@@ -27,7 +27,7 @@ from napari_embedding_game.core.snapshot import (
 )
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.run.run import Run
 
 if TYPE_CHECKING:

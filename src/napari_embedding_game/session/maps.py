@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
 from napari_embedding_game.session.clusters.annotation import (
     NONE,
-    Annotation,
-    unannotated,
 )
 from napari_embedding_game.session.clusters.following import apart
 from napari_embedding_game.session.clusters.state import ClusterState
@@ -58,8 +55,6 @@ class MapTree:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
         """By their keys, parents first; the open one as it was stored last."""
-        self._told: dict[str, Annotation] = {}
-        """What each child map has last passed on to its parent."""
         self.current = ""
         """Key of the map that is open."""
         self.is_moving = False
@@ -124,31 +119,24 @@ class MapTree:
 
         Raises DataError: other data have been opened meanwhile.
         """
-        dataset = self._session.dataset
-        if dataset is None or cells.dataset is not dataset:
+        session, saved = self._session, cells.saved
+        if (dataset := session.dataset) is None or saved.dataset is not dataset:
             raise DataError(
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = self._session.add(add_predicted, cells.predicted) + OR_UNLIKE
+        column = session.add(add_predicted, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
-            self._session.add(Dataset.add_column, name, axis)
-        title, session = f"On {Path(cells.on.reference).name}", self._session
-        n_components = cells.on.placed.shape[1]
+            session.add(Dataset.add_column, name, axis)
+        n_components = saved.settings.n_components
         settings = replace(session.settings.value, n_components=n_components)
-        saved = SavedMap(
-            key="",
-            title=title,
-            dataset=dataset.subset(np.ones(len(dataset.obs), bool)),
-            clusters=cells.clusters,
-            look=replace(session.look, color_by=column, limits=None, split_by=""),
-            placed_on=cells.on,
-            **{**vars(cells.moment), "settings": settings},
-        )
+        look = replace(session.look, color_by=column, limits=None, split_by="")
+        dataset = dataset.subset(np.ones(len(dataset.obs), bool))
+        saved = replace(saved, dataset=dataset, settings=settings, look=look)
         is_placed = self.current.startswith(PLACED)
         parent = self._maps[self.current].parent if is_placed else self.current
         assert parent is not None
-        return self._begin(PLACED, title, parent, lambda: self._session.restore(saved))
+        return self._begin(PLACED, saved.title, parent, lambda: session.restore(saved))
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
@@ -212,7 +200,6 @@ class MapTree:
             self._hang(key, title, self._maps[key].parent)
         else:
             key = self._begin(READING, title, base, move)
-        self._told[key] = state.annotation
         return key
 
     def carried(self, dataset: Dataset) -> ClusterState | None:
@@ -255,15 +242,12 @@ class MapTree:
 
         Where this fails, the maps stay those that there were.
         """
-        former = self._maps, self._told
-        self._maps = {one.key: one for one in saved.maps}
-        parts = [one for one in saved.maps if one.parent is not None]
-        self._told = {one.key: one.clusters.annotation for one in parts}
+        former, self._maps = self._maps, {one.key: one for one in saved.maps}
         shown = saved[saved.current]
         try:
             self._go(shown.key, lambda: self._session.restore(shown))
         except Exception:
-            self._maps, self._told = former
+            self._maps = former
             raise
         self.changed.emit()
 
@@ -311,7 +295,7 @@ class MapTree:
         """Begin a new tree when a person has loaded something."""
         if not self.is_moving:
             first = self._session.capture()
-            self._maps, self._told = {} if first is None else {"": first}, {}
+            self._maps = {} if first is None else {"": first}
             self.current = ""
             self.changed.emit()
 
@@ -332,23 +316,24 @@ class MapTree:
 
     def _rest(self) -> None:
         """Store the open map, and what its clusters mean to its parents."""
-        key = self.current
-        known = self._maps[key]
-        saved = self._session.capture(key, known.title, self.view() or known.view)
+        one = self._maps[self.current]
+        saved = self._session.capture(one.key, one.title, self.view() or one.view)
         assert saved is not None
-        self._maps[key] = replace(saved, parent=known.parent, overlaid=known.overlaid)
-        while self._maps[key].parent is not None:
-            key = self._tell_parent(self._maps[key])
+        self._maps[one.key] = replace(saved, parent=one.parent, overlaid=one.overlaid)
+        while one.parent is not None:
+            one = self._tell_parent(self._maps[one.key], one)
 
-    def _tell_parent(self, child: SavedMap) -> str:
+    def _tell_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
         """Annotate the cells of the parent by what was changed in a child.
 
         What is said of a cell no more is what was said of it above before.
+
+        ``stored``: the child as it was before. Returns the parent as it was before.
         """
         assert child.parent is not None
         parent = self._maps[child.parent]
         state, now = parent.clusters, child.clusters.annotation
-        former = self._told.get(child.key, unannotated(len(now.codes)))
+        former = stored.clusters.annotation
         rows = rows_in(child.dataset, parent.dataset)
         told = now.changes(former) & (rows >= 0)
         let_go, annotation = rows[told & (now.codes == NONE)], state.annotation
@@ -366,9 +351,8 @@ class MapTree:
         told &= now.codes != NONE
         annotation = annotation.adopted(rows[told], now.of(told), new_ids)
         state = state.edited(f"names from {child.title}", annotation, joins=True)
-        self._told[child.key] = now
         self._maps[parent.key] = replace(parent, clusters=state)
-        return parent.key
+        return parent
 
     def _children(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]

@@ -31,6 +31,7 @@ from napari_embedding_game.core.settings import (
     with_approximation,
 )
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
+from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.dataset import Dataset
@@ -38,14 +39,15 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.display import DisplaySettings
-from napari_embedding_game.session.file.saved_map import SavedMap
+from napari_embedding_game.session.file.saved_map import (
+    PlacedOn,
+    SavedMap,
+    ShownComparison,
+)
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.looked_at import ShownComparison
-from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
 from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
+    Moment,
     RunRecord,
     parameters,
     record,
@@ -53,7 +55,7 @@ from napari_embedding_game.session.run.record import (
 )
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
-from napari_embedding_game.session.settings import ChosenSettings
+from napari_embedding_game.session.settings import ChosenSettings, DisplaySettings
 from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
     Kind,
@@ -124,8 +126,8 @@ class Session:
         self.message = ""
         self._of_map = ""
         """The latest message on the map on show."""
-        self._remedy_of_failure: tuple[str, Mapping[str, Any]] = "", {}
-        """What the last run broke off with, and the settings that mend it."""
+        self.remedy: Mapping[str, Any] = {}
+        """Settings that mend what the message says; none where nobody knows any."""
         self.stale = False
         """Whether the run was built from other settings than now chosen."""
         self._engine = engine or core_engine
@@ -412,13 +414,13 @@ class Session:
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.rest()
         self._go("stopped")
-        self.say(self._map_text())
+        self._say_of_map()
         self.looked_back.emit(mark)
 
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        return behind(self.placed_on, self.snapshot)
+        return self.placed_on and self.placed_on.under(self.snapshot)
 
     @property
     def _positions(self) -> NDArray[np.float32] | None:
@@ -457,7 +459,7 @@ class Session:
                 self.timeline.follow(self.moment)
             is_held: State = "paused" if run.paused else "running"
             self._go("finished" if progress.snapshot.finished else is_held)
-            self.say(self._map_text())
+            self._say_of_map()
         self.progressed.emit(progress)
 
     def ended(self, run: Run) -> None:
@@ -468,21 +470,8 @@ class Session:
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
         if run is self.run:
-            self._remedy_of_failure = sentence(error), getattr(error, "remedy", {})
             self._end("failed")
-            self.say(sentence(error))
-
-    def remedy(self, message: str) -> Mapping[str, Any]:
-        """Return the settings that remedy a warning; empty if none are known.
-
-        It is that of the map on show, or of the last run that broke off.
-        """
-        snapshot = self.snapshot
-        warning = "" if snapshot is None else snapshot.warning
-        if snapshot is not None and warning and message.startswith(warning):
-            return snapshot.remedy
-        failure, remedy = self._remedy_of_failure
-        return remedy if self.state == "failed" and message == failure else {}
+            self.say(sentence(error), getattr(error, "remedy", {}))
 
     def result(self) -> EmbeddingResult | None:
         """Return the last snapshot, ready to be written; None before the first."""
@@ -526,12 +515,58 @@ class Session:
         Raises DataError or InputError: nothing was played yet, or it has too few
         landmarks for so many parts.
         """
+        from napari_embedding_game.core.inspect.clusters import split
+
         if self.merging is None or self.snapshot is None:
             raise DataError("Press Run first: a cluster is split along what it finds.")
         rows = self.clusters.clustering.rows(cluster)
         landmarks, place = np.unique(self.snapshot.labels[rows], return_inverse=True)
-        parts = self.merging.split(landmarks, n_parts)
+        parts = split(self.merging.tree, landmarks, n_parts)
         return self.clusters.split(cluster, rows, parts[place])
+
+    def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
+        """Return what finds so many clusters in the selection, for another thread.
+
+        No point moves.  That returns what makes the parts clusters, as one edit, and
+        returns their ids, the largest first; it raises DataError: other data are on
+        show by now, or there are no parts.
+
+        Raises DataError: there is no map, nothing is selected, or the rows of the data
+        are not there.
+        """
+        if self.snapshot is None:
+            raise DataError("Press Run first: points of a map are clustered.")
+        dataset, rows = self.data(), self.selection.rows
+        if not len(rows):
+            raise DataError(
+                "Select clusters or points first, for instance with the lasso."
+            )
+        if dataset.is_distances:
+            raise DataError(
+                "These data are distances, of which no landmarks can be fitted to a "
+                "part: split the cluster instead."
+            )
+        clusters, settings = self.selection.clusters, self.made_with
+        whole = clusters[0] if len(clusters) == 1 else None
+        names = ("n_neighbors", "metric", "random_state", "n_jobs")
+        how = {name: getattr(settings, name) for name in names}
+
+        def find() -> Callable[[], list[int]]:
+            from napari_embedding_game.core.inspect.recluster import recluster
+
+            with COMPUTING:
+                parts = recluster(dataset.X[rows], n_parts, **how)
+
+            def take() -> list[int]:
+                if self.dataset is not dataset:
+                    raise DataError(
+                        "Other data were opened meanwhile: nothing was found."
+                    )
+                return self.clusters.split(whole, rows, parts)
+
+            return take
+
+        return find
 
     def add(self, add: Callable[..., Any], *what: Any) -> str:
         """Add columns to the metadata and return what they are called.
@@ -636,14 +671,15 @@ class Session:
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
         if self.message in ("", self._of_map):  # else there is something else to say
-            self.say(self._map_text())
+            self._say_of_map()
 
-    def _map_text(self) -> str:
-        """Return the message on the map on show, and on its names at rest."""
-        warning = "" if self.snapshot is None else self.snapshot.warning
+    def _say_of_map(self) -> None:
+        """Say what there is to say of the map on show, and of its names at rest."""
+        shot = self.snapshot
+        warning = "" if shot is None else shot.warning
         parted = "" if self.is_moving else self.clusters.state.parted_names_text()
         self._of_map = " ".join(filter(None, (warning, parted)))
-        return self._of_map
+        self.say(self._of_map, shot.remedy if shot and warning else None)
 
     def _on_setting(self, name: str) -> None:
         if name == "n_landmarks":
@@ -712,10 +748,10 @@ class Session:
             self.state_changed.emit(state)
         self._check_staleness()
 
-    def say(self, message: str) -> None:
-        """Show a sentence to the person; "" takes it away."""
+    def say(self, message: str, remedy: Mapping[str, Any] | None = None) -> None:
+        """Show a sentence to the person, with settings that mend it; "": none."""
         if message != self.message:
-            self.message = message
+            self.message, self.remedy = message, remedy or {}
             self.message_changed.emit(message)
 
 

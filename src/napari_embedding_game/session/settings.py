@@ -1,11 +1,11 @@
-"""The settings that a person edits, with a signal."""
+"""The settings of game and map that a person edits, with signals."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
-from psygnal import Signal
+from psygnal import Signal, SignalGroupDescriptor
 
 from napari_embedding_game.core.energy.methods import get_method, per_point
 from napari_embedding_game.core.settings import Settings, affinities
@@ -53,6 +53,29 @@ class ChosenSettings:
         known = self.value.approximation
         own = {"approximation": known if known in offered else None, "repulsion": None}
         self.update(**own, affinity=affinity, method=method)
+
+
+@dataclass
+class DisplaySettings:
+    """How the map is drawn; ``events`` emits which field changed."""
+
+    events: ClassVar[SignalGroupDescriptor] = SignalGroupDescriptor()
+
+    color_by: str = "Cluster"
+    """"Cluster", "Stretch", "Isolation", "Pressure", "Movement", the name of a
+    metadata column, or of a gene."""
+    limits: tuple[float, float] | None = None
+    """Values that get the first and the last colour; None: those that suit them."""
+    size_by_pressure: bool = False
+    """Whether points under pressure are drawn larger."""
+    split_by: str = ""
+    """Column whose groups are shown side by side; "" for one map."""
+    show_landmarks: bool = False
+    """Whether they are shown at rest, too."""
+    show_names: bool = True
+    """Whether the names of the clusters are written on the map."""
+    color_objects: bool = False
+    """Whether objects in the image have the colours of their points on the map."""
 
 
 def repulsion_range(method: str) -> tuple[float, float]:

@@ -7,13 +7,13 @@ after that mark stays beside it.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -25,8 +25,7 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.run.record import Moment
 
 Kind = Literal["change", "pause", "end", "hand"]
 """What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
@@ -245,25 +244,12 @@ def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
 
 
 def n_bytes(marks: tuple[Mark, ...]) -> int:
-    """Return the memory that the arrays of marks take; shared ones count once."""
-    arrays: dict[tuple[int, int], int] = {}
-
-    def look(value: Any) -> None:
-        if isinstance(value, np.ndarray):
-            # not by their identity: a sparse matrix keeps views of what it is made of
-            arrays[value.ctypes.data, value.nbytes] = value.nbytes
-        elif sp.issparse(value):
-            look((value.data, value.indices, value.indptr))
-        elif isinstance(value, Merging):
-            look((value.graph, value.tree))
-        elif isinstance(value, tuple):
-            for part in value:
-                look(part)
-        elif is_dataclass(value):
-            look(tuple(getattr(value, field.name) for field in fields(value)))
-
-    look(tuple((mark.snapshot, mark.record, mark.merging) for mark in marks))
-    return sum(arrays.values())
+    """Return the memory that marks take; arrays that they share count once."""
+    parts, arrays = [(m.snapshot, m.record, m.merging) for m in marks], list[Any]()
+    rest = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
+    # Not by their identity: a sparse matrix keeps views of what it is made of.
+    views = (np.asarray(each.raw()) for each in arrays)
+    return len(rest) + sum(n for _, n in {(v.ctypes.data, v.nbytes) for v in views})
 
 
 def change_text(before: Settings, after: Settings) -> str:

@@ -101,11 +101,6 @@ class View:
         """The places where points are drawn, as in :attr:`Layout.places`."""
         return None if self.layout is None else self.layout.places
 
-    @property
-    def is_split(self) -> bool:
-        """Whether groups of a column lie apart."""
-        return self.layout is not None and self.layout.of_points is not None
-
     def _split_by(self) -> str:
         """Return the column that the map is split by now; "" where it is whole."""
         session, by = self._session, self._session.look.split_by

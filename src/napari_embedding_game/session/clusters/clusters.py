@@ -67,7 +67,6 @@ class Clusters:
     def restart(self, n_points: int) -> None:
         """Forget everything: other points."""
         self.restore(untouched(n_points))
-        self._is_rested, self._followed = False, None
 
     def receive(
         self,

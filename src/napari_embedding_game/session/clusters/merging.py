@@ -69,12 +69,3 @@ class Merging:
             weights[:, nearest] += weights[:, part]
             weights[part] = weights[:, part] = weights[nearest, nearest] = 0
         return np.where(parts < 0, parts, goes_to[parts]).astype(np.int32)
-
-    def split(self, members: IntArray, n_parts: int = 2) -> NDArray[np.int32]:
-        """Return the part of each of these landmarks, (M,) int32.
-
-        Raises InputError: they are too few to be split.
-        """
-        from napari_embedding_game.core.inspect.clusters import split
-
-        return split(self.tree, members, n_parts)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.clustering import Cluster, Clustering
+from napari_embedding_game.data.columns import listed
 from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
@@ -142,11 +143,8 @@ def _parted_text(parted: list[str]) -> str:
     if len(parted) < 2:
         keep = "is no longer one cluster: its points keep the name until you change it."
         return f"{parted[0]} {keep}" if parted else ""
-    *names, last = parted[:MAX_LISTED]
-    if len(parted) > MAX_LISTED:
-        names, last = [*names, last], f"{len(parted) - MAX_LISTED} more"
     return (
-        f"{', '.join(names)} and {last} are no longer one cluster each: their points "
+        f"{listed(parted, MAX_LISTED)} are no longer one cluster each: their points "
         "keep the names until you change them."
     )
 

@@ -44,7 +44,7 @@ from napari_embedding_game.session.file.rows import (
     rows_of,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.sources import FileSource, note_read
 from napari_embedding_game.session.timeline import thinned
 

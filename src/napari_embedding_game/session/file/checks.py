@@ -15,8 +15,8 @@ from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.rows import ROWS
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.moment import Moment
 from napari_embedding_game.session.run import replay
+from napari_embedding_game.session.run.record import Moment
 
 SHAPES = {
     "Snapshot": {

@@ -239,17 +239,13 @@ def dataset_of(rows: Rows) -> Dataset:
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
-    _add_made(dataset, rows)
-    dataset.known[ROWS] = rows
-    return dataset
-
-
-def _add_made(dataset: Dataset, rows: Rows) -> None:
     table, usual = rows.worked_out, Added(kind="map")
     known = {name: replace(usual, columns=(name,)) for name in map(str, table)}
     for name, how in (known if rows.added is None else rows.added).items():
-        made = {one.removeprefix(name): table[one].array for one in how.columns}
-        dataset.add(name, made, how)
+        added = {one.removeprefix(name): table[one].array for one in how.columns}
+        dataset.add(name, added, how)
+    dataset.known[ROWS] = rows
+    return dataset
 
 
 def fingerprint(dataset: Dataset) -> str:

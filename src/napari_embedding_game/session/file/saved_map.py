@@ -4,19 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.clusters.state import ClusterState
-from napari_embedding_game.session.display import DisplaySettings
-from napari_embedding_game.session.looked_at import ShownComparison
-from napari_embedding_game.session.moment import Moment
-from napari_embedding_game.session.reference.placed_on import PlacedOn, behind
+from napari_embedding_game.session.run.record import Moment
+from napari_embedding_game.session.settings import DisplaySettings
 from napari_embedding_game.session.timeline import TimelineState
+
+MAX_COMPARISONS = 12
+"""That are remembered: the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShownComparison:
+    """Two groups of points, and how they were compared."""
+
+    title: str
+    """In words."""
+    inside: NDArray[np.bool_]
+    """(n,)"""
+    outside: NDArray[np.bool_] | None
+    """(n,); None for all others."""
+    method: Literal["wilcoxon", "t-test"]
+    samples: str = ""
+    """Column that names the samples which were compared; "" for single points."""
+
+    @property
+    def key(self) -> object:
+        """The same for the same points, compared in the same way."""
+        outside = ~self.inside if self.outside is None else self.outside
+        groups = self.inside.tobytes(), outside.tobytes()
+        return groups, self.method, self.samples
+
+
+def newest(
+    kept: tuple[ShownComparison, ...], new: ShownComparison
+) -> tuple[ShownComparison, ...]:
+    """Return what is remembered with a new one: the same one gives way to it."""
+    others = [one for one in kept if one.key != new.key]
+    return (*others[1 - MAX_COMPARISONS :], new)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedOn:
+    """The map of a reference of M cells, and the positions of n new cells on it."""
+
+    reference: str
+    """File of the reference: its path."""
+    cells: NDArray[np.float32]
+    """(M, d) positions of its cells."""
+    placed: NDArray[np.float32]
+    """(n, d) positions of the new cells."""
+
+    @property
+    def corners(self) -> NDArray[np.float32]:
+        """(2, d) first and last corner of the box around all cells."""
+        both = np.concatenate([self.cells, self.placed])
+        return np.stack([both.min(axis=0), both.max(axis=0)])
+
+    def under(self, shown: Snapshot | None) -> PlacedOn | None:
+        """Return it while the points lie where they were placed."""
+        if shown is None:
+            return None
+        points, placed = shown.embedding, self.placed
+        return self if points is placed or np.array_equal(points, placed) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,7 +105,7 @@ class SavedMap(Moment):
     @property
     def behind(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
-        return behind(self.placed_on, self.snapshot)
+        return self.placed_on and self.placed_on.under(self.snapshot)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -30,8 +30,11 @@ from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
-from napari_embedding_game.session.looked_at import ShownComparison
+from napari_embedding_game.session.file.saved_map import (
+    SavedMap,
+    SavedSession,
+    ShownComparison,
+)
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
     how_merged,

@@ -21,10 +21,8 @@ from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.clusters import clusters_of
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.clusters.state import ClusterState
-from napari_embedding_game.session.moment import Moment
+from napari_embedding_game.session.file.saved_map import PlacedOn, SavedMap
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
-from napari_embedding_game.session.reference.placed_on import PlacedOn
 from napari_embedding_game.session.reference.reference_map import (
     ReferenceMap,
     read_whole,
@@ -49,13 +47,9 @@ class PlacedCells:
     any other.
     """
 
-    dataset: Dataset
-    """The one that was placed."""
+    saved: SavedMap
+    """The map, with the dataset that was placed."""
     predicted: PredictedLabels
-    on: PlacedOn
-    moment: Moment
-    clusters: ClusterState
-    """The clusters that come of it."""
     published: Mapping[str, NDArray[np.float32]]
     """Coordinates on a map that another program made, by the names of their columns."""
     notes: tuple[str, ...]
@@ -122,19 +116,23 @@ def place_cells(
     # No game has moved these points: their pressure is not known.
     snapshot = replace(snapshot, pressure=undefined(n))
     n_landmarks = len(snapshot.landmarks)
-    merging = Merging.of(edges, snapshot.labels, n_landmarks)
-    moment = Moment(
-        settings=settings, snapshot=snapshot, record=record, merging=merging
-    )
     cells = np.asarray(fitted.points, np.float32)
+    saved = SavedMap(
+        key="",
+        title=f"On {Path(reference.path).name}",
+        dataset=dataset,
+        settings=settings,
+        snapshot=snapshot,
+        record=record,
+        merging=Merging.of(edges, snapshot.labels, n_landmarks),
+        clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
+        placed_on=PlacedOn(reference.path, cells, snapshot.embedding),
+    )
     axes = () if mapped.published is None else mapped.published.T
     of = f"{reference.basis} of {reference.name}"
     return PlacedCells(
-        dataset=dataset,
+        saved=saved,
         predicted=mapped.labels[label],
-        on=PlacedOn(reference.path, cells, snapshot.embedding),
-        moment=moment,
-        clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
         published={f"{of} {i + 1}": axis for i, axis in enumerate(axes)},
         notes=mapped.notes,
     )

@@ -1,4 +1,4 @@
-"""Record of a run that is complete enough to replay it, and its result.
+"""A moment of a map, and the record of its run, complete enough to replay it.
 
 A game is determined by its data, its first settings, and which settings and forces of a
 hand it took up at which iteration: pauses and the length of the frames
@@ -17,6 +17,7 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.export.result import EmbeddingResult
+from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.run import Run
 
 
@@ -67,6 +68,22 @@ class RunRecord:
             for before, after in pairwise(states)
         )
         return [(s.iteration, what) for s, what in zip(self.steered, new, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moment:
+    """A layout with what it was made by: a frame, a mark, a saved map."""
+
+    settings: Settings
+    """As they stood in the window."""
+    snapshot: Snapshot | None
+    """None before anything was played."""
+    record: RunRecord | None = None
+    """What was played up to here; None where nobody knows."""
+    merging: Merging | None = None
+    """How the landmarks can be merged; None where nobody knows."""
+    forces: HandForces | None = None
+    """What a hand does from here on; None: what it did at the end of the record."""
 
 
 def record(run: Run, snapshot: Snapshot) -> RunRecord:

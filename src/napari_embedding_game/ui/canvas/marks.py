@@ -58,9 +58,10 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     """Show what is dragged, pinned and held, while it is."""
 
     def paint(painter: QPainter, drawn: Projection) -> None:
-        snapshot, forces = session.view.drawn, session.hand.forces
-        if snapshot is None or session.view.is_split:
+        layout, forces = session.view.layout, session.hand.forces
+        if layout is None or layout.of_points is not None:
             return
+        snapshot = layout.snapshot
         color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK
         painter.setPen(QPen(color, 1.0))
         for hold in forces.holds:

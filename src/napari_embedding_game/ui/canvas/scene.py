@@ -23,7 +23,7 @@ from napari_embedding_game.core.inspect.correction import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.reference.placed_on import PlacedOn
+from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers

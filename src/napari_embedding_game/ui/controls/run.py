@@ -264,8 +264,8 @@ class RunControls(QWidget):
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
         show_text(self.message, message, "error" if failed else "warning")
-        remedy = self._session.remedy(message)
-        self._remedy = {k: v for k, v in remedy.items() if getattr(settings, k) != v}
+        remedy = self._session.remedy.items()
+        self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         told = settings_text(self._remedy)
         shown = told if len(self._remedy) == 1 else "these changes"
         self.mend.setText(in_lines(f"Run again with {shown}"))

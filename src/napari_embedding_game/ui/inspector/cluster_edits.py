@@ -21,7 +21,6 @@ from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
 from napari_embedding_game.session.groups import is_of_levels
-from napari_embedding_game.session.reclustering import reclustering
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
@@ -256,7 +255,7 @@ class ClusterEdits(QWidget):
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
         most = max(2, min(MAX_PARTS, n_points))
         n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, most)
-        find = n_parts and self._do(reclustering, self._session, n_parts)
+        find = n_parts and self._do(self._session.recluster, n_parts)
         if find:
             self._finding.ask(find)
 

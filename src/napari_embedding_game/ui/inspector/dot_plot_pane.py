@@ -12,12 +12,10 @@ from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
-    ClusterExpression,
-    iter_cluster_expression,
-)
-from napari_embedding_game.session.expression_rows import (
     CLUSTERS,
+    ClusterExpression,
     RowChoice,
+    iter_cluster_expression,
     offered_rows,
     rows_of,
 )

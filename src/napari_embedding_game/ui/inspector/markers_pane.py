@@ -19,6 +19,7 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.data.export.atomic import whole_or_nothing
 from napari_embedding_game.data.export.plots import VolcanoPlot
+from napari_embedding_game.session.file.saved_map import ShownComparison, newest
 from napari_embedding_game.session.groups import (
     EACH_SAMPLE_ONCE,
     REST,
@@ -29,7 +30,6 @@ from napari_embedding_game.session.groups import (
     offered,
     sample_columns,
 )
-from napari_embedding_game.session.looked_at import ShownComparison, newest
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import composition_columns, worded
@@ -278,7 +278,7 @@ class MarkersPane(Listener):
 
     def _title(self, against: Against) -> str:
         """Return what is compared, in words."""
-        if against.kind == "levels":
+        if against.column:
             one, other = against.levels
             return (
                 f"{against.column}: {one} against {OTHERS if other is None else other}"
