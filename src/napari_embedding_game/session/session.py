@@ -39,6 +39,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.state import untouched
 from napari_embedding_game.session.file.saved_map import (
     PlacedOn,
     SavedMap,
@@ -144,7 +145,7 @@ class Session:
         self.timeline.take_up(TimelineState())
         self.hand.clear()
         self.dataset = dataset
-        self.clusters.restart(0 if dataset is None else len(dataset.obs))
+        self.clusters.restore(untouched(0 if dataset is None else len(dataset.obs)))
         self.selection.clear()
         self.comparisons = ()
         if self.settings.method == "given":  # these may have come without a map
@@ -222,7 +223,10 @@ class Session:
         it.
         """
         snapshot = self._check_goes_on()
-        label, moment = label or self._staleness_text(), self.moment
+        moment, played = self.moment, self.played
+        is_other = self.stale or (self._is_stopped and self._is_steered)
+        if not label and played is not None and is_other:
+            label = change_text(played.last, self.chosen())
         if label and moment is not None:
             self.timeline.add(label, "hand", moment)
         self.mark_present("Before Continue")
@@ -233,12 +237,6 @@ class Session:
         """Whether the chosen method can go on from the map on show, if there is one."""
         is_fixed = bool(get_method(self.settings.method).moved_by)
         return self.snapshot is not None and not is_fixed
-
-    def _staleness_text(self) -> str:
-        """Return in words what makes the map stale; "" where it is not."""
-        played, chosen = self.played, self.chosen()
-        is_other = self.stale or (self._is_stopped and self._is_steered)
-        return change_text(played.last, chosen) if played and is_other else ""
 
     def move_cluster(
         self, cluster: int, by: FloatArray, *, is_pinned: bool = False

@@ -60,13 +60,9 @@ class Clusters:
     """(n,) numbers that new ones follow."""
 
     def __init__(self, n_points: int = 0) -> None:
-        self.restart(n_points)
+        self.restore(untouched(n_points))
 
     # The game and the slider
-
-    def restart(self, n_points: int) -> None:
-        """Forget everything: other points."""
-        self.restore(untouched(n_points))
 
     def receive(
         self,
