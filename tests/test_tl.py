@@ -78,6 +78,7 @@ def test_neighbours_of_scanpy_are_used_again_where_no_space_is_named(cells):
 def test_neighbours_under_another_key(cells):
     with_neighbors(cells, n_neighbors=8)
     with_neighbors(cells, n_neighbors=20, key_added="wide")
+    cells.uns["wide"]["params"]["n_neighbors"] = np.array([20])  # as in older files
     tl.embedding_game(cells, neighbors_key="wide", key_added="game_wide", **QUICK)
     model = EmbeddingGame(
         n_neighbors=20, metric="precomputed", random_state=0, **QUICK

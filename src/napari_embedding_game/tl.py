@@ -530,7 +530,8 @@ def _numbers(
                 f'"{neighbors_key}": compute it with sc.pp.neighbors(adata, '
                 f'key_added="{neighbors_key}"), or give use_rep.'
             )
-        made_with = int(noted.get("params", {}).get("n_neighbors", 15))
+        made_with = noted.get("params", {}).get("n_neighbors", 15)
+        made_with = int(np.ravel(made_with)[0])  # older files have [15]
         where = {"neighbors_key": neighbors_key, "distances_key": at}
         return adata.obsp[at], made_with, where
     X, space = _space(adata, use_rep)
