@@ -91,8 +91,10 @@ def test_changes_pauses_and_ends_are_marks(session):
     ]
     iterations = [mark.snapshot.iteration for mark in session.timeline.marks]
     assert iterations[:3] == [10, 20, 20]
-    assert session.timeline.marks[0].settings.repulsion is None
-    assert session.timeline.marks[2].record.n_iter == 20
+    first, _, paused, _ = session.timeline.marks
+    assert first.title == "Before: Repulsion 300 to 900"
+    assert first.settings.repulsion is None
+    assert paused.record.n_iter == 20
 
 
 def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):

@@ -57,8 +57,9 @@ class Mark(Moment):
 
     @property
     def title(self) -> str:
-        """The name, or what happened here."""
-        return self.name or self.label
+        """The name, or what happened here, or just after."""
+        is_before = self.kind in ("change", "hand")
+        return self.name or f"Before: {self.label}" * is_before or self.label
 
     @property
     def origin(self) -> str:
