@@ -6,6 +6,8 @@ python tools/warm_up.py
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -23,21 +25,27 @@ from napari_embedding_game.session.run import engine
 from napari_embedding_game.ui.pixels import compile_loops
 
 
-def of_small_maps() -> None:
-    """Fit a few rows by every method; after so few iterations no map says much."""
+def fit(**settings: Any) -> tuple[EmbeddingGame, Any]:
+    """Fit a few rows; after so few iterations no map says much."""
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    return EmbeddingGame(**as_parameters(settings), random_state=0).fit(X), X
 
-    def fit(**settings: Any) -> EmbeddingGame:
-        return EmbeddingGame(**as_parameters(settings), random_state=0).fit(X)
 
+def of_the_window() -> None:
+    """Compile all that the window needs, in the types that it needs them in."""
+    engine.warm_up()
+    compile_loops()
     for n_components in (2, 3):
         for affinity in ("uniform", "mixed"):
-            fit(n_components=n_components, affinity=affinity, max_iter=3)
-    for method, member in METHODS.items():
-        few = {"method": method, "perplexity": 10.0, "max_iter": 2}
-        for approximation in member.approximations:
-            fit(**few, approximation=approximation)
-    fit(max_iter=3).transform(X[:2] + 1)
+            model, X = fit(n_components=n_components, affinity=affinity, max_iter=3)
+    model.transform(X[:2] + 1)
+
+
+def of_a_method(method: str) -> None:
+    """Compile the sums of a method, by each approximation."""
+    few = {"method": method, "perplexity": 10.0, "max_iter": 2}
+    for approximation in METHODS[method].approximations:
+        fit(**few, approximation=approximation)
 
 
 def of_many_rows() -> None:
@@ -53,9 +61,19 @@ def of_many_rows() -> None:
         pressure(objective, y, y[:1])
 
 
+def of_the_libraries() -> None:
+    """Have Python compile what the processes of the tests would all import at once."""
+    import napari.qt  # noqa: F401
+    import scanpy  # noqa: F401
+
+    import napari_embedding_game.ui.game_dock  # noqa: F401
+
+
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", EmbeddingWarning)
-    engine.warm_up()  # all that the window needs, in the types that it needs them in
-    compile_loops()
-    of_many_rows()
-    of_small_maps()
+    quiet = warnings.simplefilter, ("ignore", EmbeddingWarning)
+    with ProcessPoolExecutor(2, get_context("spawn"), *quiet) as processes:
+        first = of_the_window, of_many_rows, of_the_libraries
+        begun = [processes.submit(each) for each in first]
+        begun += [processes.submit(of_a_method, method) for method in METHODS]
+        for each in begun:
+            each.result()

@@ -151,7 +151,8 @@ def _push_of_all(begin, end, k, far, y, z, push, sums):
         for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
             squared_to_all(i, y, z, s)
             if far.shape[0] > 0:
-                weights[:] = far[i]
+                for j in range(y.shape[0]):
+                    weights[j] = far[i, j]
             weights[i] = 0
             value, slope = lifted_row(k, s, weights, 0.0)
             weights[i] = 1

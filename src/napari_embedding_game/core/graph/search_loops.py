@@ -148,7 +148,8 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
                 tile[c, j] = row[c]
         for q in range(0, len(queries), 2):
             other = min(q + 1, len(queries) - 1)
-            s[:], t[:] = size, size
+            for j in range(len(near)):  # a slice takes a second more to compile
+                s[j] = t[j] = size[j]
             _add_pair(doubled[q], doubled[other], tile, s, t)
             _keep_smallest(s, near, first, excluded[q], indices[q], distances[q])
             if other > q:
@@ -266,7 +267,7 @@ def _halve(rows, order):
     for i in range(n):
         along[i] = dot(rows[order[i]], direction)
     middle = n // 2
-    limit = np.partition(along, middle)[middle]
+    limit = np.median(along)  # a partition takes seconds more to compile
     n_equal = middle - np.count_nonzero(along < limit)
     members, low, high = order.copy(), 0, middle
     for i in range(n):

@@ -218,8 +218,10 @@ def _join(weights, degree, size, is_rooted):
         joined[step], into[step] = other, one
         degree[one] += degree[other]
         size[one] += size[other]
-        weights[one] += weights[other]
-        weights[:, one] += weights[:, other]
+        for a in range(n):
+            weights[one, a] += weights[other, a]
+        for a in range(n):
+            weights[a, one] += weights[a, other]
         is_there[other], most[other] = False, -np.inf
         for a in range(n):
             if not is_there[a]:

@@ -30,7 +30,9 @@ def gather_dense(block, groups, sizes):
     of each group; begin and end (columns, C).
     """
     count = np.empty((block.shape[1], sizes.shape[0]), np.int64)
-    count[:] = sizes
+    for column in range(block.shape[1]):
+        for group in range(sizes.shape[0]):
+            count[column, group] = sizes[group]
     begin, n_values = _begins(count)
     end = begin.copy()
     values = np.empty(n_values, block.dtype)
