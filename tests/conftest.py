@@ -46,6 +46,11 @@ LONGEST = (
     "test_random_user",
     "test_scene",
     "test_tutorials",
+    "test_pyside6",
+    "test_example_notebooks",
+    "test_new_rows",
+    "test_reproductions",
+    "test_file",
     "test_faults",
     "test_large_fit",
 )
