@@ -100,7 +100,7 @@ class Watch:
         self._dock = dock = open_dock(viewer)
         self._session = dock.controller.session
         app.draws = []
-        for name in ("expect", "begin", "show", "finish"):
+        for name in ("add_empty", "begin", "show", "finish"):
             app.count_as_drawing(dock.controller.scene.layers, name)
         self.held: dict[str, list[float]] = {}
         self.busy: dict[str, list[float]] = {}
@@ -108,7 +108,7 @@ class Watch:
         self.phase = "opening"
         self._has_moved = False
         self._path = path
-        self._button = dock.run.given if is_given else dock.run.run
+        self._button = dock.run.given_button if is_given else dock.run.run
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)

@@ -116,7 +116,7 @@ class Purposes:
             return
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
-        self._drag(dock.names.lie(drawn)[0][place])
+        self._drag(dock.names.layout_at(drawn)[0][place])
 
     def drag_landmark(self) -> None:
         """Drag a landmark, once its layer is chosen."""
@@ -124,7 +124,7 @@ class Purposes:
         if dock is None:
             return
         if self.rng.random() < 0.3 and self.session.state in ("finished", "stopped"):
-            self._press(dock.run.go_on)
+            self._press(dock.run.continue_button)
         layers, snapshot = dock.controller.scene.layers, self.session.snapshot
         drawn, layer = layers.projection(), layers.landmarks
         if drawn is None or layer is None or snapshot is None:
@@ -214,7 +214,7 @@ class Purposes:
             marks = timeline.marks
             place = marks.visualItemRect(marks.item(row)).center()
             QTest.mouseClick(marks.viewport(), LEFT, pos=place)
-            self._press(self._map().run.go_on)
+            self._press(self._map().run.continue_button)
         else:
             menu = timeline.menu(self.session.timeline.marks[row])
             self._choose(menu)
@@ -264,7 +264,7 @@ class Purposes:
         field = controls["n_neighbors"]
         if field.visible and field.enabled:
             field.value = number
-        both = (dock.run.go_on, dock.run.run)
+        both = (dock.run.continue_button, dock.run.run)
         self._press(self.rng.choice(both))
 
     def change_dimensions(self) -> None:

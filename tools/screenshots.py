@@ -41,7 +41,7 @@ HEIGHTS = {1100: 750, 1500: 950, 2000: 1200}
 """Of the window, for each width."""
 THEMES = ("dark", "light")
 N_CELLS, N_GENES, N_KINDS, N_MANY = 1_200, 300, 5, 250_000
-BESIDE = {QComboBox: 26, QAbstractSpinBox: 20, QCheckBox: 20, QRadioButton: 20,
+COMPARED = {QComboBox: 26, QAbstractSpinBox: 20, QCheckBox: 20, QRadioButton: 20,
           QPushButton: 0, QToolButton: 0, QLabel: 0}  # fmt: skip
 """Pixels of a widget that its arrow, its box or its edges take from the text."""
 Shoot = Callable[[str], None]
@@ -79,7 +79,7 @@ def _fits(widget: QWidget) -> Iterator[tuple[str, int, int]]:
         needed = widget.heightForWidth(widget.width())
         yield f"{widget.text()} (height)", needed, widget.height()
     else:
-        for kind, beside in BESIDE.items():
+        for kind, beside in COMPARED.items():
             if isinstance(widget, kind):
                 text = widget.currentText() if kind is QComboBox else widget.text()
                 if "<" not in text:
@@ -130,7 +130,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
         person.run()
         shoot("map" if rate is None else "warned")
     person.unfold(dock.trust_fold)
-    person.wait(lambda: "Trustworthy" in dock.trust.far.text(), "the quality")
+    person.wait(lambda: "Trustworthy" in dock.trust.summary.text(), "the quality")
     shoot("quality")
     strip = dock.timeline
     strip.begin_comparison(session.timeline.marks[-1].number)

@@ -79,9 +79,9 @@ def cells(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
 
 def judge(person: Person) -> None:
     """Wait until it is known how good the map and how firm its clusters are."""
-    line, strip = person.dock.trust.far, person.dock.clusters.slider.strip
+    line, strip = person.dock.trust.summary, person.dock.clusters.slider.strip
     person.wait(lambda: line.text().startswith("Trustworthy"), "the quality")
-    person.wait(lambda: strip.firmness and strip.firmness.is_whole, "the firmness")
+    person.wait(lambda: strip.firmness and strip.firmness.is_complete, "the firmness")
 
 
 def largest_with(person: Person, name: str) -> int:

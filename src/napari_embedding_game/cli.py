@@ -108,8 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     ) -> argparse.ArgumentParser:
         kinds = {"description": words, "help": words, "parents": shared}
         made: argparse.ArgumentParser = commands.add_parser(name, **kinds)
-        for one, told in files.items():
-            made.add_argument(one, type=Path, metavar=one.upper(), help=told)
+        for one, text in files.items():
+            made.add_argument(one, type=Path, metavar=one.upper(), help=text)
         made.set_defaults(do=do)
         return made
 
@@ -154,13 +154,13 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         help="Of a table with genes in rows: map columns.")  # fmt: skip
     kinds = {"int": int, "float": float}
     for each in fields(Settings):
-        told = each.metadata
-        among = f" One of {', '.join(told['choices']())}." if "choices" in told else ""
-        among = f" {told['allowed'].capitalize()}." if "allowed" in told else among
+        text = each.metadata
+        among = f" One of {', '.join(text['choices']())}." if "choices" in text else ""
+        among = f" {text['allowed'].capitalize()}." if "allowed" in text else among
         default = f" [{each.default}]" if each.default is not None else ""
         add(f"--{each.name.replace('_', '-')}", default=each.default,
             type=kinds.get(str(each.type).partition(" ")[0], str),
-            help=f"{told['title']}. {told['words']}{among}{default}".replace("%", "%%"),
+            help=f"{text['title']}. {text['words']}{among}{default}".replace("%", "%%"),
             metavar=each.name.upper())  # fmt: skip
     add("--reference", type=int, metavar="ROWS",
         help="Fit so many rows, drawn so that rare groups stay, and place all others "
@@ -230,7 +230,7 @@ def _fit(options: Options) -> int:
             )
         chosen["metric"] = "precomputed"
     if not quiet:
-        _tell_notes(dataset)
+        _print_notes(dataset)
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.graph.neighbors import check_rows
     from napari_embedding_game.core.progress import with_progress
@@ -285,7 +285,7 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
         space=options.space,
         recipe=options.recipe,
         scheduler=options.scheduler,
-        tell=None if options.quiet else _print,
+        report=None if options.quiet else _print,
     )
     if facts["warning"]:
         _print(f"Warning: {facts['warning']}")
@@ -298,7 +298,7 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
     return 0
 
 
-def _tell_notes(dataset: Dataset) -> None:
+def _print_notes(dataset: Dataset) -> None:
     from napari_embedding_game.data.raw_counts import looks_like_counts
 
     for note in dataset.notes:
@@ -399,13 +399,13 @@ def _notebook(options: Options) -> int:
 
 
 def _export(options: Options) -> int:
-    from napari_embedding_game.data.formats.anndata import read_whole
+    from napari_embedding_game.data.formats.anndata import read_all
     from napari_embedding_game.session.web_page import write_web_page
 
     source, out = options.source, options.out
     _check_out(source, out, options.force, ".html")
     given = {name: getattr(options, name) for name in ("basis", "columns", "genes")}
-    write_web_page(read_whole(source), out, title=source.stem, **given)
+    write_web_page(read_all(source), out, title=source.stem, **given)
     if not options.quiet:
         print(f"Written: {out}")
     return 0

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import estimator
-from napari_embedding_game.core.errors import InputError, whole
+from napari_embedding_game.core.errors import InputError, check_integer
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -131,7 +131,7 @@ def embedding_game(
         "energy", "map_hash" and "versions".
     """
     adata = _target(adata, copy)
-    X, made_with, noted = _numbers(adata, use_rep, neighbors_key)
+    X, used_neighbors, noted = _numbers(adata, use_rep, neighbors_key)
     if "neighbors_key" in noted:
         if "metric" in parameters:
             raise InputError(
@@ -140,16 +140,16 @@ def embedding_game(
                 "or give use_rep."
             )
         parameters = {**parameters, "metric": "precomputed"}
-    wanted = made_with if n_neighbors is None else n_neighbors
+    wanted = used_neighbors if n_neighbors is None else n_neighbors
     model = estimator.EmbeddingGame(
         n_neighbors=wanted, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
-    told = {**estimator.parameters_of(model), **noted}
+    used = {**estimator.parameters_of(model), **noted}
     if steering or stop_at is not None:
         way = [(at, dict(changed)) for at, changed in steering]
-        told |= {"steering": json.dumps(way), "stop_at": stop_at}
+        used |= {"steering": json.dumps(way), "stop_at": stop_at}
     found = {name: getattr(model, f"{name}_") for name in _WRITTEN}
-    _put_map(adata, found, model.labels_, told, key_added)
+    _write_map(adata, found, model.labels_, used, key_added)
     return adata if copy else None
 
 
@@ -193,15 +193,15 @@ def replay(
     are_known = are_named and names.isin(cells).any()
     is_same = names.sort_values().equals(cells.sort_values())
     if not names.equals(cells) and (is_same or are_known):
-        told = "these cells in another order: sort them as then."
+        which = "these cells in another order: sort them as then."
         if not is_same:
-            told = "other cells, some of which are here: leave out the same as then."
-        raise DataError(f"The run of {Path(session).name} was of {told}")
+            which = "other cells, some of which are here: leave out the same as then."
+        raise DataError(f"The run of {Path(session).name} was of {which}")
     adata = _target(adata, copy)
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
     made = replayed_result(X, record, noted, n_clusters)
     found = {name: getattr(made, name) for name in _WRITTEN}
-    _put_map(adata, found, made.shown.labels, made.parameters, key_added)
+    _write_map(adata, found, made.groups.labels, made.parameters, key_added)
     return adata if copy else None
 
 
@@ -270,7 +270,7 @@ def map_onto_reference(
     name = "The reference"
     if isinstance(reference, str | Path):
         name = Path(reference).name
-        reference = reference_map.read_whole(Path(reference))
+        reference = reference_map.read_all(Path(reference))
     known = reference_map.reference_of(reference, name)
     wanted = [labels] if isinstance(labels, str) else list(labels)
     adata = _target(adata, copy)
@@ -372,7 +372,7 @@ def stability(
     ``uns["embedding_game"]["stability"]`` : str
         Share of the cells that are steady with every seed, as a sentence.
     """
-    whole("n_seeds", n_seeds, 1)
+    check_integer("n_seeds", n_seeds, 1)
     key, at = _map_of(adata, key_added)
     noted = adata.uns[key]["parameters"]
     parameters = {name: reference_map.plain(value) for name, value in noted.items()}
@@ -384,13 +384,13 @@ def stability(
         )
     adata = _target(adata, copy)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, places = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
+    X, positions = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
     model = estimator.EmbeddingGame(**estimator.as_parameters(parameters))
     seed, kept = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
-        kept.append(neighbors_kept(places, model.fit_transform(X)))
+        kept.append(neighbors_kept(positions, model.fit_transform(X)))
     shares = np.full(adata.n_obs, np.nan, np.float32)
     shares[is_placed] = np.mean(kept, axis=0)
     adata.obs[f"{key}_stability"] = shares
@@ -530,10 +530,10 @@ def _numbers(
                 f'"{neighbors_key}": compute it with sc.pp.neighbors(adata, '
                 f'key_added="{neighbors_key}"), or give use_rep.'
             )
-        made_with = noted.get("params", {}).get("n_neighbors", 15)
-        made_with = int(np.ravel(made_with)[0])  # older files have [15]
+        used_neighbors = noted.get("params", {}).get("n_neighbors", 15)
+        used_neighbors = int(np.ravel(used_neighbors)[0])  # older files have [15]
         where = {"neighbors_key": neighbors_key, "distances_key": at}
-        return adata.obsp[at], made_with, where
+        return adata.obsp[at], used_neighbors, where
     X, space = _space(adata, use_rep)
     return X, 15, {"use_rep": space}
 
@@ -581,7 +581,7 @@ def _target(adata: AnnData, copy: bool) -> AnnData:
     return adata.to_memory() if adata.isbacked else adata.copy()
 
 
-def _put_map(
+def _write_map(
     adata: AnnData,
     found: Mapping[str, Any],
     clusters: NDArray[np.integer],

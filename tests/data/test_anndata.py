@@ -15,7 +15,7 @@ from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
     adata_stages,
     from_anndata,
-    read_whole,
+    read_all,
 )
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.data.lazy_recipe import counts_shape
@@ -152,7 +152,7 @@ def test_files_of_old_versions_are_read_and_written_beside(tmp_path):
     write(dataset, layout(700), path)
     with h5py.File(path, "r+") as file:
         file.attrs.clear()
-    found = read_whole(path)
+    found = read_all(path)
     assert found.raw.shape == (700, 765)
     assert found.obs["louvain"].tolist() == dataset.obs["louvain"].tolist()
     np.testing.assert_array_equal(read(path).X, dataset.X)

@@ -22,7 +22,7 @@ def test_names_are_split(text, names):
 def test_case_counts_only_where_two_names_differ_by_it():
     names = ("CD3D", "Actb", "ACTB", "LYZ")
     found = find_names(["cd3d", "Actb", "actb", "LYZ", "lyz", "NONE"], names)
-    assert found.places == [0, 1, 3]
+    assert found.indices == [0, 1, 3]
     assert found.missing == ["actb", "NONE"]
     assert found.note == "Not in the data: actb, NONE."
 

@@ -47,7 +47,7 @@ def test_the_scores_are_those_of_scanpy(dataset, counts):
     assert np.random.rand() == wanted  # noqa: NPY002
     np.testing.assert_allclose(values, adata.obs["score"], rtol=1e-6, atol=1e-6)
     assert np.ptp(values) > 0.1
-    assert (len(found.places), found.note) == (3, "Not in the data: absent.")
+    assert (len(found.indices), found.note) == (3, "Not in the data: absent.")
 
 
 def test_a_score_is_a_column_of_its_own_name(dataset):

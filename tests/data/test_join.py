@@ -61,7 +61,7 @@ def test_without_an_id_nothing_is_linked_but_by_a_chosen_column(labels):
     frame = table(nuc=ORDER)
     assert "no column of labels" in matched(frame, labels).refusal
     assert matched(frame, labels, is_guess=True).refusal == ""
-    assert id_columns(frame, all_whole=True) == ["nuc"]
+    assert id_columns(frame, only_integers=True) == ["nuc"]
     assert ids(matched(frame, labels, column="nuc")) == ORDER
     refusal = matched(frame, labels, column="area").refusal
     assert 'column "area" of t.csv holds no whole numbers' in refusal

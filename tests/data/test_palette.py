@@ -28,6 +28,6 @@ def test_thirty_groups_are_told_apart(name, n, least):
     lab = rgb2lab(colors[None, :, :3].astype(float))[0]
     assert deltaE_ciede2000(lab[one], lab[other]).min() > least
     for eyes in palette.EYES[name]:
-        seen = palette.seen_as(colors[:, :3].astype(float), eyes)
+        seen = palette.as_seen_by(colors[:, :3].astype(float), eyes)
         assert np.linalg.norm(seen[one] - seen[other], axis=1).min() > 0.05
     np.testing.assert_array_equal(palette.category_colors(5), colors[:5])

@@ -100,7 +100,7 @@ def test_names_of_genes_stand_where_they_cover_no_other_gene():
     names, changes = np.array(["GENE", "other"], object), np.array([1.5, 1.6])
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.array([1e-4, 1e-4]))
     (axes,) = draw(plot).axes
-    pixels = axes.transData.transform(plot.places())
+    pixels = axes.transData.transform(plot.positions())
     boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == 2
     assert not any(box.contains(*pixel) for box in boxes for pixel in pixels)

@@ -10,7 +10,7 @@ import pytest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.read_options import ReadOptions
@@ -35,7 +35,7 @@ def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_p
     (half,) = tmp_path.iterdir()  # a file beside the target
     kept.write_text("a person's")
     assert half != path
-    with whole_or_nothing(path) as one, whole_or_nothing(path) as other:
+    with atomic_write(path) as one, atomic_write(path) as other:
         one.write_text("whole")
         other.write_text("of another thread")
     assert {*tmp_path.iterdir()} == {path, kept}

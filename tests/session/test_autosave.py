@@ -83,7 +83,7 @@ def test_a_file_has_what_there_was_when_its_saving_began(dataset, tmp_path):
     desk = Desk(dataset)
     saver, session = Autosave(desk.maps.capture, tmp_path), desk.session
     job = saver.job()
-    session.add(Dataset.add_column, "depth", np.arange(40.0))
+    session.add_obs(Dataset.add_column, "depth", np.arange(40.0))
     job()
     saved = archive.load(saver.path).maps[0]
     assert "depth" not in saved.dataset.added

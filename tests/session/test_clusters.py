@@ -121,7 +121,7 @@ def test_numbers_follow_what_was_seen_at_rest(looks):
 
     receive(0)
     if looks:
-        clusters.rest()
+        clusters.fix_numbers()
     else:
         clusters.finish()
     before = clusters.clustering.names.copy()

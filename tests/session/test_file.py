@@ -225,7 +225,7 @@ def taught(desk, session):
     dataset, said = session.dataset, session.clusters.state.annotation
     examples = teaching.examples_of(dataset, said)
     learned = finish(teaching.learn_examples(dataset, examples))
-    session.add(teaching.add_classes, "taught", learned, examples)
+    session.add_obs(teaching.add_classes, "taught", learned, examples)
 
 
 def predicted_and_placed(desk, session):
@@ -234,7 +234,7 @@ def predicted_and_placed(desk, session):
     codes = np.arange(n, dtype=np.int32) % 3 - 1
     how = Added(kind="predicted", reference="ref.h5ad", label="kind")
     labels = pd.Categorical.from_codes(codes, ["A", "B"])
-    session.add(add_predicted, PredictedLabels(how, labels, *figures, codes == 0))
+    session.add_obs(add_predicted, PredictedLabels(how, labels, *figures, codes == 0))
     places = session.snapshot.embedding
     on = PlacedOn("ref.h5ad", places, places)
     session.placed_on = on
@@ -246,7 +246,7 @@ def looked_at(desk, session):
     session.comparisons = (
         ShownComparison(title="a", inside=inside, outside=None, method="t-test"),
     )
-    session.add(Dataset.add_column, "Stability", np.linspace(0, 1, n))
+    session.add_obs(Dataset.add_column, "Stability", np.linspace(0, 1, n))
 
 
 def child(desk, session):
@@ -258,7 +258,7 @@ def child(desk, session):
 
 def scored(desk, session):
     genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
-    session.add(add_score, genes, score_genes(session.dataset, genes)[0])
+    session.add_obs(add_score, genes, score_genes(session.dataset, genes)[0])
 
 
 def neighbours(folder):
@@ -425,7 +425,7 @@ def test_every_mark_is_replayed_and_played_on(steered):
         *(m for m in marks if m.record.warm_start or m.record.forced),
     ):
         assert same(replay(session.dataset.X, mark.record), mark.snapshot)
-    shown = session.timeline.shown.number
+    shown = session.timeline.current.number
     play(session, session.play_on())
     assert session.timeline.newest.parent == shown
     assert len({id(mark.snapshot.neighbors) for mark in marks}) == 1  # shared

@@ -32,7 +32,7 @@ def path(cells, tmp_path):
 
 def shown(session, name="X_umap"):
     session.settings.choose_method("given")
-    session.given = name
+    session.given_map = name
     return played(session, session.begin())
 
 

@@ -31,7 +31,7 @@ class Played:
 
     def frame(self):
         """Play on by one frame; return whether there was one."""
-        if not self.session.plays(self.run):
+        if not self.session.is_playing(self.run):
             self.frames.close()
             return False
         self.session.receive(self.run, next(self.frames))
@@ -92,7 +92,7 @@ def test_held_points_stay_and_undo_forgets_the_hold(session):
     assert mark.label == "30 points held"
     played.to_the_end()
     assert np.array_equal(session.snapshot.embedding[ONE], before[ONE])
-    session.hand.let_go(ONE[:10])
+    session.hand.release(ONE[:10])
     played.to_the_end()
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
     assert not np.array_equal(session.snapshot.embedding[ONE[:10]], before[ONE[:10]])
@@ -174,7 +174,7 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     with pytest.raises(DataError, match="Choose some points"):
         hand.hold(np.zeros(0, int))
     with pytest.raises(DataError, match="Nothing is held"):
-        hand.let_go()
+        hand.release()
     with pytest.raises(DataError, match="no points any more"):
         hand.begin_drag(-5)
     session.stop()

@@ -199,17 +199,17 @@ def made_columns(folder, cells):
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play()
     session = desk.session
     chosen = GeneSet("a set", GENES)
-    session.add(add_score, chosen, score_genes(session.dataset, chosen)[0])
+    session.add_obs(add_score, chosen, score_genes(session.dataset, chosen)[0])
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}
     learned = finish(learn_examples(session.dataset, examples))
     add_classes(session.dataset, "taught", learned, examples)
-    session.add(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
-    session.add(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
-    session.add(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
-    session.add(Dataset.add_column, "name", np.arange(len(kinds)) / 7)
-    session.add(Dataset.add_column, "comparison 1", np.arange(len(kinds)) / 7)
+    session.add_obs(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
+    session.add_obs(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
+    session.add_obs(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
+    session.add_obs(Dataset.add_column, "name", np.arange(len(kinds)) / 7)
+    session.add_obs(Dataset.add_column, "comparison 1", np.arange(len(kinds)) / 7)
     desk.saw(kinds == "A")
     session.look.color_by = "a set"
     return desk

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from worlds import frames_to, play, session_of
 
 
@@ -134,7 +134,7 @@ def test_the_result_tells_how_it_was_made(session):
 
 
 def test_other_errors_become_one_sentence():
-    assert "not enough" in sentence(MemoryError())
-    told = sentence(RuntimeError("CUDA\nerror:\n  device-side assert"))
+    assert "not enough" in error_text(MemoryError())
+    told = error_text(RuntimeError("CUDA\nerror:\n  device-side assert"))
     assert "RuntimeError: CUDA error: device-side assert" in told
     assert "\n" not in told

@@ -41,7 +41,7 @@ def learn(session):
     examples = teaching.examples_of(session.dataset, said(session))
     learned = finish(teaching.learn_examples(session.dataset, examples))
     add = teaching.add_classes
-    return session.add(add, "taught", learned, examples), learned, examples
+    return session.add_obs(add, "taught", learned, examples), learned, examples
 
 
 def test_what_is_missing_is_said(session):

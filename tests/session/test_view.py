@@ -26,7 +26,7 @@ def session(engine, dataset):
     (first, *others), shot = session.timeline.marks, session.snapshot
     mixed = np.random.default_rng(0).permutation(shot.embedding)
     first = replace(first, snapshot=replace(shot, embedding=mixed))
-    session.timeline.take_up(replace(session.timeline.state, marks=(first, *others)))
+    session.timeline.restore(replace(session.timeline.state, marks=(first, *others)))
     return session
 
 
@@ -81,12 +81,12 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert told == [False, True]
     assert view.layout.of_points is None
     n = len(base.embedding)
-    assert view.seen.shape == (2 * n, 2)
-    np.testing.assert_array_equal(view.seen[:n], base.embedding)
-    apart = view.seen[n:] - compared.maps.second
+    assert view.positions.shape == (2 * n, 2)
+    np.testing.assert_array_equal(view.positions[:n], base.embedding)
+    apart = view.positions[n:] - compared.maps.second
     np.testing.assert_allclose(apart, np.tile(apart[0], (n, 1)), atol=1e-5)
     # No point of one panel lies in the other.
-    assert view.seen[:n, 0].max() < view.seen[n:, 0].min()
+    assert view.positions[:n, 0].max() < view.positions[n:, 0].min()
     here, there = view.panels.captions
     assert (here[0], there[0]) == ("This map", compared.mark.title)
     for (_, said), one in zip((here, there), compared.qualities, strict=True):
@@ -98,7 +98,7 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert view.compared is None
     assert not told[-1]
     assert view.panels is None
-    np.testing.assert_array_equal(view.seen, base.embedding)
+    np.testing.assert_array_equal(view.positions, base.embedding)
 
 
 def in_space(session, n_axes=3):
@@ -115,7 +115,7 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
     view = session.view
     view.facing = np.array(facing, float)
     compared = in_space(session)
-    n, panels, seen = len(session.snapshot.embedding), view.panels, view.seen
+    n, panels, seen = len(session.snapshot.embedding), view.panels, view.positions
     # Each map is seen as it is, and no point of one is in front of the other.
     np.testing.assert_array_equal(seen[:n], session.snapshot.embedding)
     apart = seen[n:] - compared.maps.second
@@ -150,7 +150,7 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
     assert list(found.panels.captions) == captions
     np.testing.assert_array_equal(found.of_points, codes)
     extent, boxes = np.ptp(places, axis=0), []
-    for number, at in enumerate(found.panels.places):
+    for number, at in enumerate(found.panels.positions):
         moved = (found.snapshot.embedding - places)[codes == number]
         np.testing.assert_allclose(
             moved, np.broadcast_to(moved[0], moved.shape), 0, 1e-5
@@ -162,7 +162,7 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
     for i, (low, high) in enumerate(boxes):
         for other_low, other_high in boxes[:i]:
             assert (high < other_low).any() or (other_high < low).any()
-    one, two = found.panels.places[:2]
+    one, two = found.panels.positions[:2]
     assert one[0] < two[0]  # beside each other, the first at the left
     assert one[1] == two[1]
 
@@ -188,6 +188,6 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     np.testing.assert_array_equal(view.drawn.embedding, expected.embedding)
     other = Session(engine)
     other.restore(session.capture())
-    np.testing.assert_array_equal(other.view.seen, view.seen)
+    np.testing.assert_array_equal(other.view.positions, view.positions)
     session.look.split_by = ""
     assert view.drawn is session.snapshot

@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 import worlds
 from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas import mouse
-from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.layers import COMPARED
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -25,7 +25,7 @@ class Painter:
 
     def path(self, first, last):
         """Where rows are drawn; rows from 40 on are those of a map beside."""
-        return self.seen.pixels(self.session.view.seen[first : last + 1])
+        return self.seen.pixels(self.session.view.positions[first : last + 1])
 
     def press(self, first, last):
         self.seen.press(self.path(first, last))
@@ -42,7 +42,7 @@ class Painter:
 
 @pytest.fixture
 def painter(seen, session, monkeypatch):
-    monkeypatch.setattr(mouse, "RADIUS", 6)
+    monkeypatch.setattr(mouse, "BRUSH_RADIUS", 6)
     return Painter(seen, session)
 
 
@@ -51,7 +51,7 @@ def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
     dock.select.lasso.click()
     dock.select.brush.click()
     assert not dock.select.lasso.isChecked()
-    assert dock.select.how.isVisible()
+    assert dock.select.tool_hint.isVisible()
     before, center = points.data.copy(), camera.center
     painter.press(0, 8)
     qtbot.wait(20)
@@ -82,7 +82,7 @@ def keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen):
         assert camera.zoom == times * zoom
         if times == 1:
             seen.key(Qt.Key.Key_B)
-            assert not select.how.isVisible()
+            assert not select.tool_hint.isVisible()
             assert not select.brush.isChecked()
             assert painter.stroke(20, 22) == [10, 15, 16]  # moves the picture
             seen.key(Qt.Key.Key_B)
@@ -99,7 +99,7 @@ def test_whatever_is_drawn_can_be_painted(
     seen.key(Qt.Key.Key_B)
     # Maps side by side: what is painted on either is one set.
     session.view.compare(comparing_job(session, session.timeline.newest.number)())
-    qtbot.waitUntil(lambda: seen.layers.other(BESIDE) is not None)
+    qtbot.waitUntil(lambda: seen.layers.other(COMPARED) is not None)
     qtbot.wait(30)  # the camera is fitted
     assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
     session.view.end_comparison()

@@ -106,7 +106,7 @@ def test_what_was_typed_stays_when_another_file_fails(
     assert (before.max_mito, before.batch_key) == (5, "day")
     (tmp_path / "broken.csv").write_text("")
     reading = dock.controller.reading
-    with qtbot.waitSignal(reading.given_up):
+    with qtbot.waitSignal(reading.cancelled):
         reading.load(FileSource(tmp_path / "broken.csv"))
         assert recipe.isHidden()
         assert batches.isHidden()
@@ -260,7 +260,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     assert dock.data.batches.isVisibleTo(dock.data)
     assert "day" in dock.data.batches.choices
     assert dock.run.stage.text().startswith("Opened.")
-    assert dock.run.go_on.isVisible()
+    assert dock.run.continue_button.isVisible()
     (part,) = (place.key for place in maps.maps if place.key != maps.current)
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])

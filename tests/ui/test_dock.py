@@ -120,13 +120,13 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
     assert game.stale.isHidden()
     game.controls["n_neighbors"].value = 30
     assert game.stale.text().endswith("with these, Continue plays on from it.")
-    assert run.go_on.isVisibleTo(dock)
+    assert run.continue_button.isVisibleTo(dock)
     affinity.value = "uniform"
     assert "inner_products" not in affinity.choices
     method.value = "pca"
     listed = method.native.currentText()
     assert listed == "From the papers > PCA by attraction and repulsion"
-    assert not run.go_on.isVisibleTo(dock)
+    assert not run.continue_button.isVisibleTo(dock)
     assert game.stale.text().endswith("Run again makes one with these.")
     assert affinity.choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
@@ -141,7 +141,7 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
     assert "inner_products" not in affinity.choices
     play()
     assert game.stale.isHidden()
-    assert not run.go_on.isVisibleTo(dock)
+    assert not run.continue_button.isVisibleTo(dock)
 
 
 CHOSEN = {
@@ -240,7 +240,7 @@ def test_a_failure_is_told_and_mended_and_the_dock_usable_again(
     engine.warning = "The points are collapsing: raise the repulsion."
     engine.remedy = {"repulsion": 900.0, "landmark_learning_rate": None}
     play()
-    mend = dock.run.mend
+    mend = dock.run.remedy_button
     assert mend.isVisibleTo(dock)
     assert (
         mend.text() == "Run again with Repulsion 900"

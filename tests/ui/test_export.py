@@ -190,7 +190,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     assert given == ["B cells"]
     for name in ("look", "selected", "settings", "view"):
         assert getattr(last, name) == getattr(present, name)
-    qtbot.waitUntil(lambda: "Saved automatically at" in dock.run.kept.text())
+    qtbot.waitUntil(lambda: "Saved automatically at" in dock.run.saved.text())
     gate, begun, told = threading.Event(), [], []
 
     def slow(*_, **__):
@@ -201,7 +201,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
     look.show_names = True
     qtbot.waitUntil(lambda: len(begun) == 1)
     store.saved.connect(lambda: told.append(store))
-    store.begin_anew()  # other data come: what is being saved is of former ones
+    store.start_new()  # other data come: what is being saved is of former ones
     gate.set()
     qtbot.waitUntil(lambda: len(begun) == 2)
     assert told == []

@@ -23,18 +23,18 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     dock = person.dock
     session, run = dock.controller.session, dock.run
     person_at_the_window.drop_files(person.viewer, tmp_path / "cells.h5ad")
-    qtbot.waitUntil(lambda: session.dataset is not None and run.given.isVisible())
-    assert run.given.text() == "Show the map X_umap"
-    click(run.given)
+    qtbot.waitUntil(run.given_button.isVisible)
+    assert run.given_button.text() == "Show the map X_umap"
+    click(run.given_button)
     qtbot.waitUntil(lambda: session.state == "finished")
     shown = session.snapshot.embedding
     assert np.corrcoef(shown[:, 0], umap[:, 0])[0, 1] > 0.999
     assert dock.look.color_by.value == "cell_type"
-    qtbot.waitUntil(lambda: "misplaced" in dock.trust.far.text())
+    qtbot.waitUntil(lambda: "misplaced" in dock.trust.summary.text())
 
-    qtbot.waitUntil(run.go_on.isVisible)
-    click(run.go_on)
+    qtbot.waitUntil(run.continue_button.isVisible)
+    click(run.continue_button)
     qtbot.waitUntil(lambda: session.settings.method == "game")
     qtbot.waitUntil(lambda: session.state == "finished")
     assert not np.array_equal(session.snapshot.embedding, shown)
-    assert not run.go_on.isVisible()
+    assert not run.continue_button.isVisible()

@@ -166,7 +166,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert view.count() == 9
     inspector.details.refresh()  # which keeps the cluster
     assert view.count() == 9
-    assert [i.row() for i in view.selectedIndexes()] == view.places([picked])
+    assert [i.row() for i in view.selectedIndexes()] == view.indices([picked])
     session.selection.select_points(np.array([2, 12, 22]))
     qtbot.waitUntil(lambda: view.count() == 3)
 
@@ -374,13 +374,14 @@ def test_any_two_of_many_levels_are_compared(
     assert pane.levels.isHidden()
     choose(pane.against, "donor: one level against another")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
-    assert [pane.one.currentText(), pane.other.currentText()] == ["a (4)", "all others"]
-    assert pane.other.count() == 8  # all others, and seven levels
-    choose(pane.other, "g (4)")
+    assert pane.first.currentText() == "a (4)"
+    assert pane.second.currentText() == "all others"
+    assert pane.second.count() == 8  # all others, and seven levels
+    choose(pane.second, "g (4)")
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 4)
     assert pane.compared.groups.title == "donor: a against g"
     save(pane)
-    choose(pane.one, "g (4)")  # no level against itself
+    choose(pane.first, "g (4)")  # no level against itself
     qtbot.waitUntil(lambda: pane.result is not None and pane.result.n_outside == 28)
     assert [one.title for one in session.comparisons] == ["donor: a against g"]
     # In other points there are two of them, and in the former ones all again.
@@ -389,7 +390,7 @@ def test_any_two_of_many_levels_are_compared(
     assert pane.against.currentText() == "donor: a against g"
     session.selection.select_points(np.arange(32))
     qtbot.waitUntil(lambda: not pane.levels.isHidden())
-    assert [pane.one.currentText(), pane.other.currentText()] == ["a (4)", "g (4)"]
+    assert [pane.first.currentText(), pane.second.currentText()] == ["a (4)", "g (4)"]
     session.selection.select_points(np.arange(16))  # too few of each level
     assert pane.levels.isHidden()
 

@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 import worlds
-from napari_embedding_game.data.read_options import AS_USUAL
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.session.sources import SampleSource
 
 SHAPE = (60, 72)
@@ -126,7 +126,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     assert "20,000 objects" in panel.groups["shape"].tooltip
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.without_border.native, Qt.MouseButton.LeftButton)
     dataset = loading(panel.measure)
     names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
     assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
@@ -136,7 +136,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     assert told in dock.data.notes.text()
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(panel.whole.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.without_border.native, Qt.MouseButton.LeftButton)
 
 
 def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
@@ -263,7 +263,7 @@ def test_edited_labels_are_told_and_measured_again(
     more = labels.copy()
     more.flat[labels.argmin()] = 99  # one object more
     layer.data = more
-    load(lambda: dock.controller.reading.reload(AS_USUAL))
+    load(lambda: dock.controller.reading.reload(DEFAULT_OPTIONS))
     assert again.text.text().startswith(told)  # what it was read of is as it was
     layer.data = np.where(labels == 6, 0, labels)
     assert not again.isHidden()

@@ -7,7 +7,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.ui.canvas.names import STEPPED_BACK
+from napari_embedding_game.ui.canvas.names import UNSELECTED_OPACITY
 from worlds import names_read
 
 
@@ -22,14 +22,14 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     session.clusters.rename(2, "NK")
     written(dock, qtbot, ["B cells", "NK", "1", "3"])
     members = session.snapshot.embedding[session.clusters.labels == 0]
-    assert (members == dock.names.names.places[0]).all(axis=1).any()
+    assert (members == dock.names.names.positions[0]).all(axis=1).any()
     session.clusters.merge([0, 2])
     written(dock, qtbot, ["B cells", "1", "3"])
     session.clusters.undo()
     written(dock, qtbot, ["B cells", "NK", "1", "3"])
     session.selection.select(1)
     shown = names_read(dock)
-    assert (shown["1"], shown["B cells"]) == (1, STEPPED_BACK)
+    assert (shown["1"], shown["B cells"]) == (1, UNSELECTED_OPACITY)
     session.selection.select_points(np.array([0]))  # of cluster 0
     assert names_read(dock)["B cells"] == 1
     viewer.scene.camera.zoom = 0.001
@@ -65,7 +65,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     canvas, overlay, names = seen.native, dock.overlay, dock.names.names
     assert overlay.parent() is canvas
     assert overlay.size() == canvas.size()
-    pixels = dock.controller.scene.layers.projection().to_pixels(names.places)
+    pixels = dock.controller.scene.layers.projection().to_pixels(names.positions)
     picture = overlay.grab().toImage()
     for cluster, pixel in zip(names.clusters, pixels, strict=True):
         place = QPointF(*pixel).toPoint()
@@ -87,7 +87,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     session.snapshot = replace(session.snapshot, embedding=embedding)
     dock.controller.scene.show_stored()
     qtbot.wait(200)  # until all is laid out
-    at, _ = dock.names.lie(dock.controller.scene.layers.projection())
+    at, _ = dock.names.layout_at(dock.controller.scene.layers.projection())
     place = QPointF(*at[0]).toPoint()
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.clusters == (0,)

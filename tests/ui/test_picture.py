@@ -179,6 +179,6 @@ def test_in_space_the_nearest_is_on_top():
     matrix = np.array([[0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]], float)
     space = Projection(matrix, (0.0, 0.0, 40.0, 30.0), np.array([1.0, 0, 0]))
     positions = np.array([[0, 15, 20], [5, 15, 20]], np.float32)
-    for ahead, top in ((positions, 0), (positions * [-1, 1, 1], 2)):
-        picture = paint(ahead, looks(2, np.array([True, False])), space).picture
+    for sight, top in ((positions, 0), (positions * [-1, 1, 1], 2)):
+        picture = paint(sight, looks(2, np.array([True, False])), space).picture
         assert picture[15, 20, top] > 200

@@ -110,7 +110,7 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     qtbot.addWidget(widget)
     widget.show()
     widget.plate.setCurrentText("p2")
-    session.add(Dataset.add_column, "score", np.arange(40.0))
+    session.add_obs(Dataset.add_column, "score", np.arange(40.0))
     assert widget.plate.currentText() == "p2"
     session.selection.select_points(np.arange(4))
     session.load(worlds.rows(np.eye(9)))  # of no wells, while some are selected

@@ -93,7 +93,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
     session.selection.select(1)
     qtbot.waitUntil(lambda: markers.result is not None)
     assert markers.result.names[0] == session.dataset.profile_names[1]
-    places = pane.plot().places()
+    places = pane.plot().positions()
     assert places[0, 0] > 1  # higher in the selection
     click(qtbot, pane, *places[0])
     assert session.look.color_by == markers.result.names[0]
@@ -104,7 +104,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
     def click_while_the_former_plot_is_seen():
         if markers.result.names[0] != former:
-            place = pane.canvas.pixel(*pane.plot().places()[0])
+            place = pane.canvas.pixel(*pane.plot().positions()[0])
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)

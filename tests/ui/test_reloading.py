@@ -60,13 +60,13 @@ def test_another_space_and_back_brings_the_former_map_and_all_names(
     assert named(session, "T cells") == cells
     play()  # Restart
     assert named(session, "T cells") == cells
-    assert len(dock.data.way.buttons) == 1
+    assert len(dock.data.breadcrumb.buttons) == 1
     choose_space(load, dock, "obsm['X_pca']")
     assert session.snapshot.embedding is picture
     assert len(dock.controller.scene.layers.points.data) == 60
     assert named(session, "T cells") == cells
     assert session.clusters.undo_label
-    (other,) = dock.data.way.parts.menu().actions()
+    (other,) = dock.data.breadcrumb.parts.menu().actions()
     other.trigger()
     assert spaces.value == "obsm['X_other']"
     assert named(session, "T cells") == cells
@@ -86,10 +86,10 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     dock.select.embed.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     n_inside = len(session.dataset.obs)
-    dock.data.way.buttons[0].click()
-    (part,) = dock.data.way.parts.menu().actions()
+    dock.data.breadcrumb.buttons[0].click()
+    (part,) = dock.data.breadcrumb.parts.menu().actions()
     assert part.text() == f"T && NK ({n_inside} points)"  # else Qt shows no "&"
-    way, whole = dock.data.way, session.snapshot.embedding
+    way, whole = dock.data.breadcrumb, session.snapshot.embedding
     session.selection.select_points(np.arange(3))
     dock.select.embed.click()
     assert "too few" in dock.data.trouble.text()

@@ -127,7 +127,7 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
         assert viewer.scene.camera.center[-2:] == pytest.approx(center)
     layer.data_setitem((np.array([0]), np.array([5])), 70_000)
     for row in (8, 9):
-        session.say("")
+        session.show_message("")
         session.selection.select_points(np.array([row]))
     assert [told for told in said if told] == [TOO_MANY]
     n = np.arange(99)

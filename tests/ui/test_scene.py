@@ -15,7 +15,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.compat import scene_of
 from napari_embedding_game.ui.game_dock import GameDock
@@ -103,7 +103,7 @@ class Scene:
         """Whether each name is written at a point of its cluster."""
         self.qtbot.wait(100)  # they follow a little later
         names = self.dock.names.names
-        pixels = self.layers.projection().to_pixels(names.places)
+        pixels = self.layers.projection().to_pixels(names.positions)
         drawn, labels = self.drawn(), self.session.clusters.labels
         away = [
             np.abs(drawn[labels == cluster.id] - pixel).sum(axis=1).min()
@@ -313,7 +313,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     qtbot.wait(100)
     names = spatial.dock.names
     before = spatial.session.snapshot.embedding
-    begun = names.lie(spatial.layers.projection())[0][0]
+    begun = names.layout_at(spatial.layers.projection())[0][0]
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
     spatial.session.pace = UNPACED
@@ -328,8 +328,8 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     drawn = spatial.layers.projection()
     assert spatial.viewer.scene.camera.angles == angles  # it was no turn
     step = moved[rows[0]]
-    most = np.linalg.norm(step) * np.linalg.norm(drawn.ahead)
-    assert abs(step @ drawn.ahead) < 1e-3 * most
+    most = np.linalg.norm(step) * np.linalg.norm(drawn.sight)
+    assert abs(step @ drawn.sight) < 1e-3 * most
     qtbot.waitUntil(lambda: spatial.session.state == "finished")
 
 
@@ -345,9 +345,9 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     )
     qtbot.waitUntil(lambda: session.view.compared is not None)
     qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
-    pixels = layers.projection().to_pixels(session.view.seen)
+    pixels = layers.projection().to_pixels(session.view.positions)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()
-    drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.other(BESIDE))])
+    drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.other(COMPARED))])
     np.testing.assert_allclose(drawn, pixels, atol=0.05)
     row = int(np.argmax(pixels[n:, 0]))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(pixels[n + row]))
@@ -355,8 +355,8 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session.selection.clear()
     spatial.viewer.canvas.grid.enabled = True
     qtbot.wait(50)
-    beside = spatial.drawn(layers.other(BESIDE))
-    there = projection_of(spatial.viewer, layers.other(BESIDE)).cell
+    beside = spatial.drawn(layers.other(COMPARED))
+    there = projection_of(spatial.viewer, layers.other(COMPARED)).cell
     seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
     row = int(np.argmax(seen.all(axis=1)))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(beside[row]))
@@ -364,11 +364,11 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     x, y, width, height = there
     right, low = x + width, y + height
     around = np.array([(x, y), (x, low), (right, low), (right, y)], float)
-    spatial.dock.mouse.surround(around)
+    spatial.dock.mouse.select_inside(around)
     np.testing.assert_array_equal(session.selection.points, seen.all(axis=1))
     spatial.viewer.canvas.grid.enabled = False
     np.testing.assert_array_equal(
-        layers.other(BESIDE).face_color, layers.points.face_color
+        layers.other(COMPARED).face_color, layers.points.face_color
     )
 
 

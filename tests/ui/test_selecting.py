@@ -208,7 +208,7 @@ def a_lasso_with_the_mouse(seen, session):
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
     qtbot, seen, session, monkeypatch
 ):
-    monkeypatch.setattr(mouse, "RADIUS", 12)
+    monkeypatch.setattr(mouse, "BRUSH_RADIUS", 12)
     for is_stack in (False, True):
         layer = select_over_the_image(qtbot, seen, session, is_stack)
         seen.dock.select.brush.click()
@@ -298,7 +298,7 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
 
 def name_of(seen):
     """Return a pixel at which the first name can be taken."""
-    (at,) = seen.pixels(seen.dock.names.names.places[0])
+    (at,) = seen.pixels(seen.dock.names.names.positions[0])
     pixels = (at - QPoint(0, up) for up in range(0, 200, 2))
     taken = seen.dock.names.handle_at
     return next(p for p in pixels if taken(*ends(p)) is not None)
@@ -317,7 +317,7 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
     qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(seen.dock)))
     for way in ("let go", "Escape", "pinned"):
         drag_a_cluster(qtbot, seen, session, way)
-    session.hand.let_go()
+    session.hand.release()
     drag_a_landmark(qtbot, seen, session)
 
 
@@ -367,7 +367,7 @@ def drag_a_landmark(qtbot, seen, session):
     assert np.allclose(hold.place, seen.layers.projection().under(*ends(end)))
     assert seen.dock.select.by_hand.text() == "By hand: 1 landmark pinned."
     assert session.selection.is_empty
-    QTest.mouseClick(seen.dock.select.let_go, LEFT)
+    QTest.mouseClick(seen.dock.select.release, LEFT)
     assert not session.hand.forces
     assert not seen.dock.select.by_hand.isVisible()
 
@@ -392,13 +392,13 @@ def held_points_are_let_go_by_buttons(qtbot, hand, session):
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
     assert not hand.hold.isVisible()
-    assert hand.let_go.isVisible()
-    QTest.mouseClick(hand.let_go, LEFT)
+    assert hand.release.isVisible()
+    QTest.mouseClick(hand.release, LEFT)
     assert hand.by_hand.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
     assert hand.hold.isHidden()
-    assert hand.told.text().startswith("Only a game")
+    assert hand.message.text().startswith("Only a game")
 
 
 def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
@@ -409,7 +409,7 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     before, snapshot = points.data.copy(), session.snapshot
     QTest.mousePress(button, LEFT)
     qtbot.waitUntil(lambda: not np.array_equal(points.data, before))
-    assert "stepped out" in dock.select.told.text()
+    assert "stepped out" in dock.select.message.text()
     assert session.snapshot is snapshot
     qtbot.wait(300)
     moved = np.flatnonzero((points.data != before).any(axis=1))
@@ -417,12 +417,12 @@ def true_neighbours_are_shown_while_the_button_is_down(qtbot, dock, session):
     assert len(moved) < 6
     QTest.mouseRelease(button, LEFT)
     assert np.array_equal(points.data, before)
-    assert dock.select.told.text() == ""
+    assert dock.select.message.text() == ""
     QTest.mousePress(button, LEFT)
     session.settings.repulsion = 900.0  # the game plays on
-    qtbot.waitUntil(lambda: not dock.controller.scene.is_elsewhere)
+    qtbot.waitUntil(lambda: not dock.controller.scene.is_showing_neighbors)
     QTest.mouseRelease(button, LEFT)
-    assert not dock.controller.scene.is_elsewhere
+    assert not dock.controller.scene.is_showing_neighbors
 
 
 def drag_by_its_name(qtbot, seen, session, gives_up):

@@ -59,7 +59,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
         return next(text for text in said[::-1] if text)
 
     said = []
-    dock.controller.scene.neighbors_told.connect(said.append)
+    dock.controller.scene.neighbors_message.connect(said.append)
     session.selection.select(1)
     choose(dock, "")
     before = told()
@@ -83,6 +83,6 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     )
     assert (labels[0], 0) not in named
     drawn = session.view.drawn.embedding
-    for (cluster, panel), place in zip(named, names.places, strict=True):
+    for (cluster, panel), place in zip(named, names.positions, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3

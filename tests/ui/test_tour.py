@@ -50,7 +50,7 @@ def test_it_begins_by_itself_once_by_a_preference(dock, qtbot, monkeypatch):
     qtbot.waitUntil(dock.tour.isVisible)
     assert not window.shows_tour
     for _ in range(5):
-        dock.tour.go_on()
+        dock.tour.next_stop()
     dock.tour.begin_once()
     qtbot.wait(2 * tour_module.SOON_MS)
     assert not dock.tour.isVisible()

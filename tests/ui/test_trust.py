@@ -14,7 +14,7 @@ from napari_embedding_game.core.inspect.quality import (
     MapQuality,
 )
 from napari_embedding_game.session.run.record import Moment
-from napari_embedding_game.ui.canvas.layers import BESIDE
+from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.controls import trust as trust_module
 from napari_embedding_game.ui.controls.timeline import mark_text
@@ -44,14 +44,14 @@ def test_the_figures_follow_the_map_and_its_colours(
 
     assert trust.note.text() == WAITING
     play()
-    qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())  # folded: once
+    qtbot.waitUntil(lambda: "Trustworthy" in trust.summary.text())  # folded: once
     unfold(dock)
     qtbot.waitUntil(lambda: "on 40 points. " in trust.note.text())  # on all of them
     for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
         assert share(name).endswith("%")
         assert "%" in trust.figures.tips[name]
     is_doubtful = float(share("trustworthiness").rstrip("%")) < 80
-    assert (trust.far.property("role") == "warning") == is_doubtful
+    assert (trust.summary.property("role") == "warning") == is_doubtful
     QTest.mouseClick(trust.show_misplaced, LEFT)
     assert session.look.color_by == "Stretch"
     session.load(None)
@@ -96,19 +96,19 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     qtbot.waitUntil(lambda: session.state == "finished")
     gates[0].set()
     qtbot.wait(200)
-    assert "Trustworthy" not in trust.far.text()
+    assert "Trustworthy" not in trust.summary.text()
     unfold(dock)
     qtbot.waitUntil(lambda: len(gates) > 1)
     for gate in gates:
         gate.set()
-    qtbot.waitUntil(lambda: "Trustworthy" in trust.far.text())
+    qtbot.waitUntil(lambda: "Trustworthy" in trust.summary.text())
     dock.trust_fold.expand(False)
     former = session.snapshot
     session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.snapshot is not former)
     session.stop()  # nor what was measured while it moved, of a stopped map
     assert session.state == "stopped"
-    assert "Trustworthy" not in trust.far.text()
+    assert "Trustworthy" not in trust.summary.text()
 
 
 def test_parts_and_samples_that_a_map_follows_are_warned_of(
@@ -180,9 +180,9 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     session.selection.clear()
     assert stage() == "An earlier map."
     QTest.keyClick(shown.marks, Qt.Key.Key_Right)
-    assert timeline.shown is timeline.marks[1]
-    changed = timeline.shown
-    finished.run.go_on.click()
+    assert timeline.current is timeline.marks[1]
+    changed = timeline.current
+    finished.run.continue_button.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert timeline.newest.parent == changed.number
     assert finished.controller.scene.layers.points is layer
@@ -229,15 +229,15 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     n_layers, layers = len(viewer.layers), finished.controller.scene.layers
     compare()
     are_side_by_side_and_chosen_from_together(session, finished, len(here.embedding))
-    viewer.layers.remove(layers.other(BESIDE))
+    viewer.layers.remove(layers.other(COMPARED))
     assert not bar.end.isVisible()
     compare()
     assert len(viewer.layers) == n_layers + 1
-    assert layers.other(BESIDE) in viewer.layers
+    assert layers.other(COMPARED) in viewer.layers
     bar.end.click()
     assert len(viewer.layers) == n_layers
     compare()
-    chosen = [layers.points, layers.other(BESIDE)]
+    chosen = [layers.points, layers.other(COMPARED)]
     for layer in chosen:  # as napari removes those that are selected
         viewer.layers.remove(layer)
     finished.run.run.click()
@@ -257,18 +257,18 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
 def are_side_by_side_and_chosen_from_together(session, dock, n_points):
     """What is under the mouse on either map is the same row; a lasso, too."""
     layers = dock.controller.scene.layers
-    beside = layers.other(BESIDE)
+    beside = layers.other(COMPARED)
     assert len(beside.data) == n_points
     assert beside.data[:, 1].min() > layers.points.data[:, 1].max()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
-    seen = layers.projection().to_pixels(session.view.seen)
+    seen = layers.projection().to_pixels(session.view.positions)
     for row in (0, 20, 39):
         for pixel in (seen[row], seen[n_points + row]):
-            found = row_at(layers, session.view.seen, pixel) % n_points
+            found = row_at(layers, session.view.positions, pixel) % n_points
             near = seen[[found, found + n_points]]
             assert found == row or np.isclose(near, pixel, atol=3).all(axis=1).any()
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    dock.mouse.surround(around)
+    dock.mouse.select_inside(around)
     assert 5 in session.selection.rows
     assert not session.selection.points.all()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)

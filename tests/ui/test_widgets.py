@@ -11,7 +11,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.ui.canvas.layers import BEHIND
+from napari_embedding_game.ui.canvas.layers import REFERENCE
 from napari_embedding_game.ui.game_dock import MAP, GameDock
 from napari_embedding_game.ui.widgets import reference
 from napari_embedding_game.ui.widgets.reference import ReferenceWidget
@@ -67,22 +67,22 @@ def test_cells_are_placed_among_those_of_the_reference(
 ):
     own = session.snapshot.embedding
     click(chosen.place)
-    qtbot.waitUntil(lambda: session.behind is not None)
+    qtbot.waitUntil(lambda: session.visible_reference is not None)
     assert session.look.color_by == "cell_type_predicted_or_unlike"
     assert "takes you back" in chosen.state.text()
     names = [layer.name for layer in viewer.layers]
     assert names == ["cells of the reference", "embedding", "landmarks"]
     layers = dock.controller.scene.layers
     # The same cells: each lies about where it lies in the reference, in a full colour.
-    apart = np.abs(layers.other(BEHIND).data - layers.points.data)
+    apart = np.abs(layers.other(REFERENCE).data - layers.points.data)
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)
-    grey = layers.other(BEHIND).face_color[:, :3]
+    grey = layers.other(REFERENCE).face_color[:, :3]
     assert (grey == grey[0, 0]).all()
     dock.close()
     again = GameDock(viewer, workspace, warm_up=False)
     qtbot.addWidget(again)
     assert len(viewer.layers["cells of the reference"].data) == 40
-    again.data.way.buttons[0].click()
+    again.data.breadcrumb.buttons[0].click()
     assert session.snapshot.embedding is own
     assert "cells of the reference" not in viewer.layers
     again.close()
@@ -100,9 +100,11 @@ def test_cells_come_onto_a_published_map(
     click(widget.file)
     qtbot.waitUntil(lambda: "atlas.h5ad: 40 cells" in widget.state.text())
     click(widget.place)
-    qtbot.waitUntil(lambda: session.behind is not None)
+    qtbot.waitUntil(lambda: session.visible_reference is not None)
     for axis, given in enumerate(places.T):
-        assert np.corrcoef(session.behind.cells[:, axis], given)[0, 1] > 0.99999
+        assert (
+            np.corrcoef(session.visible_reference.cells[:, axis], given)[0, 1] > 0.99999
+        )
         published = session.dataset.obs[f"X_umap of atlas.h5ad {axis + 1}"]
         assert np.corrcoef(published, given)[0, 1] > 0.9  # they are the same cells
 

@@ -59,9 +59,9 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
         gate.wait()
         return "first"
 
-    jobs.ask(first)
-    jobs.ask(lambda: "second")  # waits: there is one thread at most
-    jobs.ask(lambda: "third")
+    jobs.submit(first)
+    jobs.submit(lambda: "second")  # waits: there is one thread at most
+    jobs.submit(lambda: "third")
     assert running_workers() == 1
     assert jobs.is_busy
     gate.set()
@@ -72,9 +72,9 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
 def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
     gate, taken, dock = threading.Event(), [], QObject()
     jobs = Latest(QObject(dock), taken.append, taken.append)
-    jobs.ask(gate.wait)
+    jobs.submit(gate.wait)
     jobs.stop()
-    jobs.ask(gate.wait)
+    jobs.submit(gate.wait)
     release(dock)
     assert not jobs.is_busy
     gate.set()

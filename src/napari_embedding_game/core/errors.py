@@ -28,7 +28,7 @@ _MAX_LETTERS = 60
 """Letters of a refused value that are shown."""
 
 
-def whole(
+def check_integer(
     name: str, value: Any, least: int | None = None, most: int | None = None
 ) -> int:
     """Return a whole number from ``least`` to ``most`` as an int; 2.0 is none."""
@@ -53,7 +53,7 @@ def number(
     raise refused(name, allowed, value)
 
 
-def one_of(name: str, value: Any, choices: Collection[str]) -> Any:
+def check_choice(name: str, value: Any, choices: Collection[str]) -> Any:
     """Return a choice, if it is one."""
     if isinstance(value, str) and value in choices:
         return value

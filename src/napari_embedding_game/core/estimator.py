@@ -28,8 +28,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
+    check_integer,
     described,
-    whole,
 )
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.progress import with_progress
@@ -362,7 +362,7 @@ class EmbeddingGame(
         X = self._as_rows(X, ensure_min_samples=2)
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
             if value is not None:
-                whole(name, value, 1)
+                check_integer(name, value, 1)
         chosen, steered = self._chosen(), dict[str, Any]()
         begun = with_approximation(chosen, X.shape[0])
 
@@ -387,7 +387,7 @@ class EmbeddingGame(
         for iteration, parameters in steering or ():
             least = max(script, default=-1) + 1
             most = None if stop_at is None else stop_at - 1
-            at = whole("iteration of steering", iteration, least, most)
+            at = check_integer("iteration of steering", iteration, least, most)
             script[at] = Steer(settings=changed(parameters))
         layout, shape = None, (X.shape[0], self.n_components)
         if not isinstance(self.init, str):
@@ -410,14 +410,14 @@ class EmbeddingGame(
                 edges, layout, settings, diagnose=is_watched, frame_iterations=frames
             )
 
-        def keep(shot: Snapshot) -> None:
+        def keep(snapshot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            found = shot.embedding, shot.landmarks
+            found = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = begun.random_state, begun.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
             self._fitted = fitted_map(X, graph, edges, last, *found)
-            self._take(shot, edges, repulsion_of(last))
+            self._store_map(snapshot, edges, repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at, shape)
         return run
@@ -461,21 +461,21 @@ class EmbeddingGame(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )
 
-    def _take(self, shot: Snapshot, edges: Edges, repulsion: float) -> None:
+    def _store_map(self, snapshot: Snapshot, edges: Edges, repulsion: float) -> None:
         """Keep a map and its clusters."""
-        self.embedding_, self.landmarks_ = shot.embedding, shot.landmarks
-        self.pressure_, self.stretch_ = shot.pressure, shot.stretch
-        self.energy_, self.n_iter_ = shot.energy, shot.iteration
-        self.map_hash_, self.repulsion_ = shot.map_hash, repulsion
-        merged = np.arange(len(shot.landmarks), dtype=np.int32)
+        self.embedding_, self.landmarks_ = snapshot.embedding, snapshot.landmarks
+        self.pressure_, self.stretch_ = snapshot.pressure, snapshot.stretch
+        self.energy_, self.n_iter_ = snapshot.energy, snapshot.iteration
+        self.map_hash_, self.repulsion_ = snapshot.map_hash, repulsion
+        merged = np.arange(len(snapshot.landmarks), dtype=np.int32)
         if self.n_clusters is not None:
             from napari_embedding_game.core.inspect import clusters
 
-            between = clusters.landmark_graph(edges, shot.labels, len(merged))
-            sizes = np.bincount(shot.labels, minlength=len(merged))
+            between = clusters.landmark_graph(edges, snapshot.labels, len(merged))
+            sizes = np.bincount(snapshot.labels, minlength=len(merged))
             # As the window draws it, whatever the seed.
             merged = clusters.merge_tree(between, sizes).cut(int(self.n_clusters))
-        self.landmark_clusters_, self.labels_ = merged, merged[shot.labels]
+        self.landmark_clusters_, self.labels_ = merged, merged[snapshot.labels]
 
     @property
     def _n_features_out(self) -> int:

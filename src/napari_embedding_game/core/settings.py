@@ -23,7 +23,13 @@ from napari_embedding_game.core.energy.methods import (
     Method,
     get_method,
 )
-from napari_embedding_game.core.errors import InputError, number, one_of, refused, whole
+from napari_embedding_game.core.errors import (
+    InputError,
+    check_choice,
+    check_integer,
+    number,
+    refused,
+)
 from napari_embedding_game.core.graph.choices import AFFINITIES, ROW_AFFINITIES, STARTS
 
 ScheduleName = Literal["fast", "paper"]
@@ -253,9 +259,9 @@ def _plain(each: Field[Any], value: Any) -> Any:
     if value is None and kind.endswith("None"):
         return None
     if "choices" in spec:
-        return one_of(name, value, spec["choices"]())
+        return check_choice(name, value, spec["choices"]())
     if kind.startswith("int"):
-        return whole(name, value, spec.get("least"), spec.get("most"))
+        return check_integer(name, value, spec.get("least"), spec.get("most"))
     if kind.startswith("float"):
         below = spec.get("below", math.inf)
         return number(name, value, spec["allowed"], spec["least"], below)
@@ -301,7 +307,7 @@ def choose(
     offered = spec.approximations
     if approximation is None:
         return spec, offered[0]
-    one_of("approximation", approximation, APPROXIMATIONS)
+    check_choice("approximation", approximation, APPROXIMATIONS)
     if approximation not in offered:
         why = NO_BOUND.get(spec.kernel) if approximation == "landmarks" else None
         raise InputError(

@@ -122,16 +122,16 @@ class Lanes:
         whole = (t + 0.5)._call("floor")
         power = self._polynomial(t - whole, self._format.exp)
         exponent = self.builder.fptosi(whole.value, self._bits)
-        biased = self.builder.add(exponent, self._whole(self._format.bias))
-        bits = self.builder.shl(biased, self._whole(self._format.mantissa_bits))
+        biased = self.builder.add(exponent, self._integer(self._format.bias))
+        bits = self.builder.shl(biased, self._integer(self._format.mantissa_bits))
         return power * self._of(self.builder.bitcast(bits, self.value.type))
 
     def log(self) -> Lanes:
         """Return the natural logarithm of each, all above 0."""
         builder = self.builder
-        shift = self._whole(self._format.mantissa_bits)
+        shift = self._integer(self._format.mantissa_bits)
         bits = builder.bitcast(self.value, self._bits)
-        above = builder.sub(bits, self._whole(self._format.root_half))
+        above = builder.sub(bits, self._integer(self._format.root_half))
         exponent = builder.ashr(above, shift)
         mantissa = builder.sub(bits, builder.shl(exponent, shift))
         m = self._of(builder.bitcast(mantissa, self.value.type))
@@ -170,7 +170,7 @@ class Lanes:
         kind = self.value.type
         return ir.Constant(kind, [kind.element(float(other))] * self._count)
 
-    def _whole(self, number: int) -> Any:
+    def _integer(self, number: int) -> Any:
         return ir.Constant(self._bits, [self._bits.element(number)] * self._count)
 
     def _polynomial(self, x: Lanes, coefficients: Sequence[float]) -> Lanes:
@@ -304,7 +304,7 @@ def across(context, lanes):
     return lanes.number(lanes), code
 
 
-def _place(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
+def _element(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
     """Return the pointer to a vector; ``given``: the array and an index."""
     array = context.make_array(kind)(context, builder, given[0])
     shape, strides, place = (
@@ -331,7 +331,7 @@ def load(context, array, place, like):
 
     def code(context, builder, signature, arguments):
         vector = context.get_value_type(kind)
-        pointer = _place(context, builder, array, arguments, vector)
+        pointer = _element(context, builder, array, arguments, vector)
         return builder.load(pointer, align=size)
 
     return kind(array, place, like), code
@@ -344,7 +344,7 @@ def store(context, lanes, array, place):
 
     def code(context, builder, signature, arguments):
         value, *given = arguments
-        pointer = _place(context, builder, array, given, value.type)
+        pointer = _element(context, builder, array, given, value.type)
         builder.store(value, pointer, align=size)
         return context.get_dummy_value()
 

@@ -50,7 +50,8 @@ class Clustering:
     def names(self) -> pd.Categorical:
         """(n,) the name of each point's cluster."""
         names = [cluster.name for cluster in self.clusters]
-        return pd.Categorical.from_codes(places([*self.by_id], self.labels), names)
+        codes = label_indices([*self.by_id], self.labels)
+        return pd.Categorical.from_codes(codes, names)
 
     def rows(self, cluster: int) -> NDArray[np.intp]:
         """Return the points of a cluster."""
@@ -65,7 +66,7 @@ def numbered(labels: NDArray[np.int32]) -> Clustering:
     return Clustering(labels, tuple(clusters))
 
 
-def places(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
+def label_indices(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the index of each label among the ids: (N,), -1 if it is missing."""
     known = np.asarray(ids, np.intp)
     highest = max(labels.max(initial=0), known.max(initial=0))

@@ -37,7 +37,7 @@ _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X,
 # and XM and BX of ImageJ, CenterX_global_px and min_x of transcripts in space.
 _UNIT = r"([_\- .]?\W?([uµμ]m|microns?|px|pixels?)\W?)?"
-_PLACE = re.compile(
+_POSITION = re.compile(
     r"(.*[_\- .:])?(bbox|centroid|center|pos(ition)?|bounding ?box ?(min|max)imum)"
     r"( of the object)?([_\- .](weighted|local|min|max))*[_\- .]?"
     r"([xyz]([_\- .]?(min|max|start|end|local|global|\d))?|\d(-\d)*|m(in|ax)[rc]"
@@ -164,9 +164,9 @@ def is_of_a_map(name: object) -> bool:
     return str(name).startswith(f"{KEY}_")
 
 
-def is_place(name: object) -> bool:
+def is_position(name: object) -> bool:
     """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
-    return bool(_PLACE.fullmatch(str(name)))
+    return bool(_POSITION.fullmatch(str(name)))
 
 
 def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:

@@ -26,17 +26,17 @@ class MissingValuesError(DataError):
     def __str__(self) -> str:
         return self.sentence('missing="drop"')
 
-    def sentence(self, way: str) -> str:
+    def sentence(self, remedy: str) -> str:
         """Return the sentence with the way in which rows are left out here."""
-        return f"{self.args[0]} ({way})."
+        return f"{self.args[0]} ({remedy})."
 
 
-def check_installed(package: str, what: str, way: str = "") -> None:
+def check_installed(package: str, what: str, remedy: str = "") -> None:
     """Raise DataError unless a package is there, which `what` needs."""
     if find_spec(package) is None:
         raise DataError(
             f"{what} needs {package}, which is not installed: run "
-            f"`pip install {package}`{way}."
+            f"`pip install {package}`{remedy}."
         )
 
 

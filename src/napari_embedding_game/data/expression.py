@@ -84,18 +84,18 @@ class Expression:
         X = self.profile
         return log_times(X, self.factors) if self.has_counts else X
 
-    def column(self, place: int) -> NDArray[np.floating]:
+    def column(self, index: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
-        return dense(self.columns([place])).ravel()
+        return dense(self.columns([index])).ravel()
 
-    def columns(self, places: Sequence[int]) -> Any:
+    def columns(self, indices: Sequence[int]) -> Any:
         """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
-        part = self.profile[:, list(places)]
+        part = self.profile[:, list(indices)]
         return log_times(part, self.factors) if self.has_counts else part
 
-    def cell(self, row: int, place: int) -> float:
+    def cell(self, row: int, index: int) -> float:
         """Return one of :attr:`values`."""
-        value = self.profile[[row]][:, [place]]
+        value = self.profile[[row]][:, [index]]
         if self.has_counts:
             value = log_times(value, self.factors[row : row + 1])
         return float(value.sum())

@@ -32,7 +32,7 @@ class FoundNames:
     """What was compared: "names", or the column with others."""
 
     @property
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """Indices of the names among those of the data, each once."""
         return list(dict.fromkeys(self.each[self.each >= 0].tolist()))
 
@@ -96,10 +96,10 @@ def find_names(
     only one name of the data is meant.
     """
     asked, known = pd.Series(list(wanted), dtype=str), pd.Series(list(names), dtype=str)
-    each = _places(asked, known.drop_duplicates())
+    each = _indices(asked, known.drop_duplicates())
     rest = each < 0
     if rest.any():
-        each[rest] = _places(
+        each[rest] = _indices(
             _plain(asked[rest]), _plain(known).drop_duplicates(keep=False)
         )
     return FoundNames(tuple(asked), each, by)
@@ -111,6 +111,6 @@ def _plain(names: pd.Series) -> pd.Series:
     return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
 
 
-def _places(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
-    places = pd.Index(known).get_indexer(asked)
-    return np.asarray(np.append(known.index, -1)[places], np.intp)
+def _indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
+    indices = pd.Index(known).get_indexer(asked)
+    return np.asarray(np.append(known.index, -1)[indices], np.intp)

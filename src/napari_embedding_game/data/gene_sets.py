@@ -77,7 +77,7 @@ def score_genes(
         )
     check_installed("scanpy", "The score of a gene set")
     found = find_names(gene_set.genes, dataset.profile_names)
-    if not found.places:
+    if not found.indices:
         raise DataError(
             f'No gene of "{gene_set.name}" is in the data. {found.note} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
@@ -91,7 +91,7 @@ def score_genes(
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
     try:
         with warnings.catch_warnings(action="ignore"):
-            sc.tl.score_genes(adata, numbers[list(found.places)])
+            sc.tl.score_genes(adata, numbers[list(found.indices)])
     except (RuntimeError, ValueError) as error:
         raise DataError(
             f'"{gene_set.name}" cannot be scored, as too few other genes are expressed '

@@ -60,8 +60,8 @@ def _table_joined(
 def joined(dataset: Dataset, found: Join) -> Dataset:
     """Return a dataset with the objects of its rows, or with the reason why not."""
     if found.left_out is None:
-        is_told = found.refusal and not found.request.is_guess
-        notes = (found.refusal, *dataset.notes) if is_told else dataset.notes
+        is_shown = found.refusal and not found.request.is_guess
+        notes = (found.refusal, *dataset.notes) if is_shown else dataset.notes
         return replace(dataset, notes=notes)
     background = found.left_out[dataset.kept]
     if background.any():

@@ -74,17 +74,17 @@ class Objects:
         areas = None if self.areas is None else self.areas[rows]
         return Objects(self.label_ids[rows], self.boxes[rows], areas)
 
-    def spread(self, places: NDArray[np.integer]) -> Objects:
+    def spread(self, indices: NDArray[np.integer]) -> Objects:
         """(M,) the object at each of these indices (M,); no object where -1."""
-        found = self.take(places)
+        found = self.take(indices)
         for values in (found.label_ids, found.boxes, found.areas):
             if values is not None:
-                values[places < 0] = 0
+                values[indices < 0] = 0
         return found
 
-    def within(self, place: Sequence[int]) -> Objects:
+    def within(self, index: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, at this index."""
-        first = np.tile(np.asarray(place, dtype=np.int64), (len(self), 1))
+        first = np.tile(np.asarray(index, dtype=np.int64), (len(self), 1))
         ends = np.stack([first, first + 1], axis=1)
         ends = np.concatenate([ends, self.ends], axis=2)
         boxes = ends.reshape(len(self), 2 * ends.shape[2])
@@ -119,8 +119,8 @@ def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
     DataError if the labels are no whole numbers, or all are background.
     """
     labels = check_labels(labels)
-    places = np.ndindex(labels.shape[:n_leading])
-    found = joined([numbered(labels[at])[0].within(at) for at in places])
+    indices = np.ndindex(labels.shape[:n_leading])
+    found = joined([numbered(labels[at])[0].within(at) for at in indices])
     if not len(found):
         raise DataError(NO_OBJECT)
     return found
@@ -150,7 +150,7 @@ def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     return Objects(ids[1:], boxes, np.bincount(codes)[1:]), numbers
 
 
-def share_shown(labels: Any, objects: Objects, n_checked: int = 30) -> float:
+def share_matching(labels: Any, objects: Objects, n_checked: int = 30) -> float:
     """Return the share of objects that a label image has, by ids, boxes and areas.
 
     Only so many of the objects are looked at, evenly spread.

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.clustering import Cluster, Clustering, places
+from napari_embedding_game.data.clustering import Cluster, Clustering, label_indices
 
 Colors = NDArray[np.float32]
 
@@ -63,12 +63,12 @@ def category_colors(n_levels: int) -> Colors:
 
 
 def level_colors(
-    levels: Sequence[object], known: Mapping[str, str], *, are_seen: bool = True
+    levels: Sequence[object], known: Mapping[str, str], *, is_visible: bool = True
 ) -> Colors:
     """Return a colour for each level (L, 4): the one known of it, else the palette's.
 
     A part of a map has all levels of the whole, so that they keep their colours.
-    ``are_seen``: white is a pale grey, and black a dark one, as a window is black or
+    ``is_visible``: white is a pale grey, and black a dark one, as a window is black or
     white.
     """
     colors = category_colors(len(levels))
@@ -79,9 +79,9 @@ def level_colors(
     for place, level in enumerate(levels):
         if named.is_color_like(text := known.get(str(level), "")):
             colors[place] = named.to_rgba(text)
-            if are_seen:
+            if is_visible:
                 rgb = colors[place, :3]
-                lightness = seen_as(rgb, _NORMAL)[0]
+                lightness = as_seen_by(rgb, _NORMAL)[0]
                 rgb += np.clip(lightness, *_SEEN) - lightness
                 rgb.clip(0, 1, out=rgb)
     return colors
@@ -101,7 +101,7 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
 
 def point_colors(clustering: Clustering) -> Colors:
     """Return the colour of each point by its cluster: (N, 4)."""
-    codes = places([*clustering.by_id], clustering.labels)
+    codes = label_indices([*clustering.by_id], clustering.labels)
     # ``take`` is many times quicker than an index here.
     colors: Colors = cluster_colors(clustering.clusters).take(codes, axis=0)
     return colors
@@ -123,12 +123,12 @@ def scanpy_colors(
     found, made = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
     for name in found.columns.intersection(list(known)):
         levels = found[name].cat.categories
-        colors = level_colors(levels, known[name], are_seen=False)
+        colors = level_colors(levels, known[name], is_visible=False)
         made[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
     return made
 
 
-def seen_as(rgb: NDArray[np.floating], eyes: NDArray[np.floating]) -> NDArray[Any]:
+def as_seen_by(rgb: NDArray[np.floating], eyes: NDArray[np.floating]) -> NDArray[Any]:
     """Return colours (..., 3) of the screen as such eyes see them, in OKLab."""
     bright = ((rgb + 0.055) / 1.055) ** 2.4
     linear = np.where(rgb <= 0.04045, rgb / 12.92, bright) @ eyes.T
@@ -141,12 +141,12 @@ def _spread(palette: str) -> Colors:
     """Return the colours of a palette, each as far from those before it as can be."""
     first = np.frombuffer(bytes.fromhex(_FIRST[palette]), np.uint8).reshape(-1, 3) / 255
     screen = np.stack(np.meshgrid(*[np.linspace(0, 1, _STEPS)] * 3), -1).reshape(-1, 3)
-    lightness, *chroma = seen_as(screen, _NORMAL).T
+    lightness, *chroma = as_seen_by(screen, _NORMAL).T
     darkest, lightest, most = _WITHIN[palette]
     is_seen = (darkest <= lightness) & (lightness <= lightest)
     screen = screen[is_seen & (np.hypot(*chroma) <= most)]
     every = np.concatenate([first, screen])
-    seen = [seen_as(every, eyes) for eyes in EYES[palette]]
+    seen = [as_seen_by(every, eyes) for eyes in EYES[palette]]
     rows, nearest = np.arange(N_COLORS), np.full(len(every), np.inf)
     for place in range(N_COLORS):
         if place >= len(first):

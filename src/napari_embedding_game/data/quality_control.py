@@ -38,8 +38,8 @@ def cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
         return np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
 
     figures = {"total_counts": sums(X), "n_genes_by_counts": sums(X > 0)}
-    if places := [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]:
-        part, counts = 100 * sums(X[:, places]), figures["total_counts"]
+    if indices := [i for i, name in enumerate(names) if MITOCHONDRIAL.match(name)]:
+        part, counts = 100 * sums(X[:, indices]), figures["total_counts"]
         share = np.divide(part, counts, out=np.zeros_like(part), where=counts > 0)
         figures["pct_counts_mt"] = share
     return pd.DataFrame(figures)
@@ -62,15 +62,15 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
 
     A cell is counted once, under the first of its reasons.
     """
-    told = np.zeros(len(quality), bool)
+    is_out = np.zeros(len(quality), bool)
     found: Reasons = {}
     for limit, (column, _) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
-        values = quality.get(column, 0 * told)
+        values = quality.get(column, 0 * is_out)
         rows = np.asarray(values < number if is_least else values > (number or np.inf))
-        found[limit] = rows & ~told, words_of(limit, number)
-        told |= rows
+        found[limit] = rows & ~is_out, words_of(limit, number)
+        is_out |= rows
     return found
 
 

@@ -82,4 +82,4 @@ class ReadOptions:
             object.__setattr__(self, "columns", tuple(self.columns))
 
 
-AS_USUAL = ReadOptions()
+DEFAULT_OPTIONS = ReadOptions()

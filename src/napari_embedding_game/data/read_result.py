@@ -13,7 +13,7 @@ import pandas as pd
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.raw_counts import looks_like_counts
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class ReadResult:
     """How the rows were joined with label images (:class:`~.Join`), if they were."""
     source: Any = None
     """What was read, with ``options``: how."""
-    options: ReadOptions = AS_USUAL
+    options: ReadOptions = DEFAULT_OPTIONS
 
     @cached_property
     def is_counts(self) -> bool:

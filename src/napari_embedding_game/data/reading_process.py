@@ -68,14 +68,14 @@ def read_apart(
     if not begun.is_set():
         result = read(path, *values, **options)
         return (yield from result) if isinstance(result, Generator) else result
-    process = _take()
+    process = _get_process()
     path = path.absolute() if isinstance(path, Path) else path
     try:
         kind, content = yield from process.do(path, (read, (path, *values), options))
     except BaseException:
         process.kill()
         raise
-    _keep(process)
+    _keep_idle(process)
     if kind == "error":
         raise content
     return content
@@ -85,10 +85,10 @@ def begin_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
     begun.set()
     with suppress(DataError):  # the first file says so
-        _keep(_take())
+        _keep_idle(_get_process())
 
 
-def _take() -> _Process:
+def _get_process() -> _Process:
     with suppress(IndexError):  # of any thread that asks
         while (process := _idle.pop()).has_ended():
             pass
@@ -102,7 +102,7 @@ def _take() -> _Process:
         ) from error
 
 
-def _keep(process: _Process) -> None:
+def _keep_idle(process: _Process) -> None:
     """Let a process wait for the next file; one is enough."""
     if _idle:
         process.kill()
@@ -149,7 +149,7 @@ class _Process:
         stage = Stage(f"Reading {name}")
         while True:
             taken, seconds = self._used()
-            memory.check_taken(taken - before, name, most)
+            memory.check_bytes_read(taken - before, name, most)
             if taken - before > earnest or seconds - begun > patience:
                 raise DataError(
                     f"{name} takes far more memory or time than a file of its size, so "
@@ -246,7 +246,7 @@ def _receive(pipe: Any) -> tuple[str, Any]:
 def serve() -> None:
     """Do what comes by the standard input, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
-    _end_with_the_other()
+    _exit_with_parent()
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -284,7 +284,7 @@ def _refuse_beyond(n_bytes: float) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def _end_with_the_other() -> None:
+def _exit_with_parent() -> None:
     """Be ended where the other process has broken off, also while a library loops.
 
     By a process that waits for that: no thread of this one may come to its turn.

@@ -11,7 +11,7 @@ import pandas as pd
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import SAMPLE, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import from_anndata, read_whole
+from napari_embedding_game.data.formats.anndata import from_anndata, read_all
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
@@ -55,5 +55,5 @@ def pbmc_file() -> Path:
 
 def read_pbmc(path: Path) -> Dataset:
     """Read that file."""
-    dataset = from_anndata(read_whole(path), "pbmc")
+    dataset = from_anndata(read_all(path), "pbmc")
     return replace(dataset, provenance={SAMPLE: "pbmc"})

@@ -31,7 +31,7 @@ class SpatialTable:
     """These rows, in their order: the table itself, or a view of it."""
     instance_key: str | None
     """Column of ``obs`` with the label of each row; None if unknown."""
-    told: str
+    note: str
     """Which rows were left out; "" if all are about the layer."""
 
 
@@ -46,7 +46,7 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     element = name if isinstance(name, str) and name else layer_name
     adata: Any = metadata.get("adata")
     if hasattr(adata, "obs"):
-        return _rows_about(adata, metadata, element, is_own=True)
+        return _rows_about(adata, metadata, element, is_of_layer=True)
     tables = getattr(metadata.get("sdata"), "tables", None) or {}
     found = [(one, _regions(one)) for one in tables.values() if hasattr(one, "obs")]
     for one, regions in found:
@@ -73,7 +73,7 @@ def _regions(adata: Any) -> list[str]:
 
 
 def _rows_about(
-    adata: Any, metadata: Mapping[str, Any], element: str, *, is_own: bool = False
+    adata: Any, metadata: Mapping[str, Any], element: str, *, is_of_layer: bool = False
 ) -> SpatialTable:
     """Find the rows about an element; all rows of a layer's table may be."""
     noted = {**metadata, **(adata.uns.get(ATTRIBUTES) or {})}
@@ -85,7 +85,7 @@ def _rows_about(
     regions = adata.obs[region_key].astype(str).to_numpy()
     others = [one for one in np.unique(regions) if one != element]
     # Where there is one region alone, the layer may have another name than it.
-    if not others or (is_own and len(others) == 1 and element not in regions):
+    if not others or (is_of_layer and len(others) == 1 and element not in regions):
         return whole
     rows = np.flatnonzero(regions == element)
     if not len(rows):
@@ -94,5 +94,5 @@ def _rows_about(
             f"names {listed(others)}. Name the layer as one of these."
         )
     n, names = len(regions) - len(rows), listed(others)
-    told = f"Left out: {n:,} rows of other regions ({region_key}: {names})."
-    return SpatialTable(adata[rows], instance_key, told)
+    note = f"Left out: {n:,} rows of other regions ({region_key}: {names})."
+    return SpatialTable(adata[rows], instance_key, note)

@@ -28,11 +28,11 @@ Stages: TypeAlias = Generator[Stage, None, T]
 """A generator that yields stages and returns a `T`."""
 
 
-def finish(stages: Stages[T], tell: Callable[[Stage], Any] = lambda stage: None) -> T:
+def finish(stages: Stages[T], report: Callable[[Stage], Any] = lambda stage: None) -> T:
     """Do all of the work and return what it made; each stage is given to `tell`."""
     while True:
         try:
-            tell(next(stages))
+            report(next(stages))
         except StopIteration as end:
             made: T = end.value
             return made

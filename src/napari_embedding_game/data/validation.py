@@ -80,8 +80,8 @@ def usable_rows(
             f"{first}: fill them in, or have these rows left out"
         )
     have = "it has" if n_bad == 1 else "they have"
-    told = f"{of_rows} left out because {have} missing or infinite values, {first}."
-    return kept, (told,)
+    note = f"{of_rows} left out because {have} missing or infinite values, {first}."
+    return kept, (note,)
 
 
 def check_values(X: Matrix, where: str) -> None:

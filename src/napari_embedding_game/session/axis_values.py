@@ -35,7 +35,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
     Raises DataError: there is no such column and no such gene.
     """
     columns, names = numeric_columns(dataset), axis_names(dataset)
-    found = find_names([name.strip()], names).places
+    found = find_names([name.strip()], names).indices
     if not found:
         raise DataError(
             f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '

@@ -111,35 +111,35 @@ def iter_cluster_expression(
     n_groups = len(groups.categories)
     if wanted:
         found = find_names(wanted, dataset.profile_names)
-        places, note = found.places, found.note
+        indices, note = found.indices, found.note
     else:
-        places = yield from _leading(dataset, codes, n_groups, n_leading)
-    if not places:
+        indices = yield from _leading(dataset, codes, n_groups, n_leading)
+    if not indices:
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
             if wanted
             else f"No {dataset.word} leads in any row: choose other rows or another "
             f"number of clusters, or type names of {dataset.word}s."
         )
-    if len(places) > MAX_GENES:
+    if len(indices) > MAX_GENES:
         raise DataError(
-            f"These are {len(places):,} names, and {MAX_GENES} can be shown beside "
+            f"These are {len(indices):,} names, and {MAX_GENES} can be shown beside "
             "each other: leave some out."
         )
-    summary = _summarized(dataset, places, codes, n_groups)
+    summary = _summarized(dataset, indices, codes, n_groups)
     return ClusterExpression(
         sizes=tuple(np.bincount(codes, minlength=n_groups).tolist()),
-        genes=tuple(dataset.profile_names[place] for place in places),
+        genes=tuple(dataset.profile_names[place] for place in indices),
         summary=summary,
         note=note,
     )
 
 
 def _summarized(
-    dataset: Dataset, places: Sequence[int], codes: NDArray[np.intp], n_clusters: int
+    dataset: Dataset, indices: Sequence[int], codes: NDArray[np.intp], n_clusters: int
 ) -> GroupSummary:
     """Return the figures of columns, a few columns at a time."""
-    parts = [places[i : i + _AT_ONCE] for i in range(0, len(places), _AT_ONCE)]
+    parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
     columns = map(dataset.expression.columns, parts)
     summaries = [summarize(values, codes, n_clusters) for values in columns]
     return GroupSummary(
@@ -156,8 +156,8 @@ def _leading(
     found = yield from iter_leading(
         expression.values, codes, n_clusters, log1p=expression.is_log1p
     )
-    places: dict[int, None] = {}
+    indices: dict[int, None] = {}
     for columns in found:
-        fresh = [column for column in columns.tolist() if column not in places]
-        places.update(dict.fromkeys(fresh[:n_leading]))
-    return list(places)
+        fresh = [column for column in columns.tolist() if column not in indices]
+        indices.update(dict.fromkeys(fresh[:n_leading]))
+    return list(indices)

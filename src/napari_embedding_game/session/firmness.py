@@ -30,7 +30,7 @@ class Firmness:
     """From ``MIN_CLUSTERS`` clusters on."""
     suggested: tuple[int, ...] = ()
     """Of a whole: the coarse and the fine one, or both in one."""
-    is_whole: bool = False
+    is_complete: bool = False
     """Whether nothing more will come."""
 
     def of(self, n_clusters: int) -> Cut | None:
@@ -62,7 +62,7 @@ def firmness_job(
             with COMPUTING:
                 cut = next(coming, None)
             if cut is None:
-                return Firmness(merging, cuts, suggested(cuts), is_whole=True)
+                return Firmness(merging, cuts, suggested(cuts), is_complete=True)
             cuts = (*cuts, cut)
             yield Firmness(merging, cuts)
 
@@ -85,7 +85,7 @@ def separation_job(
             "These data are distances, from which no other rows can be simulated: "
             "open the rows that they were made of."
         )
-    X, metric = dataset.X, session.made_with.metric
+    X, metric = dataset.X, session.map_settings.metric
     first, second = (known.rows(cluster) for cluster in clusters)
 
     def find() -> Any:

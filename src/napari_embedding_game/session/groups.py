@@ -42,14 +42,14 @@ REST = Against()
 
 def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Return those that can name samples of the points; what cells are comes last."""
-    most = min(MAX_SAMPLES, len(obs) // 10)
-    found = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, most)]
+    max_levels = min(MAX_SAMPLES, len(obs) // 10)
+    found = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, max_levels)]
     return sorted(found, key=names_kinds)
 
 
-def is_of_levels(values: pd.Series, least: int = 0, most: int = MAX_LEVELS) -> bool:
+def is_of_levels(values: pd.Series, lowest: int = 0, most: int = MAX_LEVELS) -> bool:
     """Return whether a column holds names, and neither too few nor too many."""
-    return not is_continuous(values) and least <= values.nunique() <= most
+    return not is_continuous(values) and lowest <= values.nunique() <= most
 
 
 def level_columns(obs: pd.DataFrame) -> list[str]:

@@ -42,10 +42,10 @@ NOTHING_HELD = "Nothing is held by hand."
 
 @dataclass
 class _Drag:
-    """A cluster or a landmark that the mouse has hold of."""
+    """A cluster or a landmark that the mouse drags."""
 
     run: Run
-    held: Rows | int
+    target: Rows | int
     """The points, or the number of the landmark."""
     begin: Place
     """(d,) where it was, of a cluster the middle of its points."""
@@ -96,39 +96,39 @@ class Hand:
         if not 0 <= number < len(snapshot.landmarks):
             raise DataError("This landmark is gone: drag another one.")
         session.mark("Landmark dragged by hand")
-        place = snapshot.landmarks[number].astype(float)
-        self._drag = _Drag(run, number, place, place)
-        self.drag_to(place)
+        position = snapshot.landmarks[number].astype(float)
+        self._drag = _Drag(run, number, position, position)
+        self.drag_to(position)
 
     def drag_by(self, by: Place) -> None:
         """Draw what the mouse has hold of to where it was, moved by ``by`` (d,)."""
         if self._drag is not None:
             self.drag_to(self._drag.begin + by)
 
-    def drag_to(self, place: Place) -> None:
+    def drag_to(self, position: Place) -> None:
         """Draw what the mouse holds to a position (d,), unless its run is over."""
         drag = self._drag
-        if drag is not None and self._session.plays(drag.run):
-            drag.at = _within_reach(place)
-            self._send(drag.run, _held(self.forces, drag.held, drag.at))
+        if drag is not None and self._session.is_playing(drag.run):
+            drag.at = _within_reach(position)
+            self._send(drag.run, _with_hold(self.forces, drag.target, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
         """Let go of what the mouse has hold of, or pin it where it is drawn to."""
         drag, self._drag = self._drag, None
-        if drag is not None and self._session.plays(drag.run):
-            forces = _freed(self.forces, drag.held)
+        if drag is not None and self._session.is_playing(drag.run):
+            forces = _without_hold(self.forces, drag.target)
             if is_pinned:
-                forces = _held(self.forces, drag.held, drag.at, is_pinned=True)
+                forces = _with_hold(forces, drag.target, drag.at, is_pinned=True)
             self._send(drag.run, forces)
 
     def forget_landmarks(self) -> None:
         """Hold no landmark any more: there are more or fewer, with other numbers."""
-        if self._drag is not None and isinstance(self._drag.held, int):
+        if self._drag is not None and isinstance(self._drag.target, int):
             self._drag = None
         if self.forces.landmarks:
             forces, run = replace(self.forces, landmarks=()), self._session.run
             self._set(forces)
-            if run is not None and self._session.plays(run):
+            if run is not None and self._session.is_playing(run):
                 run.steer(forces=forces)
 
     # Chosen points
@@ -145,7 +145,7 @@ class Hand:
         label = f"{counted(len(rows), 'point')} held"
         return self._apply(label, replace(self.forces, holds=holds))
 
-    def let_go(self, rows: Rows | None = None) -> Run | None:
+    def release(self, rows: Rows | None = None) -> Run | None:
         """Let go of points as :meth:`hold`, or of all where none are selected."""
         rows = self._session.selection.rows if rows is None else rows
         forces = self.forces
@@ -156,17 +156,15 @@ class Hand:
         if not (acts or (is_all and forces.landmarks)):
             free = "The chosen points are free already: choose those that are held."
             raise DataError(free if forces else NOTHING_HELD)
-        left = replace(_freed(forces, rows), holds=_without(forces.holds, rows))
+        holds = _without(forces.holds, rows)
+        left = replace(_without_hold(forces, rows), holds=holds)
         if is_all:
             left = replace(left, landmarks=())
         return self._apply(f"{counted(len(rows), 'point')} let go", left)
 
     def refuse(self, reason: str) -> None:
-        """Tell why something was not done, until something is.
-
-        The session's own message gives way to the next frame of a run.
-        """
-        self._session.say(reason)
+        """Show why something was not done, until something is."""
+        self._session.show_message(reason)
         self._refusal = reason
         self.changed.emit()
 
@@ -201,7 +199,7 @@ class Hand:
     def pin(self, rows: Rows, embedding: Place) -> None:
         """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
         middle = _within_reach(embedding[rows].mean(axis=0, dtype=float))
-        self._set(_held(self.forces, rows, middle, is_pinned=True))
+        self._set(_with_hold(self.forces, rows, middle, is_pinned=True))
 
     def move(self, rows: Rows, by: Place) -> None:
         """Move the held positions of these points by ``by`` (d,)."""
@@ -217,18 +215,20 @@ class Hand:
         )
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
-    def carry(self, take: Callable[[Place], Place]) -> None:
-        """Take what is held along into another map: ``take`` makes (m, e) of (m, d)."""
+    def carry(self, transform: Callable[[Place], Place]) -> None:
+        """Move the forces into another map by ``transform``, from (m, d) to (m, e)."""
 
-        def one(place: tuple[float, ...]) -> tuple[float, ...]:
-            return tuple(take(np.array([place]))[0].tolist())
+        def moved(position: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(transform(np.array([position]))[0].tolist())
 
         self._drag, was = None, self.forces
         if was:
             forces = HandForces(
-                springs=tuple(replace(s, place=one(s.place)) for s in was.springs),
-                holds=tuple(replace(h, places=take(h.places)) for h in was.holds),
-                landmarks=tuple(replace(h, place=one(h.place)) for h in was.landmarks),
+                springs=tuple(replace(s, place=moved(s.place)) for s in was.springs),
+                holds=tuple(replace(h, places=transform(h.places)) for h in was.holds),
+                landmarks=tuple(
+                    replace(x, place=moved(x.place)) for x in was.landmarks
+                ),
             )
             self._set(forces)
 
@@ -242,16 +242,16 @@ class Hand:
         """Return the run that is played and its newest snapshot."""
         session, snapshot = self._session, self._snapshot()
         run = session.run
-        if run is None or not session.plays(run):
+        if run is None or not session.is_playing(run):
             raise DataError("Nothing moves: press Continue first.")
-        if not session.has_played(run):
+        if not session.is_map_of(run):
             raise DataError("The map is not there yet: wait until its points move.")
         check_hand(session.steered)
         return run, snapshot
 
     def _apply(self, label: str, forces: HandForces) -> Run | None:
         session = self._session
-        if session.run is not None and session.plays(session.run):
+        if session.run is not None and session.is_playing(session.run):
             run, _ = self._running()
             session.mark(label)
             self._send(run, forces)
@@ -271,29 +271,29 @@ class Hand:
             self.changed.emit()
 
 
-def _freed(forces: HandForces, held: Rows | int) -> HandForces:
+def _without_hold(forces: HandForces, target: Rows | int) -> HandForces:
     """Return forces without a landmark's hold, or the springs of points."""
-    if isinstance(held, int):
-        left = tuple(hold for hold in forces.landmarks if hold.number != held)
+    if isinstance(target, int):
+        left = tuple(hold for hold in forces.landmarks if hold.number != target)
         return replace(forces, landmarks=left)
-    kept = tuple(s for s in forces.springs if not np.isin(s.rows, held).any())
+    kept = tuple(s for s in forces.springs if not np.isin(s.rows, target).any())
     return replace(forces, springs=kept)
 
 
-def _held(
-    forces: HandForces, held: Rows | int, at: Place, *, is_pinned: bool = False
+def _with_hold(
+    forces: HandForces, target: Rows | int, at: Place, *, is_pinned: bool = False
 ) -> HandForces:
     """Return forces that hold a landmark, or the mean of points, at a position."""
-    free, place = _freed(forces, held), tuple(at.tolist())
-    if isinstance(held, int):
-        hold = LandmarkHold(number=held, place=place, is_pinned=is_pinned)
+    free, position = _without_hold(forces, target), tuple(at.tolist())
+    if isinstance(target, int):
+        hold = LandmarkHold(number=target, place=position, is_pinned=is_pinned)
         return replace(free, landmarks=(*free.landmarks, hold))
-    spring = Spring(rows=held, place=place, is_pinned=is_pinned)
+    spring = Spring(rows=target, place=position, is_pinned=is_pinned)
     return replace(free, springs=(*free.springs, spring))
 
 
-def _within_reach(place: Place) -> Place:
-    reached: Place = np.clip(np.asarray(place, float), -MAX_DISTANCE, MAX_DISTANCE)
+def _within_reach(position: Place) -> Place:
+    reached: Place = np.clip(np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE)
     return reached
 
 

@@ -132,8 +132,8 @@ def _placed(
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
-    places = model.transform(rows.read(begin, end))
-    return places, nearest_landmark(places, model.landmarks_, has_rows)
+    positions = model.transform(rows.read(begin, end))
+    return positions, nearest_landmark(positions, model.landmarks_, has_rows)
 
 
 def map_file(
@@ -145,7 +145,7 @@ def map_file(
     space: str | None = None,
     recipe: bool = False,
     scheduler: str | None = None,
-    tell: Callable[[str], None] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Fit some rows of a file, place all others on their map, and write all of them.
 
@@ -153,7 +153,7 @@ def map_file(
     :func:`place_all`. ``n_reference``: rows that are fitted. ``settings``: fields of
     :class:`~.core.settings.Settings`. ``recipe``: whether principal components of raw
     counts are made first. ``scheduler``: address of a Dask scheduler, whose workers
-    place the rows. ``tell``: is given a sentence at each stage.
+    place the rows. ``report``: is given a sentence at each stage.
 
     Returns parameters, and what the map came to: the attributes of ``out``.
 
@@ -163,7 +163,7 @@ def map_file(
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
 
-    say = tell or (lambda _: None)
+    log = report or (lambda _: None)
     source = _checked(source)
     model = EmbeddingGame(**as_parameters(settings))
     check_transform(model.method, model.metric)
@@ -183,17 +183,17 @@ def map_file(
             path = Path(closing.enter_context(folder)) / "components.zarr"
             with explain_damage(source, "a file of AnnData"):
                 stages = write_components(source, path, space=space)
-                numbers, made = finish(stages, lambda stage: say(stage.text))
+                numbers, made = finish(stages, lambda stage: log(stage.text))
             rows = LazyRows(path)
-        say("Drawing the reference")
+        log("Drawing the reference")
         drawn = draw_reference(rows, n_reference, model.random_state, run)
-        say("Fitting the reference")
+        log("Fitting the reference")
         played = model.play(rows.take(drawn))
-        for _ in with_progress(played, tell is not None and sys.stderr.isatty()):
+        for _ in with_progress(played, report is not None and sys.stderr.isatty()):
             pass
         snapshot = played.snapshot
         assert snapshot is not None
-        say(f"Placing {rows.shape[0]:,} rows")
+        log(f"Placing {rows.shape[0]:,} rows")
         facts = {
             **parameters_of(model),
             "input": source.name,
@@ -255,7 +255,7 @@ def place_all(
         group = zarr.open_group(str(half), mode="w")
         group.attrs["embedding_game"] = json.loads(json.dumps(dict(facts), default=str))
         d = model.embedding_.shape[1]
-        places = group.create_array(
+        positions = group.create_array(
             "X_embedding_game", shape=(n, d), chunks=(CHUNK, d), dtype="float32"
         )
         landmarks, clusters = (
@@ -266,7 +266,7 @@ def place_all(
             group.create_array("row", data=numbers, chunks=(CHUNK,))
         work = partial(_placed, rows, model, cluster_of >= 0)
         for part, found in _computed(run, work, n):
-            places[part], landmarks[part] = found
+            positions[part], landmarks[part] = found
             clusters[part] = cluster_of[found[1]]
         if out.exists():
             shutil.rmtree(out)

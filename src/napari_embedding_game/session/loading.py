@@ -7,7 +7,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
@@ -26,27 +26,27 @@ class Loading:
         self._session, self._maps = session, maps
         self.source: Source | None = None
         """The latest request, with ``options``: how to read it."""
-        self.options = AS_USUAL
-        self.taken: Source | None = None
+        self.options = DEFAULT_OPTIONS
+        self.current_source: Source | None = None
         """The source of what is on show; None before anything was read."""
-        self.shown: ReadResult | None = None
+        self.current: ReadResult | None = None
         """How that was read; None of a session file."""
         self.columns: tuple[str, ...] = ()
         """Columns of the requested space, before any were left out."""
         self.is_reading = False
         maps.changed.connect(self._follow_map)
 
-    def ask(self, source: Source | None) -> bool:
-        """Note that a source is going to be read; None: a session file is opened.
+    def request(self, source: Source | None) -> bool:
+        """Set the source that is going to be read; None: a session file is opened.
 
         Returns whether it is another source than before.
         """
         self.is_reading = source is not None
         if source is not None and source is self.source:
             return False
-        self.source, self.options, self.columns = source, AS_USUAL, ()
+        self.source, self.options, self.columns = source, DEFAULT_OPTIONS, ()
         if source is None:
-            self.taken = self.shown = None
+            self.current_source = self.current = None
         return True
 
     def change(self, **changes: Any) -> ReadOptions:
@@ -56,28 +56,28 @@ class Loading:
         self.options = replace(self.options, **changes)
         return self.options
 
-    def ask_again_as(self, source: Source) -> None:
-        """Take this for the source of what is on show: the same labels, edited."""
-        self.source = self.taken = source
+    def replace_source(self, source: Source) -> None:
+        """Replace the source of the data on show: the same labels, edited."""
+        self.source = self.current_source = source
 
     @property
     def is_again(self) -> bool:
         """Whether the requested source is the one on show."""
-        return self.source is self.taken
+        return self.source is self.current_source
 
-    def take_up(self, source: Source, loaded: ReadResult) -> None:
-        """Note what came of reading a source: the data of the open map."""
+    def finish(self, source: Source, loaded: ReadResult) -> None:
+        """Set the result of reading a source: the data of the open map."""
         self.is_reading = False
         read = replace(loaded, source=source, options=self.options)
         assert self._session.dataset is not None
-        for one in self._maps.maps:  # of the same rows, with other labels perhaps
-            known = read_of(one.dataset)
-            if known is not None:
-                note_read(one.dataset, replace(known, source=source))
+        for saved_map in self._maps.maps:  # of the same rows, with other labels perhaps
+            former = read_of(saved_map.dataset)
+            if former is not None:
+                note_read(saved_map.dataset, replace(former, source=source))
         note_read(self._session.dataset, read)
         self._show(read)
 
-    def take_back(self) -> ReadResult | None:
+    def restore(self) -> ReadResult | None:
         """Return how the data of the open map were read, after a session was opened.
 
         None where they were not read from a file, or how is not known.
@@ -89,28 +89,28 @@ class Loading:
             self._show(read)
         return read
 
-    def go_back(self) -> None:
-        """Go back to what is on show, as reading failed or was cancelled."""
-        self.is_reading, self.source, shown = False, self.taken, self.shown
-        self.options = AS_USUAL if shown is None else shown.options
-        if shown is not None and not self.columns:
-            self.columns = tuple(shown.columns)
+    def cancel(self) -> None:
+        """Return to the data on show, as reading failed or was cancelled."""
+        self.is_reading, self.source, current = False, self.current_source, self.current
+        self.options = DEFAULT_OPTIONS if current is None else current.options
+        if current is not None and not self.columns:
+            self.columns = tuple(current.columns)
 
     def _follow_map(self) -> None:
         """Go to how the data of the open map were read, or of the one it is part of."""
-        found = (read_of(one.dataset) for one in self._maps.path[::-1])
+        found = (read_of(saved_map.dataset) for saved_map in self._maps.path[::-1])
         read = next(filter(None, found), None)
-        options = AS_USUAL if self.shown is None else self.shown.options
+        options = DEFAULT_OPTIONS if self.current is None else self.current.options
         if read is None or self.is_reading:
             return
-        if (read.source, read.options) == (self.taken, options):
+        if (read.source, read.options) == (self.current_source, options):
             return
         self.columns = ()
         self._show(read)
-        self.go_back()
+        self.cancel()
         self.changed.emit()
 
     def _show(self, read: ReadResult) -> None:
-        self.taken, self.shown = read.source, read
+        self.current_source, self.current = read.source, read
         if not self.columns:
             self.columns = tuple(read.columns)

@@ -77,11 +77,11 @@ class MapTree:
     @property
     def path(self) -> list[SavedMap]:
         """The way from the first map to the one that is open."""
-        way, one = list[SavedMap](), self._maps.get(self.current)
-        while one is not None:
-            way.append(one)
-            one = None if one.parent is None else self._maps[one.parent]
-        return way[::-1]
+        path, node = list[SavedMap](), self._maps.get(self.current)
+        while node is not None:
+            path.append(node)
+            node = None if node.parent is None else self._maps[node.parent]
+        return path[::-1]
 
     @property
     def parts(self) -> list[SavedMap]:
@@ -125,9 +125,9 @@ class MapTree:
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = session.add(add_predicted, cells.predicted) + OR_UNLIKE
+        column = session.add_obs(add_predicted, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
-            session.add(Dataset.add_column, name, axis)
+            session.add_obs(Dataset.add_column, name, axis)
         n_components = saved.settings.n_components
         settings = replace(session.settings.value, n_components=n_components)
         look = replace(session.look, color_by=column, limits=None, split_by="")
@@ -140,31 +140,30 @@ class MapTree:
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
-        shown, names = self._session.dataset, dataset.source_obs_names
-        return shown is not None and np.array_equal(shown.source_obs_names, names)
+        current, names = self._session.dataset, dataset.source_obs_names
+        return current is not None and np.array_equal(current.source_obs_names, names)
 
     def reload(self, dataset: Dataset) -> str:
         """Open the same source, read in another way, and return the key of its map.
 
-        In a map of a part only its rows are taken.  The map that was open stays,
-        unless nothing has been played on it, and what was made of its clusters is
-        carried over.  Where there already is a map of the same rows and numbers, that
-        one is opened.  All maps take over which objects the rows are; those of the same
-        numbers also what else is known of their rows, such as columns that are new.
+        A map of a part has its rows only.  The map that was open stays if it was
+        played; its annotation is carried over.  A map of the same rows and numbers is
+        opened again.  All maps get the objects of their rows; those of the same numbers
+        also new columns.
 
         Raises DataError: the dataset does not fit.
         """
-        shown = self._session.dataset
-        if shown is None or not self.fits(dataset):
+        current = self._session.dataset
+        if current is None or not self.fits(dataset):
             raise DataError("These are rows of other data: open them instead.")
         base = self._base
-        whole = shown if base == self.current else self._maps[base].dataset
+        whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():
             self._maps[key] = replace(one, dataset=renewed(one.dataset, dataset))
-        self._session.dataset = shown = renewed(shown, dataset)
+        self._session.dataset = current = renewed(current, dataset)
         if self._maps[base].parent is not None:  # a map of a part
             dataset = dataset.subset(whole.kept[dataset.kept])
-        if has_same_rows(shown, dataset):
+        if has_same_rows(current, dataset):
             self._session.columns_changed.emit()
             return self.current
         readings = [key for key in self._children(base) if key.startswith(READING)]
@@ -173,20 +172,20 @@ class MapTree:
             if is_other and has_same_rows(self._maps[key].dataset, dataset):
                 self.open(key)
                 return key
-        return self._read_anew(base, shown, dataset)
+        return self._reread(base, current, dataset)
 
-    def _read_anew(self, base: str, shown: Dataset, dataset: Dataset) -> str:
-        self._rest()
-        places, base_map = rows_in(shown, dataset), self._maps[base]
+    def _reread(self, base: str, current: Dataset, dataset: Dataset) -> str:
+        self._store()
+        indices, base_map = rows_in(current, dataset), self._maps[base]
         former = self._session.clusters.state
-        state = former.carried(places, len(dataset.obs))
+        state = former.carried(indices, len(dataset.obs))
         # The annotation of rows that are not on show is there.
-        at = rows_in(dataset, base_map.dataset)
-        back = np.flatnonzero((at >= 0) & (rows_in(dataset, shown) < 0))
-        said = base_map.clusters.annotation.of(at[back])
-        said = state.annotation.adopted(back, said, state.free_ids())
-        state = replace(state, cluster=apart(state.cluster, said), annotation=said)
-        is_kept = (former.annotation.codes[places < 0] == NONE).all()
+        rows_there = rows_in(dataset, base_map.dataset)
+        returned = np.flatnonzero((rows_there >= 0) & (rows_in(dataset, current) < 0))
+        added = base_map.clusters.annotation.of(rows_there[returned])
+        added = state.annotation.adopted(returned, added, state.free_ids())
+        state = replace(state, cluster=apart(state.cluster, added), annotation=added)
+        is_kept = (former.annotation.codes[indices < 0] == NONE).all()
 
         def move() -> None:
             self._session.load(dataset)
@@ -196,8 +195,8 @@ class MapTree:
         key = self.current
         if self._session.snapshot is None and is_kept and not self._children(key):
             # Nothing was played here: nothing is lost.
-            self._go(key, move)
-            self._hang(key, title, self._maps[key].parent)
+            self._open(key, move)
+            self._add_map(key, title, self._maps[key].parent)
         else:
             key = self._begin(READING, title, base, move)
         return key
@@ -211,10 +210,10 @@ class MapTree:
         are_measured = shown and name in shown.provenance and name in dataset.provenance
         if not are_measured or not dataset.obs.index.is_unique:
             return None
-        self._rest()
+        self._store()
         first = self.path[0]
-        places = dataset.obs.index.get_indexer(first.dataset.obs.index)
-        return first.clusters.carried(places, len(dataset.obs))
+        indices = dataset.obs.index.get_indexer(first.dataset.obs.index)
+        return first.clusters.carried(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
         """Open another map of the tree; a run on the open one is stopped."""
@@ -222,9 +221,9 @@ class MapTree:
             return
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
-        self._leave()
+        self._store_marked()
         saved = self._maps[key]
-        self._go(key, lambda: self._session.restore(saved))
+        self._open(key, lambda: self._session.restore(saved))
         self.changed.emit()
 
     # To and from a file
@@ -233,19 +232,19 @@ class MapTree:
         """Return all maps as they are now, for any thread; None without data."""
         if self._session.dataset is None:
             return None
-        self._rest()
+        self._store()
         maps = (replace(one, dataset=one.dataset.frozen()) for one in self.maps)
         return SavedSession(maps=tuple(maps), current=self.current)
 
     def restore(self, saved: SavedSession) -> None:
         """Take up all maps of a session file, and open the one that was shown.
 
-        Where this fails, the maps stay those that there were.
+        Where this fails, the maps stay as they were.
         """
         former, self._maps = self._maps, {one.key: one for one in saved.maps}
-        shown = saved[saved.current]
+        current = saved[saved.current]
         try:
-            self._go(shown.key, lambda: self._session.restore(shown))
+            self._open(current.key, lambda: self._session.restore(current))
         except Exception:
             self._maps = former
             raise
@@ -262,33 +261,34 @@ class MapTree:
         self, kind: str, title: str, parent: str, move: Callable[[], None]
     ) -> str:
         """Leave the open map for a new one below another; return its key."""
-        self._leave()
+        self._store_marked()
         numbers = [int(key.removeprefix(kind)) for key in self._maps if kind in key]
         key = f"{kind}{max(numbers, default=0) + 1}"
-        self._go(key, move)
-        self._hang(key, title, parent)
+        self._open(key, move)
+        self._add_map(key, title, parent)
         return key
 
     def _add_names(self, child: Dataset) -> None:
         """Give a dataset the names of the cells of the open map, as a column."""
-        parent, said = self._session.dataset, self._session.clusters.state.annotation
+        parent, clusters = self._session.dataset, self._session.clusters
+        annotation = clusters.state.annotation
         assert parent is not None
         rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
         # The file may have a column of that name: then the one made here has a number.
         for one in child.made("map"):
             if one.startswith(ANNOTATION):
                 names = child.obs[one].astype(object)
-        for code, group in said.groups.items():
-            names[said.codes[rows] == code] = group.name
+        for code, group in annotation.groups.items():
+            names[annotation.codes[rows] == code] = group.name
         if names.notna().any():
             child.add_column(ANNOTATION, pd.Categorical(names))
 
-    def _hang(self, key: str, title: str, parent: str | None) -> None:
+    def _add_map(self, key: str, title: str, parent: str | None) -> None:
         """Store the open map below another."""
         saved = self._session.capture(key, title)
         assert saved is not None
-        said = None if parent is None else self._maps[parent].clusters.annotation
-        self._maps[key] = replace(saved, parent=parent, overlaid=said)
+        overlaid = None if parent is None else self._maps[parent].clusters.annotation
+        self._maps[key] = replace(saved, parent=parent, overlaid=overlaid)
         self.changed.emit()
 
     def _on_dataset(self) -> None:
@@ -299,7 +299,7 @@ class MapTree:
             self.current = ""
             self.changed.emit()
 
-    def _go(self, key: str, move: Callable[[], None]) -> None:
+    def _open(self, key: str, move: Callable[[], None]) -> None:
         former, self.current, self.is_moving = self.current, key, True
         try:
             move()
@@ -309,21 +309,21 @@ class MapTree:
         finally:
             self.is_moving = False
 
-    def _leave(self) -> None:
+    def _store_marked(self) -> None:
         """Store the open map, with its layout in the timeline."""
         self._session.mark_present("Left here")
-        self._rest()
+        self._store()
 
-    def _rest(self) -> None:
+    def _store(self) -> None:
         """Store the open map, and what its clusters mean to its parents."""
         one = self._maps[self.current]
         saved = self._session.capture(one.key, one.title, self.view() or one.view)
         assert saved is not None
         self._maps[one.key] = replace(saved, parent=one.parent, overlaid=one.overlaid)
         while one.parent is not None:
-            one = self._tell_parent(self._maps[one.key], one)
+            one = self._annotate_parent(self._maps[one.key], one)
 
-    def _tell_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
+    def _annotate_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
         """Annotate the cells of the parent by what was changed in a child.
 
         What is said of a cell no more is what was said of it above before.
@@ -332,24 +332,24 @@ class MapTree:
         """
         assert child.parent is not None
         parent = self._maps[child.parent]
-        state, now = parent.clusters, child.clusters.annotation
+        state, new = parent.clusters, child.clusters.annotation
         former = stored.clusters.annotation
         rows = rows_in(child.dataset, parent.dataset)
-        told = now.changes(former) & (rows >= 0)
-        let_go, annotation = rows[told & (now.codes == NONE)], state.annotation
+        is_changed = new.changes(former) & (rows >= 0)
+        released, annotation = rows[is_changed & (new.codes == NONE)], state.annotation
         new_ids = state.free_ids()
         if child.overlaid is not None:
-            before = child.overlaid.of(let_go)
+            before = child.overlaid.of(released)
             known = {group.name: group for group in annotation.groups.values()}
             # Cells that are in the same group still: it may have another name now.
             same = annotation.codes[annotation.codes == child.overlaid.codes]
             stayed = {i: annotation.groups[i] for i in set(same.tolist()) - {NONE}}
-            said = before.groups.items()
-            groups = {i: stayed.get(i) or known.get(x.name, x) for i, x in said}
+            items = before.groups.items()
+            groups = {i: stayed.get(i) or known.get(x.name, x) for i, x in items}
             before = replace(before, groups=groups)
-            annotation = annotation.adopted(let_go, before, new_ids)
-        told &= now.codes != NONE
-        annotation = annotation.adopted(rows[told], now.of(told), new_ids)
+            annotation = annotation.adopted(released, before, new_ids)
+        is_changed &= new.codes != NONE
+        annotation = annotation.adopted(rows[is_changed], new.of(is_changed), new_ids)
         state = state.edited(f"names from {child.title}", annotation, joins=True)
         self._maps[parent.key] = replace(parent, clusters=state)
         return parent
@@ -391,7 +391,7 @@ def renewed(known: Dataset, read: Dataset) -> Dataset:
 
 def rows_in(one: Dataset, other: Dataset) -> NDArray[np.intp]:
     """Return the row of another dataset of the same source for each row, or -1."""
-    places = np.full(other.n_source_rows, -1)
-    places[other.kept] = np.arange(len(other.obs))
-    rows: NDArray[np.intp] = places[one.kept]
+    indices = np.full(other.n_source_rows, -1)
+    indices[other.kept] = np.arange(len(other.obs))
+    rows: NDArray[np.intp] = indices[one.kept]
     return rows

@@ -31,7 +31,7 @@ class Panels:
 
     captions: tuple[tuple[str, str], ...]
     """Name of each panel, and the text after it."""
-    places: NDArray[np.float64]
+    positions: NDArray[np.float64]
     """(m, d) position of these, the middle of the upper edge."""
     width: float
     """Of a panel, without the gap, in units of the map."""
@@ -61,7 +61,7 @@ class Layout:
     """(N, d) where the points of another map are drawn, next to the first."""
 
     @cached_property
-    def places(self) -> NDArray[np.float32]:
+    def positions(self) -> NDArray[np.float32]:
         """(m N, d) of m maps side by side: row ``i % N`` is drawn at place i."""
         here: NDArray[np.float32] = self.snapshot.embedding
         return here if self.other is None else np.concatenate([here, self.other])
@@ -113,7 +113,7 @@ def lay_out(
         box = middle + np.array([[-0.5], [0.5]]) * float((above - below).max())
     return Panels(
         captions=tuple(captions),
-        places=upper + offsets,
+        positions=upper + offsets,
         width=float(size[0]),
         offsets=offsets,
         corners=corners.astype(np.float32),

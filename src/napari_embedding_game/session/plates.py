@@ -39,7 +39,7 @@ class Plate:
     """"" where there is only one."""
     wells: dict[Well, NDArray[np.intp]]
     """Rows of the dataset in each well; none in one whose images hold no object."""
-    told: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
+    image_rows: Mapping[Well, Mapping[str, str]] = field(default_factory=dict)
     """What is known of wells without any rows, by column."""
 
     def counts(self) -> NDArray[np.float64]:
@@ -71,14 +71,14 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     for name, part in table.dropna().groupby("plate"):
         groups = part.groupby("well").groups
         rows = {well: np.asarray(found, np.intp) for well, found in groups.items()}
-        told: dict[Well, Mapping[str, str]] = {}
+        image_rows: dict[Well, Mapping[str, str]] = {}
         for image in images:
             well = parse_well(image.get("well"))
             of_plate = column is None or image.get("plate", "") == name
             if of_plate and well is not None and well not in rows:
-                told[well] = {str(key): str(value) for key, value in image.items()}
-        rows |= dict.fromkeys(told, np.zeros(0, np.intp))
-        plates.append(Plate(str(name), dict(sorted(rows.items())), told))
+                image_rows[well] = {str(k): str(value) for k, value in image.items()}
+        rows |= dict.fromkeys(image_rows, np.zeros(0, np.intp))
+        plates.append(Plate(str(name), dict(sorted(rows.items())), image_rows))
     return tuple(plates)
 
 
@@ -108,8 +108,8 @@ def well_text(
     for column in columns[:MAX_LISTED]:
         values = dataset.obs[column].iloc[rows].dropna().unique()
         levels = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in values]
-        if not len(rows) and column in plate.told.get(well, {}):
-            levels = [plate.told[well][column]]
+        if not len(rows) and column in plate.image_rows.get(well, {}):
+            levels = [plate.image_rows[well][column]]
         if levels:
             lines.append(f"{column}: {listed(levels, 3)}")
     return "\n".join(lines)
@@ -128,13 +128,13 @@ def _wells(obs: pd.DataFrame) -> pd.Series | None:
             return wells
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
-    columns = (_from_one(obs[name]) for name in _ROW_AND_COLUMN)
-    places = pd.Series(list(zip(*columns, strict=True)))
-    wells = places.map({place: well_at(*place) for place in places.unique()})
+    columns = (_one_based(obs[name]) for name in _ROW_AND_COLUMN)
+    positions = pd.Series(list(zip(*columns, strict=True)))
+    wells = positions.map({place: well_at(*place) for place in positions.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 
-def _from_one(column: pd.Series) -> pd.Series:
+def _one_based(column: pd.Series) -> pd.Series:
     """Return a column that counts from 0 as one that counts from 1."""
     numbers = pd.to_numeric(column.astype(object), errors="coerce")
     return numbers + 1 if (numbers == 0).any() else column

@@ -49,7 +49,7 @@ def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
 
 def comparable(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the data of the map and what it was made with; None without their rows."""
-    dataset, settings = session.dataset, session.made_with
+    dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
     if dataset is None or session.played is None or is_given:
         return None

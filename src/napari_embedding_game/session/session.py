@@ -39,7 +39,7 @@ from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.clusters.state import untouched
+from napari_embedding_game.session.clusters.state import initial_state
 from napari_embedding_game.session.file.saved_map import (
     PlacedOn,
     SavedMap,
@@ -109,23 +109,23 @@ class Session:
         self.snapshot: Snapshot | None = None
         self.merging: Merging | None = None
         """How the landmarks can be merged; None before the first frame."""
-        self._of: Run | Moment | None = None
+        self._source: Run | Moment | None = None
         """The run that ``snapshot`` is of, or the mark or the stored map."""
         self.steered = Settings()
         """The settings that ``run`` was given last."""
         self.placed_on: PlacedOn | None = None
         """The map of a reference that the points were placed on."""
-        self._begun_with = Settings()
+        self._initial_settings = Settings()
         """What ``run`` was begun with, as it was chosen."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.view = View(self)
         self.comparisons: tuple[ShownComparison, ...] = ()
         """Of groups of points, as they were kept or saved in the Inspector."""
-        self.given = ""
+        self.given_map = ""
         """Which of ``given_maps`` the method "given" shows; "": the first."""
         self.message = ""
-        self._of_map = ""
+        self._map_message = ""
         """The latest message on the map on show."""
         self.remedy: Mapping[str, Any] = {}
         """Settings that mend what the message says; none where nobody knows any."""
@@ -135,23 +135,23 @@ class Session:
         self.pace = pace
         self.settings.changed.connect(self._on_setting)
         self.clusters.changed.connect(self._on_clusters)
-        self.selection.changed.connect(self.clusters.rest, max_args=0)
+        self.selection.changed.connect(self.clusters.fix_numbers, max_args=0)
 
     def load(self, dataset: Dataset | None) -> None:
         """Take up a dataset; a run on the former one is stopped."""
         self.stop()
         self.run = self.snapshot = self.merging = None
-        self._of = self.placed_on = None
-        self.timeline.take_up(TimelineState())
+        self._source = self.placed_on = None
+        self.timeline.restore(TimelineState())
         self.hand.clear()
         self.dataset = dataset
-        self.clusters.restore(untouched(0 if dataset is None else len(dataset.obs)))
+        self.clusters.restore(initial_state(0 if dataset is None else len(dataset.obs)))
         self.selection.clear()
         self.comparisons = ()
         if self.settings.method == "given":  # these may have come without a map
             self.settings.choose_method("game")
-        self.say("")
-        self._go("idle")
+        self.show_message("")
+        self._set_state("idle")
         self.dataset_changed.emit(dataset)
 
     def data(self) -> Dataset:
@@ -177,14 +177,14 @@ class Session:
         self.data()
         self.mark_present("Before Run again")
         is_given = self.settings.method == "given"
-        return self._begin(self._given_map() if is_given else None)
+        return self._begin(self._map_of_data() if is_given else None)
 
     @property
     def given_maps(self) -> dict[str, list[str]]:
         """Columns of the coordinates of each map that the data came with."""
         return {} if self.dataset is None else given_maps(self.dataset.obs)
 
-    def _given_map(self) -> WarmStart:
+    def _map_of_data(self) -> WarmStart:
         """Return the map that the data came with, coloured by what its points are.
 
         Raises DataError if there is none, or it has no place for some of the points.
@@ -195,7 +195,7 @@ class Session:
                 "These data came without a map: choose another method than "
                 f"{get_method('given').title}."
             )
-        name = self.given if self.given in maps else next(iter(maps))
+        name = self.given_map if self.given_map in maps else next(iter(maps))
         layout = data.obs[maps[name]].to_numpy(np.float32, na_value=np.nan)
         are_missing = ~np.isfinite(layout).all(axis=1)
         if are_missing.any():
@@ -257,7 +257,7 @@ class Session:
             check_hand(self.settings.value)
         self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
-        self._leave()
+        self._end_run()
         self.hand.move(rows, by)
         if is_pinned:
             self.hand.pin(rows, layout.embedding)
@@ -276,11 +276,11 @@ class Session:
         """
         if n_components == self.settings.n_components:
             return None
-        run, shot = self.run, self.snapshot
-        layout = None if shot is None else warm_start(shot)
+        run, snapshot = self.run, self.snapshot
+        layout = None if snapshot is None else warm_start(snapshot)
         begins_anew = False
         if run is not None and self.state == "preparing":
-            layout, shot = run.warm_start, None
+            layout, snapshot = run.warm_start, None
             begins_anew = layout is None
         is_fixed = bool(get_method(self.settings.method).moved_by)
         n_before = n_components if layout is None else layout.embedding.shape[1]
@@ -292,9 +292,9 @@ class Session:
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
-        changed, take = redimensioned(layout, n_components, seed, shot)
-        self._leave()
-        self.hand.carry(take)
+        changed, transform = redimensioned(layout, n_components, seed, snapshot)
+        self._end_run()
+        self.hand.carry(transform)
         return self._begin(changed)
 
     def _check_goes_on(self) -> Snapshot:
@@ -315,7 +315,7 @@ class Session:
 
     def _begin(self, warm: WarmStart | None) -> Run:
         """Stop what is played and return a new run, or a branch from a layout."""
-        self._leave()
+        self._end_run()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         former, settings, edges = self.run, self.chosen(), None
         if warm is None or not is_played(settings):
@@ -324,12 +324,12 @@ class Session:
             edges = former.edges
         pace = UNPACED if settings.method == "given" else self.pace
         self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
-        self.steered, self._begun_with = settings, self.settings.value
+        self.steered, self._initial_settings = settings, self.settings.value
         if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
         self.selection.clear()
-        self.say("")
-        self._go("preparing")
+        self.show_message("")
+        self._set_state("preparing")
         return self.run
 
     def pause(self) -> None:
@@ -337,36 +337,36 @@ class Session:
         if self.run and self.state == "running":
             self.run.pause()
             self.mark("Paused", "pause")
-            self._go("paused")
+            self._set_state("paused")
 
     def resume(self) -> None:
         """Play on."""
         if self.run and self.state == "paused":
             self.run.resume()
-            self._go("running")
+            self._set_state("running")
 
     def stop(self) -> None:
         """End the run; its last snapshot stays."""
         if self.state in ALIVE:
-            self._halt()
+            self._stop_run()
             self._end("stopped")
 
-    def _halt(self) -> None:
+    def _stop_run(self) -> None:
         if self.run and self.state in ALIVE:
             self.run.stop()
             self.mark_present("Stopped")
             self.clusters.finish()
-            self._go("stopped")
+            self._set_state("stopped")
 
-    def _leave(self) -> None:
+    def _end_run(self) -> None:
         """End the run; the map on show is one of its own if the next never moves."""
-        self._halt()
-        self._of = self.moment
+        self._stop_run()
+        self._source = self.moment
 
     def _end(self, state: State) -> None:
-        if isinstance(self._of, Moment):  # the run has never moved it
-            self.hand.restore(self._of)
-        self._go(state)
+        if isinstance(self._source, Moment):  # the run has never moved it
+            self.hand.restore(self._source)
+        self._set_state(state)
 
     # The timeline
 
@@ -378,7 +378,7 @@ class Session:
 
         ``label``: what is about to happen, or has happened, in a person's words.
         """
-        if self.snapshot is None or isinstance(self._of, Mark):
+        if self.snapshot is None or isinstance(self._source, Mark):
             return None
         settings = self.settings.value
         if kind == "change":
@@ -399,24 +399,24 @@ class Session:
 
         Raises DataError: the mark was forgotten.
         """
-        newest, is_own = self.timeline.newest, self._of is self.run
-        if newest and is_own and newest.forces is not self.hand.forces:
+        newest, is_live = self.timeline.newest, self._source is self.run
+        if newest and is_live and newest.forces is not self.hand.forces:
             self.mark("Left here", "end")  # the newest is from before the hand acted
         self.mark_present("Left here")
         self.stop()
         mark = self.timeline.show(number)
-        self._of, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
+        self._source, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
         self._choose(mark.settings, self.look)
         self.hand.restore(mark)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
-        self.clusters.rest()
-        self._go("stopped")
-        self._say_of_map()
+        self.clusters.fix_numbers()
+        self._set_state("stopped")
+        self._show_map_message()
         self.looked_back.emit(mark)
 
     @property
-    def behind(self) -> PlacedOn | None:
+    def visible_reference(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
         return self.placed_on and self.placed_on.under(self.snapshot)
 
@@ -426,13 +426,13 @@ class Session:
 
     # What the driver reports back
 
-    def plays(self, run: Run) -> bool:
+    def is_playing(self, run: Run) -> bool:
         """Return whether this is the run that is played, and not yet ended."""
         return run is self.run and self.state in ALIVE
 
-    def has_played(self, run: Run) -> bool:
+    def is_map_of(self, run: Run) -> bool:
         """Return whether the map on show is one of this run."""
-        return self._of is run
+        return self._source is run
 
     @property
     def edges(self) -> Any:
@@ -444,7 +444,7 @@ class Session:
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
-        if not self.plays(run):
+        if not self.is_playing(run):
             return
         if progress.snapshot is not None:
             self._follow(progress)
@@ -456,39 +456,39 @@ class Session:
                 assert self.moment is not None
                 self.timeline.follow(self.moment)
             is_held: State = "paused" if run.paused else "running"
-            self._go("finished" if progress.snapshot.finished else is_held)
-            self._say_of_map()
+            self._set_state("finished" if progress.snapshot.finished else is_held)
+            self._show_map_message()
         self.progressed.emit(progress)
 
     def ended(self, run: Run) -> None:
         """Note that the frames of a run have come to their end."""
-        if self.plays(run):
-            self._go("stopped")
+        if self.is_playing(run):
+            self._set_state("stopped")
 
     def failed(self, run: Run, error: BaseException) -> None:
         """Note that a run broke off; its last snapshot stays."""
         if run is self.run:
             self._end("failed")
-            self.say(sentence(error), getattr(error, "remedy", {}))
+            self.show_message(error_text(error), getattr(error, "remedy", {}))
 
     def result(self) -> EmbeddingResult | None:
         """Return the last snapshot, ready to be written; None before the first."""
         played = self.played
         if self.dataset is None or played is None or self.snapshot is None:
             return None
-        told = parameters(played, self.snapshot, self.dataset.space)
-        if self.behind is not None:
-            told["placed_on"] = Path(self.behind.reference)
-        return result_of(self.snapshot, told, self.clusters.clustering)
+        used = parameters(played, self.snapshot, self.dataset.space)
+        if self.visible_reference is not None:
+            used["placed_on"] = Path(self.visible_reference.reference)
+        return result_of(self.snapshot, used, self.clusters.clustering)
 
     @property
     def moment(self) -> Moment | None:
         """What is on show, with the settings that it was played with."""
-        run, snapshot = self._of, self.snapshot
+        run, snapshot = self._source, self.snapshot
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
         return Moment(
-            settings=steered(self._begun_with, self.steered),
+            settings=steered(self._initial_settings, self.steered),
             snapshot=snapshot,
             record=record(run, snapshot),
             merging=self.merging,
@@ -502,7 +502,7 @@ class Session:
         return None if moment is None else moment.record
 
     @property
-    def made_with(self) -> Settings:
+    def map_settings(self) -> Settings:
         """Settings of the map on show; those that are chosen where nobody knows."""
         played = self.played
         return self.settings.value if played is None else played.settings
@@ -523,9 +523,9 @@ class Session:
         return self.clusters.split(cluster, rows, parts[place])
 
     def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
-        """Return what finds so many clusters in the selection, for another thread.
+        """Return args finds so many clusters in the selection, for another thread.
 
-        No point moves.  That returns what makes the parts clusters, as one edit, and
+        No point moves.  That returns args makes the parts clusters, as one edit, and
         returns their ids, the largest first; it raises DataError: other data are on
         show by now, or there are no parts.
 
@@ -544,34 +544,34 @@ class Session:
                 "These data are distances, of which no landmarks can be fitted to a "
                 "part: split the cluster instead."
             )
-        clusters, settings = self.selection.clusters, self.made_with
+        clusters, settings = self.selection.clusters, self.map_settings
         whole = clusters[0] if len(clusters) == 1 else None
         names = ("n_neighbors", "metric", "random_state", "n_jobs")
-        how = {name: getattr(settings, name) for name in names}
+        options = {name: getattr(settings, name) for name in names}
 
         def find() -> Callable[[], list[int]]:
             from napari_embedding_game.core.inspect.recluster import recluster
 
             with COMPUTING:
-                parts = recluster(dataset.X[rows], n_parts, **how)
+                parts = recluster(dataset.X[rows], n_parts, **options)
 
-            def take() -> list[int]:
+            def apply() -> list[int]:
                 if self.dataset is not dataset:
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
                     )
                 return self.clusters.split(whole, rows, parts)
 
-            return take
+            return apply
 
         return find
 
-    def add(self, add: Callable[..., Any], *what: Any) -> str:
+    def add_obs(self, add: Callable[..., Any], *args: Any) -> str:
         """Add columns to the metadata and return what they are called.
 
-        ``add``: such as ``Dataset.add_column``: receives the dataset and ``what``.
+        ``add``: such as ``Dataset.add_column``: receives the dataset and ``args``.
         """
-        name: str = add(self.dataset, *what)
+        name: str = add(self.dataset, *args)
         self.columns_changed.emit()
         return name
 
@@ -613,26 +613,26 @@ class Session:
         """
         before, chosen = self.capture(), (self.settings.value, replace(self.look))
         try:
-            self._take_up(saved)
+            self._restore(saved)
         except Exception:
             if before is None:
                 self.load(None)
                 self._choose(*chosen)
             else:
-                self._take_up(before)
+                self._restore(before)
             raise
 
-    def _take_up(self, saved: SavedMap) -> None:
+    def _restore(self, saved: SavedMap) -> None:
         self.load(saved.dataset)
         self._choose(saved.settings, saved.look)
-        self._of, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
+        self._source, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on = saved.placed_on
         self.hand.restore(saved)
         self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
-            self._take_up_timeline(saved)
-            self._go("stopped")
+            self._restore_timeline(saved)
+            self._set_state("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
         else:
@@ -640,12 +640,12 @@ class Session:
             self.selection.replace(c for c in saved.selected if c in known)
         self.restored.emit(saved)
 
-    def _take_up_timeline(self, saved: SavedMap) -> None:
+    def _restore_timeline(self, saved: SavedMap) -> None:
         if saved.timeline is not None:
-            self.timeline.take_up(saved.timeline)
-            shown = self.timeline.shown
-            if shown is not None and shown.snapshot.embedding is self._positions:
-                self._of = shown
+            self.timeline.restore(saved.timeline)
+            current = self.timeline.current
+            if current is not None and current.snapshot.embedding is self._positions:
+                self._source = current
         self.mark_present("As it was opened")
 
     def _choose(self, settings: Settings, look: DisplaySettings) -> None:
@@ -657,7 +657,7 @@ class Session:
         """Let the clusters follow the game, unless nothing has been found since."""
         former, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
-        self.snapshot, self._of = snapshot, self.run
+        self.snapshot, self._source = snapshot, self.run
         n_landmarks = len(snapshot.landmarks)
         is_known = former is not None and former.labels is snapshot.labels
         is_merged = progress.merging is self.merging
@@ -668,16 +668,19 @@ class Session:
 
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
-        if self.message in ("", self._of_map):  # else there is something else to say
-            self._say_of_map()
+        if self.message in (
+            "",
+            self._map_message,
+        ):  # not another message
+            self._show_map_message()
 
-    def _say_of_map(self) -> None:
-        """Say what there is to say of the map on show, and of its names at rest."""
-        shot = self.snapshot
-        warning = "" if shot is None else shot.warning
+    def _show_map_message(self) -> None:
+        """Show the message on the map on show, and on its names at rest."""
+        snapshot = self.snapshot
+        warning = "" if snapshot is None else snapshot.warning
         parted = "" if self.is_moving else self.clusters.state.parted_names_text()
-        self._of_map = " ".join(filter(None, (warning, parted)))
-        self.say(self._of_map, shot.remedy if shot and warning else None)
+        self._map_message = text = " ".join(filter(None, (warning, parted)))
+        self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
     def _on_setting(self, name: str) -> None:
         if name == "n_landmarks":
@@ -691,10 +694,10 @@ class Session:
 
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)
-        shot = self.snapshot if self._of is run else None
-        told = change_text(self.steered, settings)
-        if shot and told and not self.timeline.widen_change(shot, settings):
-            self.mark(told, "change")
+        snapshot = self.snapshot if self._source is run else None
+        text = change_text(self.steered, settings)
+        if snapshot and text and not self.timeline.widen_change(snapshot, settings):
+            self.mark(text, "change")
         self.steered = settings
         run.steer(settings)
 
@@ -706,7 +709,7 @@ class Session:
     @property
     def _is_stopped(self) -> bool:
         """Whether the map on show is where the newest run was stopped."""
-        return self.state == "stopped" and self._of is self.run
+        return self.state == "stopped" and self._source is self.run
 
     @property
     def _needs_restart(self) -> bool:
@@ -730,24 +733,26 @@ class Session:
         return with_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
-        is_own = self._of is self.run or self.state in ALIVE
-        of = self.run if is_own else self.played
+        is_live = self._source is self.run or self.state in ALIVE
+        of = self.run if is_live else self.played
         # Of a stored map what steers can be changed without another graph.
         stale = of is not None and (
-            needs_start(of.settings, self.chosen()) or (is_own and self._needs_restart)
+            needs_start(of.settings, self.chosen()) or (is_live and self._needs_restart)
         )
         if stale != self.stale:
             self.stale = stale
             self.staleness_changed.emit(stale)
 
-    def _go(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         if state != self.state:
             self.state = state
             self.state_changed.emit(state)
         self._check_staleness()
 
-    def say(self, message: str, remedy: Mapping[str, Any] | None = None) -> None:
-        """Show a sentence to the person, with settings that mend it; "": none."""
+    def show_message(
+        self, message: str, remedy: Mapping[str, Any] | None = None
+    ) -> None:
+        """Show a sentence with settings that solve it; "" for none."""
         if message != self.message:
             self.message, self.remedy = message, remedy or {}
             self.message_changed.emit(message)
@@ -759,7 +764,7 @@ def _same_edges(run: Run, settings: Settings) -> bool:
     return not needs_start(begun, settings)
 
 
-def sentence(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error as one sentence for the person at the screen."""
     if isinstance(error, MissingValuesError):
         return error.sentence("tick the box below")

@@ -128,8 +128,8 @@ class AnnDataSource(Source):
             request = JoinRequest(self.layer_name, self.labels, column=column)
             where = f"the table of '{self.layer_name}'"
             dataset = joined(dataset, join(dataset.source_obs, request, where))
-        if self.table.told:
-            dataset = replace(dataset, notes=(self.table.told, *dataset.notes))
+        if self.table.note:
+            dataset = replace(dataset, notes=(self.table.note, *dataset.notes))
         return replace(result, dataset=dataset)
 
 

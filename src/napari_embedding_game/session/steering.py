@@ -15,7 +15,7 @@ from napari_embedding_game.core.snapshot import (
     WarmStart,
 )
 
-Take = Callable[[FloatArray], FloatArray]
+Transform = Callable[[FloatArray], FloatArray]
 NOISE = 0.01
 """Of a new coordinate where no neighbours are known, as a share of the map's radius:
 without any, no force would ever lead out of the plane."""
@@ -53,7 +53,7 @@ def redimensioned(
     n_components: int,
     random_state: int,
     snapshot: Snapshot | None = None,
-) -> tuple[WarmStart, Take]:
+) -> tuple[WarmStart, Transform]:
     """Return a layout in another number of dimensions, as like it as can be.
 
     And a function from positions (m, d) of the former layout to the new one: (m, e).
@@ -72,12 +72,12 @@ def redimensioned(
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
     if lacking <= 0:
-        take = _principal_axes(points, n_components)
-        flat, marks = (take(p).astype(np.float32) for p in (points, landmarks))
-        return replace(layout, embedding=flat, landmarks=marks), take
+        transform = _principal_axes(points, n_components)
+        flat, marks = (transform(p).astype(np.float32) for p in (points, landmarks))
+        return replace(layout, embedding=flat, landmarks=marks), transform
 
-    def widen(places: FloatArray) -> FloatArray:
-        return np.pad(places, ((0, 0), (0, lacking)))
+    def widen(positions: FloatArray) -> FloatArray:
+        return np.pad(positions, ((0, 0), (0, lacking)))
 
     rng = np.random.default_rng(random_state)
     radius = float(points.std(axis=0, dtype=float).max())
@@ -100,7 +100,7 @@ def redimensioned(
 
 
 def _smooth(
-    neighbors: IntArray, known: FloatArray, rng: np.random.Generator
+    neighbors: IntArray, former: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return one number for each point, much like those of its neighbours.
 
@@ -112,7 +112,7 @@ def _smooth(
     near = neighbors[:, :AVERAGED]
     is_there = near >= 0
     count = np.maximum(is_there.sum(axis=1), 1)
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(known)), known]))
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(former)), former]))
     values = rng.normal(size=len(near))
     for _ in range(ROUNDS):
         sums = np.where(is_there, values[near], 0.0).sum(axis=1)
@@ -122,7 +122,7 @@ def _smooth(
     return values.clip(-DEEPEST, DEEPEST)
 
 
-def _principal_axes(points: FloatArray, n_axes: int) -> Take:
+def _principal_axes(points: FloatArray, n_axes: int) -> Transform:
     """Return what takes places (m, d) onto the principal axes of points: (m, n_axes).
 
     Within these the places are turned, or mirrored, to be nearest to their first
@@ -134,4 +134,4 @@ def _principal_axes(points: FloatArray, n_axes: int) -> Take:
     axes = vectors[:, ::-1][:, :n_axes]
     left, _, right = np.linalg.svd((centred @ axes).T @ centred[:, :n_axes])
     turned = axes @ left @ right
-    return lambda places: (places - middle) @ turned + middle[:n_axes]
+    return lambda positions: (positions - middle) @ turned + middle[:n_axes]

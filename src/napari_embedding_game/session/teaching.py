@@ -120,10 +120,10 @@ def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
 
 def _points(dataset: Dataset, examples: Examples) -> dict[str, NDArray[np.intp]]:
     """Return the rows of a dataset that are examples of each class that has any."""
-    places = np.cumsum(dataset.kept) - 1
+    indices = np.cumsum(dataset.kept) - 1
     found = {}
     for name, rows in examples.items():
         there = np.array([row for row in rows if dataset.kept[row]], np.intp)
         if len(there):
-            found[name] = places[there]
+            found[name] = indices[there]
     return found

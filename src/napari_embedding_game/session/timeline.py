@@ -71,9 +71,9 @@ class Mark(Moment):
 
 def warm_start(snapshot: Snapshot) -> WarmStart:
     """Return the layout of a snapshot as one that a run can go on from."""
-    shot, left = snapshot, max(0, snapshot.n_iter - snapshot.iteration)
+    left = max(0, snapshot.n_iter - snapshot.iteration)
     return WarmStart(
-        embedding=shot.embedding, landmarks=shot.landmarks, iterations_left=left
+        embedding=snapshot.embedding, landmarks=snapshot.landmarks, iterations_left=left
     )
 
 
@@ -102,7 +102,7 @@ class Timeline:
     def __init__(
         self, max_bytes: int = MAX_BYTES, clock: Callable[[], float] = time.time
     ) -> None:
-        self._most_bytes, self._clock = max_bytes, clock
+        self._max_bytes, self._clock = max_bytes, clock
         self.state = TimelineState()
         """All of it; immutable."""
         self._changed_at = 0.0
@@ -118,7 +118,7 @@ class Timeline:
         return self.find(self.state.head)
 
     @property
-    def shown(self) -> Mark | None:
+    def current(self) -> Mark | None:
         """The mark whose layout is on show; None while a run is."""
         return self.find(self.state.shown)
 
@@ -152,7 +152,7 @@ class Timeline:
         Returns whether it is: of a change a moment ago, or of the same layout.
         """
         mark, now = self.newest, self._clock()
-        if mark is None or mark.kind != "change" or self.shown is not None:
+        if mark is None or mark.kind != "change" or self.current is not None:
             return False
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
@@ -164,7 +164,7 @@ class Timeline:
     def follow(self, moment: Moment) -> None:
         """Let the newest mark, if of a pause, be of a frame that was on its way."""
         newest = self.newest
-        if newest is not None and newest.kind == "pause" and self.shown is None:
+        if newest is not None and newest.kind == "pause" and self.current is None:
             self._replace(newest.number, **self._of(moment))
 
     def show(self, number: int) -> Mark:
@@ -193,7 +193,7 @@ class Timeline:
             )
         self._set(marks=_without(self.marks, number))
 
-    def take_up(self, state: TimelineState) -> None:
+    def restore(self, state: TimelineState) -> None:
         """Go on with the timeline of another time."""
         self.state = state
         self.changed.emit()
@@ -217,7 +217,7 @@ class Timeline:
         self._set(marks=tuple(marks))
 
     def _set(self, **values: Any) -> None:
-        self.take_up(thinned(replace(self.state, **values), self._most_bytes))
+        self.restore(thinned(replace(self.state, **values), self._max_bytes))
 
 
 def thinned(state: TimelineState, max_bytes: int) -> TimelineState:

@@ -1,7 +1,6 @@
-"""What is seen of a session's map: which points are drawn, and where.
+"""Which points of a session's map are drawn, and where.
 
-The map is drawn whole, with the groups of a column apart, or side by side with another
-map of the timeline.
+The map is drawn whole, split by a column, or next to another map of the timeline.
 Snapshot, clusters, markers and files have all points where they are.
 """
 
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
-def is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+def is_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
     """Return whether both hold the same objects."""
-    return len(one) == len(other) and all(map(operator.is_, one, other))
+    return len(first) == len(second) and all(map(operator.is_, first, second))
 
 
 class View:
-    """What is seen of the map of a session, as its look has it."""
+    """How the map of a session is drawn, by its look."""
 
     compared_changed = Signal()
     """Another comparison, or none any more."""
@@ -49,7 +48,7 @@ class View:
         self._compared: Compared | None = None
         self._layout_of: tuple[object, ...] = ()
         self._layout: Layout | None = None
-        self._told: Layout | None = None
+        self._last_layout: Layout | None = None
         """The layout that :attr:`laid_out` was last emitted for."""
         self._columns: tuple[object, list[str]] = None, []
         """The metadata, and the columns that they can be split by."""
@@ -97,17 +96,17 @@ class View:
         return None if self.layout is None else self.layout.panels
 
     @property
-    def seen(self) -> NDArray[np.float32] | None:
-        """The places where points are drawn, as in :attr:`Layout.places`."""
-        return None if self.layout is None else self.layout.places
+    def positions(self) -> NDArray[np.float32] | None:
+        """The places where points are drawn, as in :attr:`Layout.positions`."""
+        return None if self.layout is None else self.layout.positions
 
     def _split_by(self) -> str:
         """Return the column that the map is split by now; "" where it is whole."""
         session, by = self._session, self._session.look.split_by
-        dataset, shot = session.dataset, session.snapshot
-        if not by or shot is None or dataset is None or session.is_moving:
+        dataset, snapshot = session.dataset, session.snapshot
+        if not by or snapshot is None or dataset is None or session.is_moving:
             return ""
-        if self.is_side_by_side or shot.embedding.shape[1] not in (2, 3):
+        if self.is_side_by_side or snapshot.embedding.shape[1] not in (2, 3):
             return ""
         if self._columns[0] is not dataset.obs:
             self._columns = dataset.obs, split_columns(dataset.obs)
@@ -145,8 +144,8 @@ class View:
         """End the comparison where another map is shown, and signal other panels."""
         if self._session.is_moving or self.compared is None:
             self.end_comparison()
-        layout, former = self.layout, self._told
-        self._told = layout
+        layout, former = self.layout, self._last_layout
+        self._last_layout = layout
         is_whole = layout is None or layout.panels is None
         was_whole = former is None or former.panels is None
         if is_whole and was_whole:

@@ -28,7 +28,7 @@ from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.columns import KEY, drawable, listed
 from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.palette import hexes, level_colors
@@ -128,7 +128,7 @@ def write_web_page(
         "frames": [placed(layout[::step]) for layout in moving],
         "columns": chosen,
     }
-    with whole_or_nothing(target) as temporary:
+    with atomic_write(target) as temporary:
         temporary.write_text(_filled(page), encoding="utf-8")
 
 

@@ -74,7 +74,7 @@ def after_run(
     troubles: list[str] = []
     later = partial(QTimer.singleShot, SETTLE_MS)
 
-    def leave(*event: object) -> None:
+    def close_soon(*event: object) -> None:
         if quit_after_run:
             later(viewer.close)
 
@@ -82,20 +82,20 @@ def after_run(
         if sentence:
             print(sentence, file=sys.stderr)
             troubles.append(sentence)
-            leave()
+            close_soon()
 
-    def take_away() -> None:
+    def finish() -> None:
         if screenshot is not None:
             viewer.screenshot(str(screenshot), canvas_only=False, flash=False)
         if out is not None:
             controller.writing.save(Path(out))
         else:
-            leave()
+            close_soon()
 
     def on_map() -> None:
         session.state_changed.disconnect(on_state)
         controller.reading.session_opened.disconnect(on_map)
-        later(take_away)
+        later(finish)
 
     def on_state(state: str) -> None:
         if state == "failed":  # the sentence comes right after the state
@@ -106,5 +106,5 @@ def after_run(
     session.state_changed.connect(on_state)
     controller.reading.session_opened.connect(on_map)
     controller.trouble.connect(on_trouble)
-    controller.writing.saved.connect(leave)
+    controller.writing.saved.connect(close_soon)
     return lambda: int(bool(troubles))

@@ -69,21 +69,21 @@ class Listener(QWidget):
         super().__init__()
         self._has_missed = True
         self._heard = Connections(self)
-        self.shown_by: list[QWidget] = []
+        self.visible_with: list[QWidget] = []
         """Other parts in which some of it is seen."""
 
     def listen(self, signals: Iterable[Any], slot: Callable[[], object]) -> None:
         """Have a slot called at each of these signals while this is open."""
-        self._heard.connect_all(signals, self._heeded(slot))
+        self._heard.connect_all(signals, self._if_open(slot))
 
-    def _heeded(self, slot: Callable[[], object]) -> Callable[..., None]:
+    def _if_open(self, slot: Callable[[], object]) -> Callable[..., None]:
         """Return what calls a slot, or notes while this is closed that it missed it."""
 
         def hear(*values: object) -> None:
             if not self.is_open():
                 self._has_missed = True
             elif self._has_missed:
-                self.meet()
+                self.catch_up_if_missed()
             else:
                 slot()
 
@@ -96,26 +96,26 @@ class Listener(QWidget):
 
         Returns what has it done after anything else.
         """
-        heeded = self._heeded(job)  # closed by then?
-        turn = qthrottled(heeded, SOON_MS, leading=False, parent=self)
+        when_open = self._if_open(job)  # closed by then?
+        turn = qthrottled(when_open, SOON_MS, leading=False, parent=self)
 
-        def soon() -> None:
+        def submit_soon() -> None:
             turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
             turn.throttle()
 
-        self.listen(signals, soon)
-        return soon
+        self.listen(signals, submit_soon)
+        return submit_soon
 
-    def keep_until(self, signal: Any) -> None:
-        """Have what is shown let go at a signal, also while nobody looks."""
-        self._heard.connect(signal, lambda *_: self.let_go())
+    def clear_at(self, signal: Any) -> None:
+        """Call :meth:`clear_data` at a signal, also while this is closed."""
+        self._heard.connect(signal, lambda *_: self.clear_data())
 
-    def let_go(self) -> None:
-        """Keep nothing of data that are gone."""
+    def clear_data(self) -> None:
+        """Drop all data that are gone."""
 
     def is_open(self) -> bool:
         """Whether it would be seen if its window were, or what also shows it."""
-        seen = self, *self.shown_by
+        seen = self, *self.visible_with
         return any(part.isVisibleTo(part.window()) for part in seen)
 
     def catch_up(self) -> None:
@@ -125,9 +125,9 @@ class Listener(QWidget):
     def showEvent(self, event: object) -> None:
         """Catch up."""
         super().showEvent(event)
-        self.meet()
+        self.catch_up_if_missed()
 
-    def meet(self) -> None:
+    def catch_up_if_missed(self) -> None:
         """Catch up, if anything was missed."""
         if self._has_missed:
             self._has_missed = False

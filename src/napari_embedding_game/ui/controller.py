@@ -18,11 +18,11 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import go_to
+from napari_embedding_game.ui.images.linked_layers import center_on
 from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -89,21 +89,21 @@ class Controller(QObject):
         try:
             run = (begin or self.session.begin)()
         except (DataError, InputError) as error:
-            (refuse or self.session.say)(sentence(error))
+            (refuse or self.session.show_message)(error_text(error))
             return
         if run is not None:
             self._run = run
-            self._playing.ask(run.frames)
+            self._playing.submit(run.frames)
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame of a run, then render it; one of a former run is dropped."""
-        if not self.session.plays(run):
+        if not self.session.is_playing(run):
             return
         if progress.snapshot is None:
             self.session.receive(run, progress)
             return
         self.scene.prepare(run, progress.snapshot)
-        with self.scene.held():  # of whatever changes with a frame, one drawing
+        with self.scene.frozen():  # of whatever changes with a frame, one drawing
             self.session.receive(run, progress)
 
     def close(self) -> None:
@@ -124,14 +124,14 @@ class Controller(QObject):
                 close()
             except Exception as error:  # the rest has to be closed all the same
                 logger.error("A part could not be closed", exc_info=error)
-                self.trouble.emit(sentence(error))
+                self.trouble.emit(error_text(error))
 
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
         dataset, linked = self.session.dataset, self.workspace.linked.current
         if linked is not None and dataset is not None and dataset.objects is not None:
             chosen = dataset.objects.take(self.session.selection.rows)
-            go_to(self._viewer, linked.labels, chosen)
+            center_on(self._viewer, linked.labels, chosen)
 
     def select_level(self, place: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""

@@ -144,7 +144,7 @@ class GameDock(MapWidget):
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
         elif field is self.inspector.title:
-            self.inspector.leave_name()
+            self.inspector.discard_name()
         elif not isinstance(field, QLineEdit | QAbstractSpinBox):
             self._session.selection.clear()
 
@@ -176,12 +176,12 @@ class GameDock(MapWidget):
         name_at = self.names.handle_at
         self.mouse = MapMouse(viewer, workspace, scene, overlay, name_at)
         acts = {
-            "lasso": partial(self.mouse.switch, "lasso"),
-            "brush": partial(self.mouse.switch, "brush"),
+            "lasso": partial(self.mouse.toggle_tool, "lasso"),
+            "brush": partial(self.mouse.toggle_tool, "brush"),
             "embed": controller.embed_selection,
             "objects": controller.show_objects,
             "hold": partial(play, hand.hold, hand.refuse),
-            "let go": partial(play, hand.let_go, hand.refuse),
+            "let go": partial(play, hand.release, hand.refuse),
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(session, linked, acts)
@@ -196,7 +196,7 @@ class GameDock(MapWidget):
         self.trust_fold = Fold(TRUST, self.trust, self.timeline)
         self.look_fold = Fold("Look", self.look.more)
         made = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
-        said = self.data.way, self.data.relink
+        said = self.data.breadcrumb, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line
         page = column(*said, *looks, *steered, *made, None, margins=(0, 6, 0, 4))
@@ -211,7 +211,7 @@ class GameDock(MapWidget):
         self.column.setContentsMargins(7, 5, 9, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
-        self.column.addWidget(self.select.held)
+        self.column.addWidget(self.select.held_row)
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
         self.column.addWidget(self.run)
@@ -231,19 +231,19 @@ class GameDock(MapWidget):
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
             (controller.trouble, data.set_trouble),
-            (controller.reading.stage_changed, run.note_reading),
+            (controller.reading.stage_changed, run.set_reading),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),
-            (scene.neighbors_told, self.select.tell_correction),
+            (scene.neighbors_message, self.select.show_correction),
             (legend.picked, controller.select_level),
             (mouse.tool_changed, self.select.show_tool),
             (self.hover.trouble, controller.trouble),
-            (self.inspector.thumbnails.failed, self.clusters.tell),
+            (self.inspector.thumbnails.failed, self.clusters.show_message),
             (self.inspector.renamed, edits.name),
             # Below the tabs: nobody asked for that, and frames leave it.
-            (controller.session_store.trouble, self.clusters.tell),
-            (controller.session_store.saved, run.tell_kept),
+            (controller.session_store.trouble, self.clusters.show_message),
+            (controller.session_store.saved, run.show_saved),
             (data.start.tour.clicked, self.tour.begin),
             (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),

@@ -11,7 +11,7 @@ from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QDockWidget, QLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import main_window_of, unwrap
 from napari_embedding_game.ui.connections import Connections, release
@@ -93,7 +93,7 @@ class MapTool(MapWidget):
         super().__init__(viewer)
         self._session = self.workspace.session
         self.state = text_label()
-        QTimer.singleShot(0, self._be_a_tab)  # once it is docked
+        QTimer.singleShot(0, self._tabify)  # once it is docked
 
     def lay_out(self, *parts: QWidget | QLayout) -> None:
         """Put the parts below each other, and take on the theme."""
@@ -103,11 +103,11 @@ class MapTool(MapWidget):
         self.column.addStretch(0)  # for what no part takes
         self.begin()
 
-    def say(self, text: str = "", role: str = "note") -> None:
+    def show_message(self, text: str = "", role: str = "note") -> None:
         """Show a sentence."""
         show_text(self.state, text, role)
 
-    def _be_a_tab(self) -> None:
+    def _tabify(self) -> None:
         """Become a tab next to the map's dock."""
         boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
         boxes = [box for box in boxes if isinstance(box, QDockWidget)]
@@ -118,11 +118,11 @@ class MapTool(MapWidget):
                 one.setWindowTitle(one.windowTitle().partition(" (")[0])
             QTimer.singleShot(0, own.raise_)  # once it has its tab
 
-    def say_stage(self, stage: Stage) -> None:
+    def show_stage(self, stage: Stage) -> None:
         """Show the progress of background work."""
         share = "" if stage.share is None else f" ({stage.share:.0%})"
-        self.say(f"{stage.text}{share} …")
+        self.show_message(f"{stage.text}{share} …")
 
-    def say_error(self, error: BaseException) -> None:
+    def show_error(self, error: BaseException) -> None:
         """Say why something failed."""
-        self.say(sentence(error), "warning")
+        self.show_message(error_text(error), "warning")

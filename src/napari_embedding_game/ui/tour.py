@@ -43,7 +43,7 @@ class Tour(QLabel):
         self.hide()
         self._looks = QTimer(self, interval=SOON_MS)
         self._looks.timeout.connect(self._look)
-        QShortcut(QKeySequence("Escape"), self, self.go_on)
+        QShortcut(QKeySequence("Escape"), self, self.next_stop)
         dock.destroyed.connect(self._end)  # once it stands in the window
 
     def begin_once(self) -> None:
@@ -59,14 +59,14 @@ class Tour(QLabel):
         self._left = list(self._stops)[seen[0] if seen else 0 :]
         self._looks.start()
 
-    def go_on(self) -> None:
+    def next_stop(self) -> None:
         """Leave a widget for the next one."""
         self._left = self._left[1:]
         self.hide()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Go on."""
-        self.go_on()
+        self.next_stop()
 
     def _end(self) -> None:
         self._looks.stop()
@@ -79,7 +79,7 @@ class Tour(QLabel):
             return
         widget, text, is_over = self._left[0]
         if is_over() or (self.isVisible() and not widget.isVisible()):
-            self.go_on()
+            self.next_stop()
         elif widget.isVisible():
             window, number = widget.window(), len(self._stops) - len(self._left) + 1
             steps = f"<small>{number} of {len(self._stops)}: click, Esc</small>"

@@ -49,10 +49,10 @@ def mend() -> None:
         with suppress(TypeError, RuntimeError):  # it may have been disconnected
             panel.topLevelChanged.disconnect(panel._update_title_bar)
     for owner, name, mended in (
-        (glir.GlirProgram, "delete", _keep),
-        (SceneCanvas, "_process_mouse_event", _release_first),
-        (QtViewerDockWidget, "_update_title_bar", _after_the_click),
-        (VispyCanvas, "_clean_and_update_scenegraph", _in_its_own),
+        (glir.GlirProgram, "delete", _keep_program),
+        (SceneCanvas, "_process_mouse_event", _release_mouse),
+        (QtViewerDockWidget, "_update_title_bar", _after_event),
+        (VispyCanvas, "_clean_and_update_scenegraph", _in_own_context),
     ):
         replace(owner, name, mended)
     for panel in panels:
@@ -78,11 +78,11 @@ def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
         setattr(owner, name, instead)
 
 
-def _keep(delete: Any, program: Any) -> None:
+def _keep_program(delete: Any, program: Any) -> None:
     """Leave the program to its window: 2 MB each in Mesa's software drawing."""
 
 
-def _release_first(process: Any, canvas: Any, event: Any) -> None:
+def _release_mouse(process: Any, canvas: Any, event: Any) -> None:
     """Let go of a mouse that is held by a view outside of the scene."""
     node = holder = getattr(canvas, "_mouse_handler", None)
     while node is not None and node is not canvas.scene:
@@ -92,10 +92,10 @@ def _release_first(process: Any, canvas: Any, event: Any) -> None:
     process(canvas, event)
 
 
-def _after_the_click(update: Any, panel: Any, *args: Any, **options: Any) -> None:
+def _after_event(update: Any, panel: Any, *args: Any, **options: Any) -> None:
     """Make the title bar of a panel anew when the event under way is over."""
 
-    def then() -> None:
+    def update_later() -> None:
         if isalive(panel) and panel.widget() is not None:  # it was not closed meanwhile
             try:
                 update(panel, *args, **options)
@@ -103,10 +103,10 @@ def _after_the_click(update: Any, panel: Any, *args: Any, **options: Any) -> Non
                 if isalive(panel):
                     raise
 
-    QTimer.singleShot(0, then)
+    QTimer.singleShot(0, update_later)
 
 
-def _in_its_own(clean: Any, canvas: Any) -> None:
+def _in_own_context(clean: Any, canvas: Any) -> None:
     """Delete what is to go in the OpenGL context of this window."""
     with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
         canvas._scene_canvas.set_current()

@@ -70,7 +70,7 @@ class Game:
             positions = torch.as_tensor(rows, device=self._problem.device)
         return Player(positions, self._problem.n_jobs)
 
-    def take_forces(self, forces: HandForces) -> None:
+    def set_forces(self, forces: HandForces) -> None:
         """Replace the forces of the hand."""
         self._sums = None
         n_left = self._schedule.n_iter - self._schedule.n_iter // 2

@@ -156,7 +156,7 @@ class _Driver:
         rng = np.random.default_rng(problem.random_state)
         self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
         self.mover = make_mover(problem, settings)
-        self._take_up(settings)
+        self._apply_settings(settings)
 
     def steer(self, steer: Steer) -> None:
         """Go on from the present points under other settings or forces."""
@@ -165,13 +165,13 @@ class _Driver:
             if not is_played(settings):
                 raise InputError(NO_CHANGE)
             if steer.settings is not None or steer.forces is not None:
-                self._take_up(settings)
+                self._apply_settings(settings)
             if steer.forces is not None:
-                self.mover.take_forces(steer.forces)
+                self.mover.set_forces(steer.forces)
         elif steer.forces is not None:
             raise InputError(NO_HAND)
 
-    def _take_up(self, settings: Settings) -> None:
+    def _apply_settings(self, settings: Settings) -> None:
         self._settings, self._energy, mover = settings, math.nan, self.mover
         if isinstance(mover, Game):
             self.states = mover.steps(settings)

@@ -98,17 +98,17 @@ def _times(number, factor):
 
 
 @njit(**_INSIDE)
-def _both(one, other):
+def _both(a, b):
     """Return the sum and the difference of two numbers."""
-    total = one[0] + other[0], one[1] + other[1]
-    return total, (one[0] - other[0], one[1] - other[1])
+    total = a[0] + b[0], a[1] + b[1]
+    return total, (a[0] - b[0], a[1] - b[1])
 
 
 @njit(**_INSIDE)
-def _aside(one, other):
+def _aside(a, b):
     """Return one - i other, and one + i other."""
-    less = one[0] + other[1], one[1] - other[0]
-    return less, (one[0] - other[1], one[1] + other[0])
+    less = a[0] + b[1], a[1] - b[0]
+    return less, (a[0] - b[1], a[1] + b[0])
 
 
 @njit(**_INSIDE)
@@ -165,9 +165,9 @@ def _of_5(source, target, begin, step, end, count, turns, at, zero):
 
 
 @njit(**LOOP)
-def _transform(one, other, n, factors, turns):
+def _transform(a, b, n, factors, turns):
     """Transform ``WIDTH`` lines of n numbers, (2, n WIDTH); return where they are."""
-    stride, length, zero = 1, n, spread(one.dtype.type(0), _LANES)
+    stride, length, zero = 1, n, spread(a.dtype.type(0), _LANES)
     for radix in factors:
         m = length // radix
         count = stride * WIDTH
@@ -177,17 +177,17 @@ def _transform(one, other, n, factors, turns):
             for lane in range(0, count, _LANES):
                 begin, end = j * count + lane, radix * j * count + lane
                 if radix == 4:
-                    _of_4(one, other, begin, step, end, count, turns, at, zero)
+                    _of_4(a, b, begin, step, end, count, turns, at, zero)
                 elif radix == 2:
-                    _of_2(one, other, begin, step, end, count, turns, at, zero)
+                    _of_2(a, b, begin, step, end, count, turns, at, zero)
                 elif radix == 3:
-                    _of_3(one, other, begin, step, end, count, turns, at, zero)
+                    _of_3(a, b, begin, step, end, count, turns, at, zero)
                 else:
-                    _of_5(one, other, begin, step, end, count, turns, at, zero)
-        one, other = other, one
+                    _of_5(a, b, begin, step, end, count, turns, at, zero)
+        a, b = b, a
         stride *= radix
         length = m
-    return one
+    return a
 
 
 @njit(**LOOP)
@@ -195,8 +195,8 @@ def _lines(begin, end, planes, is_back, factors, turns):
     """Transform some lines along the third axis of (2, outer, n, inner), in place."""
     _, _, n, inner = planes.shape
     n_lines = planes.shape[1] * inner
-    one = np.zeros((2, n * WIDTH), planes.dtype)
-    other = np.empty_like(one)
+    a = np.zeros((2, n * WIDTH), planes.dtype)
+    b = np.empty_like(a)
     re, im = (1, 0) if is_back else (0, 1)
     for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
         width = min(WIDTH, n_lines - first)
@@ -206,11 +206,11 @@ def _lines(begin, end, planes, is_back, factors, turns):
             for i in range(n):
                 for part in range(2):
                     number = planes[part, outer, i, place]
-                    one[re if part == 0 else im, i * WIDTH + at] = number
+                    a[re if part == 0 else im, i * WIDTH + at] = number
                     is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(one, other, n, factors, turns)
+        found = _transform(a, b, n, factors, turns)
         for at in range(width):
             outer, place = (first + at) // inner, (first + at) % inner
             for i in range(n):
@@ -224,8 +224,8 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
     n_rows, n = grid.shape
     n_lines = (n_rows + 1) // 2
     zero, half = grid.dtype.type(0), grid.dtype.type(0.5)
-    one = np.zeros((2, n * WIDTH), grid.dtype)
-    other = np.empty_like(one)
+    a = np.zeros((2, n * WIDTH), grid.dtype)
+    b = np.empty_like(a)
     for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
         width = min(WIDTH, n_lines - first)
         is_zero = True
@@ -234,11 +234,11 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
                 row = 2 * (first + at) + part
                 for i in range(n):
                     number = grid[row, i] if row < n_rows else zero
-                    one[part, i * WIDTH + at] = number
+                    a[part, i * WIDTH + at] = number
                     is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(one, other, n, factors, turns)
+        found = _transform(a, b, n, factors, turns)
         for at in range(width):
             row = 2 * (first + at)
             for k in range(n // 2 + 1):
@@ -255,8 +255,8 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
     """Write some pairs of rows of ``grid`` (R, n) from their spectra."""
     n_rows, n = grid.shape
     n_lines = (n_rows + 1) // 2
-    one = np.zeros((2, n * WIDTH), grid.dtype)
-    other = np.empty_like(one)
+    a = np.zeros((2, n * WIDTH), grid.dtype)
+    b = np.empty_like(a)
     for first in range(begin * WIDTH, min(end * WIDTH, n_lines), WIDTH):
         width = min(WIDTH, n_lines - first)
         for at in range(width):
@@ -266,11 +266,11 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
                 re, im = spectrum[0, row, k], spectrum[1, row, k]
                 re_below, im_below = spectrum[0, below, k], spectrum[1, below, k]
                 here, there = k * WIDTH + at, (n - k) % n * WIDTH + at
-                one[1, there] = re + im_below
-                one[0, there] = re_below - im
-                one[1, here] = re - im_below
-                one[0, here] = im + re_below
-        found = _transform(one, other, n, factors, turns)
+                a[1, there] = re + im_below
+                a[0, there] = re_below - im
+                a[1, here] = re - im_below
+                a[0, here] = im + re_below
+        found = _transform(a, b, n, factors, turns)
         for at in range(width):
             for part in range(2):
                 row = 2 * (first + at) + part

@@ -161,7 +161,7 @@ def _both_ways(spline):
 
 
 @njit(inline="always", **OPTIONS)
-def _own_field(point, near, n_deep):
+def _self_field(point, near, n_deep):
     """Return the self-interaction of a point: its potential, and the slopes of that.
 
     By how far apart two of its nodes are.
@@ -191,7 +191,7 @@ def _read_points(first, last, x, order, potential, near, gradient, n_deep):
         i = order[p]
         point = splines_at(x[i, 0], x[i, 1], x[i, 2], n_deep)
         value, g0, g1, g2 = field(point, potential, n_deep)
-        own = _own_field(point, near, n_deep)
+        own = _self_field(point, near, n_deep)
         total += value - own[0]
         # The point is at both ends of each pair.
         g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]

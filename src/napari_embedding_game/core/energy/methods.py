@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from napari_embedding_game.core.errors import one_of
+from napari_embedding_game.core.errors import check_choice
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.graph.edges import Edges
@@ -144,4 +144,4 @@ METHODS: dict[str, Method] = {
 
 def get_method(method: str) -> Method:
     """Return the declaration of a method; InputError where nobody has that name."""
-    return METHODS[one_of("method", method, METHODS)]
+    return METHODS[check_choice("method", method, METHODS)]

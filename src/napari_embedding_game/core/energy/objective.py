@@ -87,7 +87,7 @@ class Objective:
     ``repulsion`` is the lambda of the energy, and may change from step to step.
     """
 
-    own_sum = 0.0
+    self_sum = 0.0
     """What a logarithm leaves out of the sum: the pairs i = j."""
 
     def __init__(
@@ -126,14 +126,14 @@ class Objective:
         """Change the landmarks (L, d) in place after a step."""
         self._turn += 1
         if self._turn % COME_BACK == 0:
-            self._bring_back(self._sample(y), z)
+            self._return_lost_landmarks(self._sample(y), z)
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point; here all points, one by one."""
         # A pair counts in both of its rows.
         return self._field(y, 2.0, y, z, own=1.0)
 
-    def _bring_back(self, seen: Tensor, z: Tensor) -> None:
+    def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
         nearest = nearest_landmark(seen, z, self.forces.n_jobs)
         n_held = np.bincount(nearest, minlength=len(z))
@@ -153,7 +153,7 @@ class Objective:
         aggregate = total
         if self.aggregate == "log":
             # Points so far apart that their sum is lost in rounding: not to go there.
-            among = max(total - self.own_sum, total / 2) if self.own_sum else total
+            among = max(total - self.self_sum, total / 2) if self.self_sum else total
             aggregate = float(log(among)) if among > 0 else math.inf
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
@@ -176,13 +176,13 @@ class Objective:
         if self.aggregate == "sum":
             return 1.0
         if isinstance(total, Tensor):
-            among = torch.where(total > 2 * self.own_sum, total - self.own_sum, total)
+            among = torch.where(total > 2 * self.self_sum, total - self.self_sum, total)
             return torch.where(total > 0, 1 / among, 0.0)
-        return 1 / self._without_own(total) if total > 0 else 0.0
+        return 1 / self._without_self(total) if total > 0 else 0.0
 
-    def _without_own(self, total: float) -> float:
+    def _without_self(self, total: float) -> float:
         """Return the sum less the pairs i = j, but where the bound is loose."""
-        return total - self.own_sum if total > 2 * self.own_sum else total
+        return total - self.self_sum if total > 2 * self.self_sum else total
 
     def _field(
         self, sources: Tensor, gain: float, y: Tensor, z: Tensor, own: float
@@ -191,14 +191,14 @@ class Objective:
         if self.aggregate == "sum":
             return Field(sources, self.repulsion * gain, 0.0, own)
         total = float(self.sums(y, z).total)
-        return Field(sources, self.repulsion, self._without_own(total) / gain, own)
+        return Field(sources, self.repulsion, self._without_self(total) / gain, own)
 
 
 class Landmarks(Objective):
     """Eq. 3: the landmarks raise the bound, the points lower the energy."""
 
     @cached_property
-    def own_sum(self) -> float:  # type: ignore[override]
+    def self_sum(self) -> float:  # type: ignore[override]
         return self.forces.edges.n_points * self.at_zero
 
     def sums(self, y: Tensor, z: Tensor) -> Sums:

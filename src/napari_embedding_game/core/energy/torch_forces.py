@@ -45,7 +45,7 @@ class TorchMesh:
         low, high = y.amin(dim=0), y.amax(dim=0)
         spans = (high - low).cpu().numpy().astype(float)
         grid = self._mesh.grid_for(spans, np.dtype(str(y.dtype).removeprefix("torch.")))
-        near = self._hold(grid)
+        near = self._to_device(grid)
         axes = list(AXES[: y.shape[1]])
         x = near.new_zeros((len(y), 3))
         x[:, axes] = (y - low).to(near.dtype) / grid.spacing
@@ -54,11 +54,11 @@ class TorchMesh:
             t = (x - first).requires_grad_()
             weights = _splines(t, grid)
             spread = torch.einsum("na,nc,nb->nacb", *weights)
-            places = _places(first.long(), weights, grid)
+            nodes = _node_indices(first.long(), weights, grid)
             mass = near.new_zeros(grid.shape).flatten()
-            mass.index_add_(0, places.flatten(), spread.detach().flatten())
+            mass.index_add_(0, nodes.flatten(), spread.detach().flatten())
             spectrum = torch.fft.rfftn(mass.reshape(grid.shape)) * self._transfer
-            here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[places]
+            here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[nodes]
             of_all = (spread * here).sum(dim=(1, 2, 3))
             own = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
             # A point is at both ends of each pair.
@@ -68,7 +68,7 @@ class TorchMesh:
         by_axis = gradient[:, axes] / grid.spacing * (high > low)
         return total, by_axis.to(y.dtype)
 
-    def _hold(self, grid: Grid) -> Tensor:
+    def _to_device(self, grid: Grid) -> Tensor:
         """Bring a grid to the device unless it is there; return its ``near``."""
         if grid is not self._grid:
             is_single = grid.dtype == np.float32
@@ -96,7 +96,7 @@ def _splines(t: Tensor, grid: Grid) -> list[Tensor]:
     return weights
 
 
-def _places(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
+def _node_indices(first: Tensor, weights: list[Tensor], grid: Grid) -> Tensor:
     """Return the flat index of every node of a point, (N, 4, 1 or 4, 4)."""
     rows, layers, columns = (
         first[:, axis, None] + torch.arange(one.shape[1], device=first.device)

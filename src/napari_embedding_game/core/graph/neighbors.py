@@ -120,9 +120,9 @@ def knn_graph(
     else:
         check_varied(X)
         asked = n_neighbors, metric, random_state, n_jobs, search
-        search, indices, distances, recall = _found(X, *asked)
+        search, indices, distances, recall = _search_or_retry(X, *asked)
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
-        _check_kept(X, metric, indices, distances)
+        _check_float32(X, metric, indices, distances)
     # Turned round, as a difference of two infinite squares is no number.
     if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
@@ -205,7 +205,7 @@ def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
         )
 
 
-def _check_kept(
+def _check_float32(
     X: Any, metric: str, indices: NDArray[np.int32], distances: NDArray[Any]
 ) -> None:
     """Raise :class:`InputError` where float32 takes most distances for 0."""
@@ -225,13 +225,13 @@ def _check_kept(
         )
 
 
-_Found = tuple[NDArray[np.int32], NDArray[Any], float | None]
+_SearchResult = tuple[NDArray[np.int32], NDArray[Any], float | None]
 """Numbers (N, K), distances (N, K) and, where it was measured, the recall."""
 
 
-def _found(
+def _search_or_retry(
     X: Any, k: int, metric: str, seed: int, n_jobs: int | None, search: Search | None
-) -> tuple[Search, *_Found]:
+) -> tuple[Search, *_SearchResult]:
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
     first = search or choose_search(n, n_dims, metric, sparse.issparse(X))
@@ -247,16 +247,16 @@ def _found(
     for each in turns[turns.index(first) :]:
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
-        found = _own(rows, k, seed, n_jobs, each)
+        found = _compiled_search(rows, k, seed, n_jobs, each)
         if found and (found[2] is None or found[2] >= MIN_RECALL):
             return each, found[0], rows.distances(found[1]), found[2]
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
     return "descent", indices, rows.distances(squared), None
 
 
-def _own(
+def _compiled_search(
     rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search
-) -> _Found | None:
+) -> _SearchResult | None:
     """Search by the compiled loops; squared distances; None where it cannot."""
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 

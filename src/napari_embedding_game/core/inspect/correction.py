@@ -56,7 +56,7 @@ def correct(
     if chosen.all() or not kept.any():  # there is nothing to be right about
         return Correction(embedding, drawn_in[:0], stepped_out[:0])
 
-    def mean_places(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
+    def neighbor_means(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
         """Return the mean position of the counted neighbours, else the row's."""
         near, here = neighbors[rows], embedding[rows]
         counts = is_there[rows] & counted[near]
@@ -65,10 +65,10 @@ def correct(
         return np.where(n > 0, summed / np.maximum(n, 1), here)
 
     corrected = embedding.copy()
-    corrected[drawn_in] = mean_places(drawn_in, kept)
+    corrected[drawn_in] = neighbor_means(drawn_in, kept)
     middle = np.median(embedding[kept], axis=0)
     radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
-    way = mean_places(stepped_out, ~chosen) - middle
+    way = neighbor_means(stepped_out, ~chosen) - middle
     length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
     # Who belongs nearer than the rim steps to the rim; where all are on one spot, home.
     reach = np.clip(length, GAP * radius, 2 * GAP * radius) if radius else length

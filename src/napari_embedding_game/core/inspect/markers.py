@@ -120,7 +120,7 @@ def iter_markers(
     of_block = _moments_and_ranks if method == "wilcoxon" else None
     figures = yield from iter_grouped(X, groups, 2, of_block=of_block, n_jobs=n_jobs)
     sides = [_Side(*figures[:4, side]) for side in range(2)]
-    _check_known(sides, np.bincount(groups[groups >= 0]), names)
+    _check_groups(sides, np.bincount(groups[groups >= 0]), names)
     if method == "t-test":
         scores, pvals = _welch(*sides)
     else:
@@ -252,16 +252,18 @@ class _Side(NamedTuple):
     positive: FloatArray
 
 
-def _joined(one: _Side, other: _Side) -> _Side:
+def _joined(first: _Side, other: _Side) -> _Side:
     """Return the figures of the rows of both: no large numbers are subtracted."""
-    n = one.n + other.n
+    n = first.n + other.n
     share = other.n / np.maximum(n, 1)
-    apart = other.mean - one.mean
-    squares = one.squares + other.squares + apart**2 * one.n * share
-    return _Side(n, one.mean + apart * share, squares, one.positive + other.positive)
+    apart = other.mean - first.mean
+    squares = first.squares + other.squares + apart**2 * first.n * share
+    return _Side(
+        n, first.mean + apart * share, squares, first.positive + other.positive
+    )
 
 
-def _check_known(
+def _check_groups(
     sides: list[_Side], sizes: NDArray[np.intp], names: Sequence[str] | None
 ) -> None:
     pairs = zip(sides, sizes, strict=True)

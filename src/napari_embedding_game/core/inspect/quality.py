@@ -135,13 +135,13 @@ def map_quality(
         for (name, codes), same in zip(groups, figures[4:], strict=True)
     ]
     own = None if clusters is None else found.pop()
-    told = (one for one in found if not math.isnan(one.agreement))
+    agreeing = (one for one in found if not math.isnan(one.agreement))
     kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
         *(kept, trusted, continued, triplets),
         n_sampled=n_sampled,
         n_neighbors=k,
-        columns=tuple(sorted(told, key=lambda one: -one.agreement)),
+        columns=tuple(sorted(agreeing, key=lambda one: -one.agreement)),
         clusters=own if own and not math.isnan(own.agreement) else None,
     )
 

@@ -17,7 +17,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
-from napari_embedding_game.data.formats.anndata import has_records, read_whole
+from napari_embedding_game.data.formats.anndata import has_records, read_all
 from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
@@ -50,17 +50,17 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """
     added = [name for name in dataset.added_columns if name in dataset.obs]
     values = {name: dataset.obs[name].array for name in added}
-    values[_CLUSTER] = names = result.shown.names
-    if said := [one.name for one in result.shown.clusters if one.is_named]:
-        values[_ANNOTATION] = names.set_categories(said)
+    values[_CLUSTER] = names = result.groups.names
+    if annotated := [one.name for one in result.groups.clusters if one.is_named]:
+        values[_ANNOTATION] = names.set_categories(annotated)
     for word in _FIGURES if result.has_pressure else _FIGURES[1:]:
         if (figure := getattr(result, word)) is not None:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
         values[f"{KEY}_landmark"] = result.labels
-    places = np.full(dataset.n_source_rows, -1)
-    places[dataset.kept] = np.arange(len(dataset.obs))
-    columns = {name: _laid_out(one, places) for name, one in values.items()}
+    indices = np.full(dataset.n_source_rows, -1)
+    indices[dataset.kept] = np.arange(len(dataset.obs))
+    columns = {name: _expanded(one, indices) for name, one in values.items()}
     if not dataset.kept.all():
         columns[_LEFT_OUT] = dataset.why_left_out()
     return {**dataset.quality, **columns}
@@ -102,18 +102,18 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
             f"{source} is no longer there, but the result is written beside what it "
             "held: put it back, or save the result as .csv."
         )
-    if source is None or not is_kept_in_h5ad(source):
+    if source is None or not is_stored_in_h5ad(source):
         write_h5ad(_of_dataset(dataset), target)
     elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_records(source):
         shutil.copyfile(source, target)  # without loading what is only copied
     else:
         is_whole = is_h5ad or is_zarr(source)
-        adata = read_whole(source) if is_whole else read_counts(source)[0]
+        adata = read_all(source) if is_whole else read_counts(source)[0]
         write_h5ad(adata, target)
     _add(dataset, result, target)
 
 
-def is_kept_in_h5ad(source: Path) -> bool:
+def is_stored_in_h5ad(source: Path) -> bool:
     """Return whether the .h5ad file of a map holds its source as it was.
 
     So it does of AnnData and of counts; of tables and arrays it has the rows.
@@ -125,7 +125,7 @@ def is_kept_in_h5ad(source: Path) -> bool:
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)
-    made = _made(dataset, result, np.arange(dataset.n_source_rows))
+    made = _result_parts(dataset, result, np.arange(dataset.n_source_rows))
     adata.obs = adata.obs.assign(**made["obs"])
     adata.obsm.update(made["obsm"])
     adata.uns.update(made["uns"])
@@ -191,8 +191,8 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
 
     with changed_hdf5(target) as file:
         obs = read_elem(file["obs"])
-        places = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
-        made = _made(dataset, result, places, _kept_keys(file))
+        indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
+        made = _result_parts(dataset, result, indices, _kept_keys(file))
         former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
         obs = obs.drop(columns=former, errors="ignore")
         write_elem(file, "obs", obs.assign(**made["obs"]))
@@ -258,59 +258,59 @@ def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.int
     if len(names) != len(known):
         why = f"it now has {len(names)} rows instead of {len(known)}"
     elif names.is_unique or known.is_unique:  # made so since, as scanpy does it
-        places = pd.Index(unique_names(known)).get_indexer(unique_names(names))
-        if (places >= 0).all():
-            return np.asarray(places)
-        why = f'it had no row "{names[int(places.argmin())]}"'
+        indices = pd.Index(unique_names(known)).get_indexer(unique_names(names))
+        if (indices >= 0).all():
+            return np.asarray(indices)
+        why = f'it had no row "{names[int(indices.argmin())]}"'
     raise DataError(f"{where} has changed since it was read: {why}; open it again.")
 
 
 # What goes into it
 
 
-def _made(
+def _result_parts(
     dataset: Dataset,
     result: EmbeddingResult,
-    places: NDArray[np.intp],
-    taken: Collection[str] = (),
+    indices: NDArray[np.intp],
+    used_keys: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Return what a result adds: ``obs``, ``obsm`` and ``uns``; see _laid_out."""
     obs = {
-        name: _laid_out(column, places)
+        name: _expanded(column, indices)
         for name, column in result_columns(dataset, result).items()
     }
     positions = dataset.expand(result.embedding, np.nan)
-    made = made_components(dataset, taken)
+    made = computed_components(dataset, used_keys)
     obsm = {f"X_{KEY}": positions, **made}
     uns: dict[str, Any] = {KEY: _record(dataset, result, made)}
-    known = {one.name: one.color for one in result.shown.clusters if one.color}
+    known = {one.name: one.color for one in result.groups.clusters if one.color}
     for key, name in _COLORED.items():
         if known and name in obs:
             colors = [known.get(n, GREY) for n in obs[name].categories]
             uns[key] = np.array(colors, dtype=object)
-    obsm = {key: _laid_out(values, places) for key, values in obsm.items()}
+    obsm = {key: _expanded(values, indices) for key, values in obsm.items()}
     return {"obs": obs, "obsm": obsm, "uns": uns}
 
 
-def _laid_out(values: Any, places: NDArray[np.intp]) -> Any:
+def _expanded(values: Any, indices: NDArray[np.intp]) -> Any:
     """Return values at indices, and NaN, -1 or "unassigned" where an index is -1."""
     fill: Any = UNASSIGNED
     if not isinstance(values, pd.Categorical):
         values = np.asarray(values)
         fill = -1 if values.dtype.kind in "iu" else np.nan
-    elif (places < 0).any() and UNASSIGNED not in values.categories:
+    elif (indices < 0).any() and UNASSIGNED not in values.categories:
         values = values.add_categories(UNASSIGNED)
-    elif (places >= 0).all():
-        return values.take(places)
-    return pd.api.extensions.take(values, places, allow_fill=True, fill_value=fill)
+    elif (indices >= 0).all():
+        return values.take(indices)
+    return pd.api.extensions.take(values, indices, allow_fill=True, fill_value=fill)
 
 
 def _record(
     dataset: Dataset, result: EmbeddingResult, made: Collection[str]
 ) -> dict[str, Any]:
     """Everything that is needed to do the same again; `made`: keys of components."""
-    clusters, said = result.shown.clusters, ("name", "color", "note")
-    texts = {one: [getattr(cluster, one) for cluster in clusters] for one in said}
+    clusters, attributes = result.groups.clusters, ("name", "color", "note")
+    texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
     numbers = np.array([cluster.id for cluster in clusters])
     record = {
         "parameters": storable(result.parameters),
@@ -339,8 +339,8 @@ def _record(
     return record
 
 
-def made_components(
-    dataset: Dataset, taken: Collection[str] = ()
+def computed_components(
+    dataset: Dataset, used_keys: Collection[str] = ()
 ) -> dict[str, NDArray[np.float32]]:
     """Principal components that the recipe made here, by their key of obsm.
 
@@ -350,7 +350,7 @@ def made_components(
     key = components_key(dataset)
     if key is None:
         return {}
-    key = f"{key}_{KEY}" if key in taken else key
+    key = f"{key}_{KEY}" if key in used_keys else key
     return {key: dataset.expand(dataset.X, np.nan)}
 
 

@@ -16,7 +16,7 @@ from napari_embedding_game.data.errors import DataError
 
 
 @contextmanager
-def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
+def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` on success.
 
     An existing file is replaced in one step, also when the power fails, and keeps its
@@ -28,7 +28,7 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary = target.with_name(f".{token}-{target.name}")
     try:
-        delete_halves(target, of_the_living=False)
+        delete_temporaries(target, of_the_living=False)
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
         # The temporary file is no more readable than the final one.
         new = 0o600 if is_private or mode is not None else 0o666
@@ -53,7 +53,7 @@ def whole_or_nothing(path: Path, *, is_private: bool = False) -> Iterator[Path]:
         ) from error
 
 
-def delete_halves(path: Path, *, of_the_living: bool = True) -> None:
+def delete_temporaries(path: Path, *, of_the_living: bool = True) -> None:
     """Delete what programs left that were killed while they wrote a file.
 
     Also what a program that still runs has begun, if `of_the_living`.

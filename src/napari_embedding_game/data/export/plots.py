@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import NO_LEVEL, unique_names
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.wells import ROWS, Well
 
 MAX_VECTOR = 5_000
@@ -93,7 +93,7 @@ def write_plot(plot: Plot, path: Path) -> None:
         )
     options: Any = {"pdf.fonttype": 42, "svg.fonttype": "none"}
     options["svg.hashsalt"] = "embedding-game"
-    with rc_context(options), whole_or_nothing(path) as temporary:
+    with rc_context(options), atomic_write(path) as temporary:
         draw(plot).savefig(
             temporary, format=ending[1:], dpi=DPI, metadata=dates[ending]
         )
@@ -253,8 +253,8 @@ class ExpressionPlot(Plot):
         """Draw the legend of shares at the right, dots one below the other."""
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
-        places = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
-        discs = _discs(axes, places, _diameters(shares), _GREY)
+        positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
+        discs = _discs(axes, positions, _diameters(shares), _GREY)
         discs.set_clip_on(False)
         for y, share in enumerate(shares):
             axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
@@ -293,20 +293,20 @@ class VolcanoPlot(Plot):
         """Return width and height in inches."""
         return 4.0, 3.6
 
-    def places(self) -> Points:
+    def positions(self) -> Points:
         """Return where each gene is drawn (G, 2): its change, and -log10 of its p."""
         x = drawn_changes(self.changes, self.p_values)
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
 
     def paint(self, axes: Any) -> None:
         """Draw each gene: its change to the right or left, its certainty upwards."""
-        places = self.places()
-        x, y = places.T
-        is_known, stands_out = np.isfinite(x), _stand_out(places)
+        positions = self.positions()
+        x, y = positions.T
+        is_known, stands_out = np.isfinite(x), _stand_out(positions)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
-        axes.scatter(*places[is_known & ~stands_out].T, c=_GREY, **look)
-        axes.scatter(*places[stands_out & (x < 0)].T, c="#d9804f", **look)
-        axes.scatter(*places[stands_out & (x > 0)].T, c="#3f7cb5", **look)
+        axes.scatter(*positions[is_known & ~stands_out].T, c=_GREY, **look)
+        axes.scatter(*positions[stands_out & (x < 0)].T, c="#d9804f", **look)
+        axes.scatter(*positions[stands_out & (x > 0)].T, c="#3f7cb5", **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
@@ -323,22 +323,22 @@ class VolcanoPlot(Plot):
 
     def finish(self, axes: Any) -> None:
         """Write the names of the first and last genes that have room."""
-        places, taken = self.places(), list[Any]()
-        found = np.flatnonzero(_stand_out(places))
+        positions, taken = self.positions(), list[Any]()
+        found = np.flatnonzero(_stand_out(positions))
         for row in dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]]):
             ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
             ways += [("center", 0.0, up) for up in (0.9, -0.9)]
             if self.p_values[row] <= MIN_P:  # in a row: below it, towards the middle
-                side = "right" if places[row, 0] > 0 else "left"
+                side = "right" if positions[row, 0] > 0 else "left"
                 ways = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
-            name = str(self.names[row]), places[row]
-            how: Any = {"may_be_left_out": True, "over": places, "size": "small"}
+            name = str(self.names[row]), positions[row]
+            how: Any = {"may_be_left_out": True, "over": positions, "size": "small"}
             _write(axes, name, ways, taken, **how)
 
 
-def _stand_out(places: Points) -> NDArray[np.bool_]:
+def _stand_out(positions: Points) -> NDArray[np.bool_]:
     """Return which genes differ significantly and strongly."""
-    x, y = places.T
+    x, y = positions.T
     return np.asarray((y > -np.log10(SURE)) & (abs(x) > LARGE))
 
 
@@ -386,7 +386,7 @@ class PlatePlot(Plot):
         """Draw wells as discs, row A above."""
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
-        _discs(axes, every, np.full(len(every), 0.78), "none", edgecolors=_GREY)
+        _discs(axes, every, np.full(len(every), 0.78), "none", edges=_GREY)
         measured = np.array(self.wells, float).reshape(-1, 2)[:, ::-1]
         _discs(axes, measured, np.full(len(measured), 0.78), self.rgba)
         axes.set(xlim=(-0.6, n_columns - 0.4), ylim=(n_rows - 0.4, -0.6))
@@ -401,7 +401,7 @@ class PlatePlot(Plot):
         explain_scale(axes, self, form, location="top")  # a dock is narrow
         chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
         sides, color = np.full(len(chosen), 0.92), axes.xaxis.label.get_color()
-        _discs(axes, chosen, sides, "none", edgecolors=color).set_linewidth(1.5)
+        _discs(axes, chosen, sides, "none", edges=color).set_linewidth(1.5)
 
 
 # What all have in common
@@ -515,18 +515,18 @@ def _write(
 
 
 def _discs(
-    axes: Any, places: Points, diameters: Points, colors: Any, edgecolors: str = _EDGE
+    axes: Any, positions: Points, diameters: Points, colors: Any, edges: str = _EDGE
 ) -> Any:
     """Draw discs whose diameters are in units of the axes, and return them."""
     from matplotlib.collections import EllipseCollection
 
     discs = EllipseCollection(
-        *(diameters, diameters, np.zeros(len(places))),
+        *(diameters, diameters, np.zeros(len(positions))),
         units="xy",
-        offsets=places,
+        offsets=positions,
         offset_transform=axes.transData,
         facecolors=colors,
-        edgecolors=edgecolors,
+        edgecolors=edges,
         linewidths=0.4,
     )
     return axes.add_collection(discs)

@@ -56,7 +56,7 @@ class EmbeddingResult:
         return not np.isnan(self.pressure).all()
 
     @property
-    def shown(self) -> Clustering:
+    def groups(self) -> Clustering:
         """The clusters, else those of the landmarks."""
         return numbered(self.labels) if self.clustering is None else self.clustering
 

@@ -58,7 +58,7 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
             f"{', '.join(WRITERS)}."
         )
     check_output(dataset.source, path)
-    with atomic.whole_or_nothing(path) as temporary:
+    with atomic.atomic_write(path) as temporary:
         writer(dataset, result, temporary)
         if result.session is not None:  # a person replaces the file of a map
             check_nothing_lost(path, temporary)
@@ -83,7 +83,7 @@ def write_figure(
     path = Path(path)
     check_output(dataset.source, path)
     if colors is None:
-        shown = result.shown
+        shown = result.groups
         colors = plots.PointColors(point_colors(shown), "Cluster", shown.names)
     seen = plots.FACING if facing is None else facing
     flat, rows = plots.flat_map(result.embedding, seen)

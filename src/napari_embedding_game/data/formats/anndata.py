@@ -33,7 +33,7 @@ from napari_embedding_game.data.gene_names import names_of
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.data.validation import as_float32, as_rows, check_shape
@@ -110,7 +110,7 @@ def adata_stages(
 def from_anndata(
     adata: AnnData,
     name: str,
-    options: ReadOptions = AS_USUAL,
+    options: ReadOptions = DEFAULT_OPTIONS,
     *,
     by_ids: bool = False,
 ) -> Dataset:
@@ -120,13 +120,13 @@ def from_anndata(
     return finish(_read(source, options)).dataset
 
 
-def read_whole(path: Path) -> AnnData:
+def read_all(path: Path) -> AnnData:
     """Read everything that an .h5ad file or a .zarr folder holds, after a look at it.
 
     Raises DataError if it is damaged, or does not fit into memory.
     """
     with _opened(path) as (root, _):
-        adata = _whole(root, path)
+        adata = _read_group(root, path)
     adata.obs_names = adata.obs_names.astype(str)
     return adata
 
@@ -140,10 +140,10 @@ def has_records(path: Path) -> bool:
 def parts_of(root: Any, path: Path) -> Any:
     """Return an open root, or where its tables are arrays all that it holds, read."""
     is_old = store.is_array(root["obs"])
-    return spaces.root_of(_whole(root, path)) if is_old else root
+    return spaces.root_of(_read_group(root, path)) if is_old else root
 
 
-def _whole(root: Any, path: Path) -> AnnData:
+def _read_group(root: Any, path: Path) -> AnnData:
     """Read all of a group; of a file of anndata before 0.8 as anndata itself does."""
     if "encoding-type" in root.attrs or path.is_dir():
         whole: AnnData = store.read_element(root, path.name, "its content")
@@ -221,12 +221,12 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         has_expression=profile is not None,
         level_colors=_level_colors(obs, source),
     )
-    told = (*source.notes, *dataset.notes, *repeated_names(obs.index))
+    all_notes = (*source.notes, *dataset.notes, *repeated_names(obs.index))
     way, projection = _noted(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
     if is_whole and way is not None and str(way.get("space")) == space:
         projection = Projection.from_stored(way, where)
-    dataset = replace(dataset, notes=told, projection=projection)
+    dataset = replace(dataset, notes=all_notes, projection=projection)
     return ReadResult(dataset, spaces.spaces_of(root, where), columns)
 
 

@@ -86,7 +86,7 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         notes=notes,
         images=pictures,
     )
-    for table in _tables_beside(path):
+    for table in _side_table(path):
         yield Stage(f"Reading {table.name}")
         dataset = _with_table(dataset, table)
     return ReadResult(dataset, embeddable, names)
@@ -202,7 +202,7 @@ def _decoded(array: NDArray[Any]) -> NDArray[Any]:
 # The table beside it
 
 
-def _tables_beside(path: Path) -> list[Path]:
+def _side_table(path: Path) -> list[Path]:
     """Return the first table that describes the rows of a file, by its name."""
     names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
     return [one for one in names if one.is_file()][:1]

@@ -156,11 +156,11 @@ def _compensated(
     try:
         n, *rest = spillover.split(",")
         names = [name.strip() for name in rest[: int(n)]]
-        places = [detectors.index(name) for name in names]
+        indices = [detectors.index(name) for name in names]
         if not names:
             raise ValueError("no channels")
         matrix = np.array(rest[int(n) :], float).reshape(len(names), len(names))
-        events[:, places] = events[:, places] @ np.linalg.inv(matrix)
+        events[:, indices] = events[:, indices] @ np.linalg.inv(matrix)
     except ValueError:
         return (
             "Not compensated: the spillover matrix of the file does not fit its "

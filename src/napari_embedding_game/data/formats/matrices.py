@@ -55,15 +55,15 @@ def from_matrix(
     if options.columns is not None and not is_of_pairs(space) and not standardise:
         check_chosen(names, options.columns, where)
         n_all, is_chosen = len(names), np.isin(names, options.columns)
-        places = np.flatnonzero(is_chosen).tolist()
-        X, names = X[:, places], [names[place] for place in places]
-        told = f"{len(places)} of {n_all} columns of {space} ({listed(names)})"
-        notes.append(f"Embedded: {told}.")
+        indices = np.flatnonzero(is_chosen).tolist()
+        X, names = X[:, indices], [names[place] for place in indices]
+        note = f"{len(indices)} of {n_all} columns of {space} ({listed(names)})"
+        notes.append(f"Embedded: {note}.")
     are_empty = _without_values(X, space)
     if are_empty.any():
         n = np.count_nonzero(are_empty)
-        told = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
-        notes.append(told)
+        note = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
+        notes.append(note)
     reasons = {f"no values in {space}": are_empty, **(left_out or {})}
     away = np.any([*reasons.values()], axis=0)
     filled = np.where(away[:, None], 0, X) if away.any() else X
@@ -127,10 +127,10 @@ def _standardised(
     usable = usable / np.abs(usable).max(axis=0)
     X = np.full((len(raw), len(names)), np.nan, dtype=np.float32)
     X[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
-    told = f"Embedded: the column {names[0]}, standardised."
+    note = f"Embedded: the column {names[0]}, standardised."
     if len(names) > 1:
-        told = (
+        note = (
             f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
             "standard deviation 1, because units differ."
         )
-    return X, validation.as_float32(raw[:, varying]), names, [*notes, told]
+    return X, validation.as_float32(raw[:, varying]), names, [*notes, note]

@@ -60,7 +60,7 @@ def is_zarr(path: Path) -> bool:
     """Return whether a path is a group of zarr, by its name or what lies in it."""
     known = (path / "zarr.json", path / ".zgroup")
     return path.is_dir() and (
-        path.name.lower().endswith(".zarr") or any(one.is_file() for one in known)
+        path.name.lower().endswith(".zarr") or any(entry.is_file() for entry in known)
     )
 
 
@@ -169,13 +169,13 @@ def check_folder(path: Path) -> None:
                 "with everything inside."
             )
         if file.name in _METADATA:
-            for one in _objects(json.loads(file.read_text())):
-                _check_array(one, path.name)
+            for entry in _objects(json.loads(file.read_text())):
+                _check_array(entry, path.name)
 
 
-def _check_array(one: dict[str, Any], where: str) -> None:
+def _check_array(entry: dict[str, Any], where: str) -> None:
     """Look at the codecs and the size of a block in a piece of metadata."""
-    for named in map(one.get, _CODEC_KEYS):
+    for named in map(entry.get, _CODEC_KEYS):
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):
             name = str(codec.get("id", codec.get("name", "")))
@@ -185,7 +185,7 @@ def _check_array(one: dict[str, Any], where: str) -> None:
                     "program and is never used: write it again with AnnData's "
                     "write_zarr."
                 )
-    for chunk in (one.get("chunks"), one.get("chunk_shape")):
+    for chunk in (entry.get("chunks"), entry.get("chunk_shape")):
         if isinstance(chunk, list) and all(isinstance(size, int) for size in chunk):
             check_fits(8 * math.prod(chunk), where, "one block of it")
 

@@ -22,7 +22,7 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ENSEMBL
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import check_shape
@@ -44,7 +44,7 @@ _NOTES = "notes"
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
 # With fewer other measurements, x and y are what the table is about.
-_MIN_BESIDE_PLACES = 2
+_MIN_BESIDE_POSITIONS = 2
 # A number with a point or a comma that is all between two separators, and which.
 _NUMBER = (
     r'(?:^|{0}) *"?[+-]?(\d{{1,3}}(?:,\d{{3}})+(?=\.)|\d{{1,3}}(?:\.\d{{3}})+(?=,)|\d*)'
@@ -98,7 +98,7 @@ def of_file(frame: pd.DataFrame, path: Path, options: ReadOptions) -> ReadResult
 def from_features(
     features: Mapping[str, Any] | pd.DataFrame,
     name: str,
-    options: ReadOptions = AS_USUAL,
+    options: ReadOptions = DEFAULT_OPTIONS,
 ) -> ReadResult:
     """Read the features table of a napari layer called `name`."""
     where = f"The features table of the layer '{name}'"
@@ -201,8 +201,8 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
         if frame.shape[1] > 1 and columns.is_row_name(first):
             frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
     frame.index = names.astype(str).rename(None)
-    told = [str(n or "").strip() for n in taken]
-    said = [n for n in told if n and not n.startswith("Unnamed: 0")]
+    note = [str(n or "").strip() for n in taken]
+    said = [n for n in note if n and not n.startswith("Unnamed: 0")]
     return frame, [f"Taken as row names: {columns.listed(said)}."] if said else []
 
 
@@ -238,15 +238,15 @@ def _measured(
             f"{columns.listed(list(frame.columns))}): add measurements, or choose "
             "another source."
         )
-    places = [column for column in measures if columns.is_place(column)]
-    if len(measures) - len(places) < _MIN_BESIDE_PLACES:
-        places = []
+    positions = [column for column in measures if columns.is_position(column)]
+    if len(measures) - len(positions) < _MIN_BESIDE_POSITIONS:
+        positions = []
     of_maps = [axis for axes in columns.given_maps(measures).values() for axis in axes]
     if len(of_maps) == len(measures):
         of_maps = []
-    left_out = [*groups, *places, *of_maps]
-    told = "Not embedded unless chosen, as the name says that it is no measure"
-    notes = [f"{told}: {columns.listed(left_out)}."] if left_out else []
+    left_out = [*groups, *positions, *of_maps]
+    note = "Not embedded unless chosen, as the name says that it is no measure"
+    notes = [f"{note}: {columns.listed(left_out)}."] if left_out else []
     return {c: v for c, v in found.items() if c not in left_out}, notes
 
 
@@ -283,9 +283,9 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     turned = pd.DataFrame(values, index=names).T
     others = [str(c) for c in frame.columns if c != first.name and c not in values]
     without = f", without {columns.listed(others)}" if others else ""
-    told = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
+    note = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
     known = frame.attrs.get(_NOTES, [])
-    turned.attrs[_NOTES] = [*known, f"Transposed: {told}.", *notes]
+    turned.attrs[_NOTES] = [*known, f"Transposed: {note}.", *notes]
     return turned
 
 
@@ -362,8 +362,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     whole = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
     if any(columns.is_name_or_group(name, np.empty(0)) for name in whole):
         frame = frame.reset_index(allow_duplicates=True)  # a column such as "label"
-    told = "Not read, because they hold lists or nested values"
-    frame.attrs[_NOTES] = [f"{told}: {columns.listed(nested)}."] if nested else []
+    note = "Not read, because they hold lists or nested values"
+    frame.attrs[_NOTES] = [f"{note}: {columns.listed(nested)}."] if nested else []
     return frame
 
 
@@ -413,16 +413,16 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         head = read(io.StringIO(text), dtype=str, nrows=n) if n else frame.head(0)
         is_code = columns.CODE.fullmatch
         coded = [c for c in head if any(is_code(str(x).strip()) for x in head[c])]
-        if doubtful := {*_rounded(frame), *_whole(frame[coded])}:
+        if doubtful := {*_rounded(frame), *_integers(frame[coded])}:
             exact = read(io.StringIO(text), dtype=dict.fromkeys(doubtful, str))
             for name in doubtful:
                 texts = exact[name].str.strip().replace("None", np.nan)
                 if texts.dropna().str.fullmatch(r"[+-]?\d+").all():
                     frame[name] = texts
     except pd.errors.ParserError as error:
-        told = " ".join(str(error).split()).removesuffix(".")
+        note = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
-            f"{where} is no table that can be read ({told}): put what has a "
+            f"{where} is no table that can be read ({note}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
     frame.columns = frame.columns.str.strip()
@@ -445,7 +445,7 @@ def _marks(found: Sequence[tuple[str, str, str]]) -> set[str]:
     return sure or {mark for _, mark, _ in found}
 
 
-def _whole(frame: pd.DataFrame) -> list[str]:
+def _integers(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers."""
     numbers = frame.select_dtypes(["int64", "float64"]).items()
     return [str(name) for name, x in numbers if (x.dropna() % 1 == 0).all()]
@@ -455,7 +455,8 @@ def _rounded(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
     floats = (name for name, kind in frame.dtypes.items() if kind == np.float64)
     gaps = {name: x.to_numpy() for name in floats if (x := frame[name]).hasnans}
-    return _whole(frame[[name for name, x in gaps.items() if (abs(x) >= 2**53).any()]])
+    large = [name for name, x in gaps.items() if (abs(x) >= 2**53).any()]
+    return _integers(frame[large])
 
 
 def _read_numbers(
@@ -519,6 +520,6 @@ def _with_row_names(
             "values followed: remove it, or add one to the line of names too."
         )
     frame.index = pd.Index(frame.index.tolist(), dtype=object)  # no RangeIndex
-    told = "Taken as row names: the first value of each line, which has no heading."
-    frame.attrs[_NOTES] = [told]
+    note = "Taken as row names: the first value of each line, which has no heading."
+    frame.attrs[_NOTES] = [note]
     return frame

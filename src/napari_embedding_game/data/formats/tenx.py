@@ -72,8 +72,8 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
         counts, var = counts[:, genes], var[genes]
     files = list(dict.fromkeys(f.name.removesuffix(".gz") for f in matrix_files(path)))
     if len(files) > 1:
-        told = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
-        notes += [f"{told}: open the matrix.mtx of another one for its cells."]
+        note = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
+        notes += [f"{note}: open the matrix.mtx of another one for its cells."]
     unique, repeats = numbered_names(var.index)
     adata = adata_of(counts, pd.DataFrame(index=pd.Index(cells)), unique)
     adata.var = var.set_axis(unique)

@@ -75,8 +75,8 @@ class Thumbnails:
             pixels = _cut(channel.data, plane, corner, sides)
             light += channel.opacity * _colored(channel, pixels)
         window = _cut(self.labels, plane, corner, sides) == label
-        places = (np.outer(sides, np.arange(_SIZE)) + sides[:, None] // 2) // _SIZE
-        mask = window[np.ix_(*places)]
+        indices = (np.outer(sides, np.arange(_SIZE)) + sides[:, None] // 2) // _SIZE
+        mask = window[np.ix_(*indices)]
         light[mask & ~binary_erosion(mask)] = _LINE
         return np.asarray(np.clip(light, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
@@ -110,6 +110,6 @@ def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     table = np.asarray(channel.colors, dtype=np.float32)
     if table.ndim == 1:
         return np.asarray(light[..., None] * table[:3], np.float32)
-    places, steps = light * (len(table) - 1), np.arange(len(table))
-    colors = [np.interp(places, steps, along) for along in table[:, :3].T]
+    indices, steps = light * (len(table) - 1), np.arange(len(table))
+    colors = [np.interp(indices, steps, along) for along in table[:, :3].T]
     return np.stack(colors, axis=-1).astype(np.float32)

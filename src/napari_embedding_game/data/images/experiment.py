@@ -34,7 +34,7 @@ from napari_embedding_game.data.label_objects import (
     check_labels,
     joined,
 )
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -148,7 +148,7 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
 
 
 def measure_images(
-    images: ExperimentImages, options: ReadOptions = AS_USUAL
+    images: ExperimentImages, options: ReadOptions = DEFAULT_OPTIONS
 ) -> Stages[Dataset]:
     """Measure the objects of all images, in stages.
 
@@ -192,14 +192,14 @@ def measure_images(
     table = pd.concat([table for table in tables if len(table)])
     dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
     what = counted(len(table), "object"), counted(len(pairs), "image")
-    told = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
+    notes = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
     empty = [one["name"] for one in how["images"] if not one["objects"]]
     if empty:
         hold = "holds" if len(empty) == 1 else "hold"
         without = f"{counted(len(empty), 'image')} {hold} no object"
-        told += [f"{without}: {listed(empty)}."]
-    told += [*images.notes, *table_notes, *dataset.notes]
-    return replace(dataset, notes=tuple(told))
+        notes += [f"{without}: {listed(empty)}."]
+    notes += [*images.notes, *table_notes, *dataset.notes]
+    return replace(dataset, notes=tuple(notes))
 
 
 def _measured(

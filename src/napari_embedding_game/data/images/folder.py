@@ -150,20 +150,20 @@ def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
 
 def tables_of(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
     """Return the tables that lie in a folder or beside its images."""
-    places = {folder, *(path.parent for one in pairs for path in one.images)}
-    found = (place.glob(f"[!.]*.{end}") for place in places for end in ("csv", "tsv"))
+    folders = {folder, *(path.parent for one in pairs for path in one.images)}
+    found = (f.glob(f"[!.]*.{end}") for f in folders for end in ("csv", "tsv"))
     return sorted(chain.from_iterable(found))
 
 
 def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
     """Images and labels in a folder, and in those inside of it; the first of each."""
     found: list[dict[str, object]] = []
-    for place, inside, names in os.walk(folder):
-        parts = Path(place).relative_to(folder).parts
+    for subfolder, inside, names in os.walk(folder):
+        parts = Path(subfolder).relative_to(folder).parts
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
         for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
-            found.append(_file(Path(place, name), (folder.name, *parts)))
+            found.append(_file(Path(subfolder, name), (folder.name, *parts)))
         if len(found) >= _MAX_FILES:
             break
     return pd.DataFrame(found[:_MAX_FILES])
@@ -176,11 +176,11 @@ def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
     if match := _LABEL_SUFFIX.search(stem):
         is_labels, stem = True, stem[: match.start()]
     above = "/".join(part for part in parts[1:] if part.lower() not in _ROLES)
-    told = read_name(stem)
-    shared = told.pop("stem")
-    told["plate"] = told["plate"] or above
+    fields = read_name(stem)
+    shared = fields.pop("stem")
+    fields["plate"] = fields["plate"] or above
     return {
-        **told, "path": path, "folder": above, "stem": stem, "shared": shared,
+        **fields, "path": path, "folder": above, "stem": stem, "shared": shared,
         "is_labels": is_labels, "by_file": f"{above}/{stem}".lower(),
         "by_field": f"{above}/{shared}".lower(),
     }  # fmt: skip

@@ -38,10 +38,10 @@ def join_tables(
     columns, notes = columns.replace("", None), list[str]()
     for path in tables:
         try:
-            columns, told = _joined(columns, _read(path), pairs, path.name)
+            columns, note = _joined(columns, _read(path), pairs, path.name)
         except DataError as error:  # the images are measured all the same
-            told = str(error)
-        notes.append(told)
+            note = str(error)
+        notes.append(note)
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
     columns.loc[wells.index, "well"] = wells.map(well_name)
     columns.loc[wells.index, "row"] = wells.map(lambda well: ROWS[well[0]])
@@ -94,14 +94,14 @@ def _joined(
     # What a person wrote down goes before names of files.
     new = [one for one in added if one not in columns]
     columns = added.combine_first(columns).astype(object)[[*columns, *new]]
-    told = f"Joined by {how}: {listed(list(added)) or 'no column'} of {name}."
+    note = f"Joined by {how}: {listed(list(added)) or 'no column'} of {name}."
     missed = [pair.name for i, pair in enumerate(pairs) if i not in rows.index]
     if missed:
-        told += f" It lacks {counted(len(missed), 'image')}: {listed(missed)}."
+        note += f" It lacks {counted(len(missed), 'image')}: {listed(missed)}."
     others = frame.loc[~frame.index.isin(rows), used[-1]].astype(str).tolist()
     if others:
-        told += f" Without an image: {listed(others)}."
-    return columns, told
+        note += f" Without an image: {listed(others)}."
+    return columns, note
 
 
 _Links = tuple[pd.DataFrame, list[str], str]

@@ -19,7 +19,7 @@ from napari_embedding_game.data.columns import (
     FIRST,
     counted,
     is_of_a_map,
-    is_place,
+    is_position,
     listed,
     numbers_of,
 )
@@ -105,7 +105,7 @@ def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") ->
 
     Nothing is raised: if the image does not fit, ``refusal`` says why.
     """
-    found = Join(request, id_columns(table, all_whole=True), _pictures_in(table))
+    found = Join(request, id_columns(table, only_integers=True), _pictures_in(table))
     if request.is_guess and not id_columns(table):
         return found
     try:
@@ -141,24 +141,24 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
             f"'{found.pictures[0][0]}'), and several have the same labels: choose the "
             "picture of this image."
         )
-    places = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
-    with_row = places[is_meant].dropna().unique()
-    places = places.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
-    matched, background = places >= 0, is_meant & (ids == 0)
+    indices = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
+    with_row = indices[is_meant].dropna().unique()
+    indices = indices.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
+    matched, background = indices >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
     if not n or (request.is_guess and n < MIN_SHARE * n_rows):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             f"label of it that no other row has. {OTHERS}"
         )
-    found_objects = objects.spread(places)
+    found_objects = objects.spread(indices)
     frames, shown = rows["frame"][matched], found_objects.take(matched)
     are_elsewhere = _are_elsewhere(table[matched], shown, frames)
     if request.is_guess and are_elsewhere:
         raise DataError(f"{where} has other positions than its objects. {OTHERS}")
     missing = np.delete(objects.label_ids, with_row.astype(int))
     unknown = is_label & ~matched & ~repeated
-    told = (
+    reasons = (
         (background, "about the background, left out"),
         (unknown, f"of labels that '{name}' has not: {_texts(ids[unknown])}"),
         (is_meant & (ids < 0), "without a label"),
@@ -168,7 +168,7 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     )
     sentences = [
         f"{n:,} of {n_rows:,} rows match a label of '{name}' by column '{column}'.",
-        *(f"{counted(int(of.sum()), 'row')} {what}." for of, what in told if of.any()),
+        *(f"{counted(int(x.sum()), 'row')} {why}." for x, why in reasons if x.any()),
     ]
     if len(missing):
         of_labels = counted(len(missing), "label")
@@ -232,31 +232,31 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     together leave most of the variance of one of the axes.  Labels of another image may
     go with them along the other, as they are mostly counted so.
     """
-    known = table[[name for name in table if is_place(name)]].select_dtypes("number")
+    known = table[[name for name in table if is_position(name)]].select_dtypes("number")
     there = known.to_numpy(float, na_value=np.nan)
     every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
     # A number such as 1.8e308 stands for a missing one.
     every = every.where(every.abs() < 1e30).dropna(axis=1, how="all").dropna()
     parts = (every - every.groupby(level=0).transform("mean")).to_numpy()
     here, spread = parts[:, :2], parts[:, 2:].std(axis=0)
-    is_told = spread > 1e-6 * every.iloc[:, 2:].abs().max().to_numpy()
-    n, p = len(parts), int(is_told.sum())
+    varies = spread > 1e-6 * every.iloc[:, 2:].abs().max().to_numpy()
+    n, p = len(parts), int(varies.sum())
     if n < _MIN_COMPARED or p < 2:
         return False
-    there = parts[:, 2:][:, is_told] / spread[is_told]
+    there = parts[:, 2:][:, varies] / spread[varies]
     rest = here - there @ np.linalg.lstsq(there, here, rcond=None)[0]
     return bool((rest.var(axis=0) / (n - p) > 0.75 * here.var(axis=0) / n).any())
 
 
-def id_columns(table: pd.DataFrame, *, all_whole: bool = False) -> list[str]:
+def id_columns(table: pd.DataFrame, *, only_integers: bool = False) -> list[str]:
     """Names of the columns that are called as labels are, the likeliest first.
 
-    With ``all_whole`` also those of any name that hold different whole numbers.
+    With ``only_integers`` also those of any name that hold different whole numbers.
     """
     names = [str(name) for name in table if not is_of_a_map(name)]
     called = sorted(names)
     known = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
-    asked = dict.fromkeys([*known, *(names if all_whole else [])])
+    asked = dict.fromkeys([*known, *(names if only_integers else [])])
     # Counts of genes are many columns, and seldom differ in all rows.
     maybe = (n for n in asked if n in known or table[n].head(FIRST).is_unique)
     found = [n for n in maybe if numbers_of(table[n]) is not None]

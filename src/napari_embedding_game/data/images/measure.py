@@ -22,7 +22,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
 Group = Literal["shape", "intensity", "texture", "neighbours"]
@@ -40,7 +40,7 @@ _BATCH = 50  # objects measured between two stages
 _LEVELS = 32
 _NEAREST = 5
 _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
-_PLACES = ("label", "time", "image", *_CENTRES)
+_POSITIONS = ("label", "time", "image", *_CENTRES)
 
 
 def measure(image: Any, labels: Any, **options: Any) -> Dataset:
@@ -57,7 +57,7 @@ def measure_stages(
     first_axis: label_objects.FirstAxis = "z",
     groups: Sequence[Group] = USUAL,
     with_border: bool = True,
-    options: ReadOptions = AS_USUAL,
+    options: ReadOptions = DEFAULT_OPTIONS,
 ) -> Stages[Dataset]:
     """Measure every object of a label image, in stages.
 
@@ -91,11 +91,11 @@ def measure_stages(
     spans = {key: of_image.value_span(channel) for key, channel in channels.items()}
     n_leading = 0 if first_axis == "z" else pixels.ndim - 2
     spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
-    places = list(np.ndindex(pixels.shape[:n_leading]))
+    indices = list(np.ndindex(pixels.shape[:n_leading]))
     tables, parts, notes = [], [], []
-    for i, place in enumerate(places):
+    for i, place in enumerate(indices):
         part = {key: channel[place] for key, channel in channels.items()}
-        share = i / len(places), 1 / len(places)
+        share = i / len(indices), 1 / len(indices)
         table, objects = yield from measured_table(
             pixels[place], part, spacing[n_leading:], spans, groups, share=share
         )
@@ -155,7 +155,7 @@ def measured_dataset(
     `how` they were measured becomes provenance; `metadata` is what else is known of
     each.  Raises DataError if nothing is measured, or values are missing.
     """
-    chosen = tuple(column for column in table if column not in _PLACES)
+    chosen = tuple(column for column in table if column not in _POSITIONS)
     if not chosen or table.empty:
         raise DataError(
             f"Nothing of '{name}' is measured: choose shape or neighbours, or an image "
@@ -228,8 +228,8 @@ def measured_table(
     if "neighbours" in groups:
         from scipy.spatial import cKDTree
 
-        places = centres * spacing
-        distances, _ = cKDTree(places).query(places, k=min(_NEAREST + 1, max(2, n)))
+        centres, k = centres * spacing, min(_NEAREST + 1, max(2, n))
+        distances, _ = cKDTree(centres).query(centres, k=k)
         columns["nearest"] = distances[:, 1]
         columns[f"nearest_{_NEAREST}"] = distances[:, 1:].mean(axis=1)
     return pd.DataFrame(columns), objects
@@ -279,8 +279,8 @@ def _textures(
     values /= high - low if high > low else np.inf
     is_inside = numbers > 0
     levels = np.clip(values[is_inside] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
-    places = (numbers[is_inside] - 1) * _LEVELS + levels
-    found = np.bincount(places, minlength=n * _LEVELS).reshape(n, _LEVELS)
+    indices = (numbers[is_inside] - 1) * _LEVELS + levels
+    found = np.bincount(indices, minlength=n * _LEVELS).reshape(n, _LEVELS)
     shares = found / found.sum(axis=1, keepdims=True)
     entropy = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1) + 0.0
     total, n_pairs = np.zeros(n), np.zeros(n, np.intp)

@@ -53,11 +53,11 @@ def unpacked(path: Path, times: int = 1) -> bytes:
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
         while content.write(file.read(_BLOCK)):
-            check_taken(content.tell(), path.name, most)
+            check_bytes_read(content.tell(), path.name, most)
     return content.getvalue()  # which is no copy
 
 
-def check_taken(n_bytes: int, where: str, most: int) -> None:
+def check_bytes_read(n_bytes: int, where: str, most: int) -> None:
     """Raise DataError if more than `most` bytes have been read so far."""
     if n_bytes > most:
         raise DataError(

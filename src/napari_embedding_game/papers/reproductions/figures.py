@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import new_figure
 
 _MAX_POINTS = 10_000
@@ -40,7 +40,7 @@ def write_figure(
             _draw_curves(axes, panel)
         else:
             _draw_map(axes, **panel)
-    with whole_or_nothing(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
 
 

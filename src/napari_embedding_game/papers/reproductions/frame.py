@@ -22,7 +22,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 
 from .figures import write_figure
 from .inputs import Inputs
@@ -159,7 +159,7 @@ def reproduce(
     }
     write_figure(parts.maps, result.curves, folder / f"{name}.png")
     numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
-    with whole_or_nothing(folder / f"{name}.json") as temporary:
+    with atomic_write(folder / f"{name}.json") as temporary:
         temporary.write_text(numbers, encoding="utf-8")
     return facts
 

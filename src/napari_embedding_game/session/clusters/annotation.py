@@ -45,7 +45,7 @@ class Annotation:
         self.codes.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same was said of the same cells."""
+        """Whether the same cells have the same annotation."""
         if not isinstance(other, Annotation):
             return NotImplemented
         return dict(self.groups) == dict(other.groups) and (
@@ -56,17 +56,17 @@ class Annotation:
 
     def group_id(self, name: str) -> int | None:
         """Return the id of the group of this name."""
-        return next((i for i, one in self.groups.items() if one.name == name), None)
+        return next((i for i, group in self.groups.items() if group.name == name), None)
 
-    def put(self, rows: NDArray[Any], code: int, group: Group) -> Annotation:
+    def with_group(self, rows: NDArray[Any], code: int, group: Group) -> Annotation:
         """Return it with the cells of ``rows`` in a group, new or known."""
         codes = self.codes.copy()
         codes[rows] = code
         return self._with(codes, {**self.groups, code: group})
 
-    def changed(self, code: int, **what: str) -> Annotation:
+    def with_changes(self, code: int, **texts: str) -> Annotation:
         """Return it with another name, colour or note of a group."""
-        group = replace(self.groups[code], **what)  # type: ignore[arg-type]
+        group = replace(self.groups[code], **texts)  # type: ignore[arg-type]
         return replace(self, groups={**self.groups, code: group})
 
     def without(self, code: int) -> Annotation:
@@ -101,7 +101,7 @@ class Annotation:
         return _of(codes, {**groups, **parts})
 
     def changes(self, former: Annotation) -> NDArray[np.bool_]:
-        """(n,) whether something else is said of a cell than formerly."""
+        """Return the cells whose annotation differs from a former one: (n,)."""
         same, others = former.groups, self.groups.items()
         changed = [code for code, group in others if group != same.get(code)]
         found: NDArray[np.bool_] = self.codes != former.codes
@@ -111,28 +111,28 @@ class Annotation:
         """Return the annotation of some of the cells."""
         return Annotation(self.codes[rows], self.groups)
 
-    def carried(self, places: NDArray[np.intp], n_points: int) -> Annotation:
-        """Return it for other cells: ``places`` (n,) are theirs, -1 for none."""
-        return _of(carried(self.codes, places, n_points, NONE), self.groups)
+    def carried(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
+        """Return it for other cells: ``indices`` (n,) are theirs, -1 for none."""
+        return _of(carried(self.codes, indices, n_points, NONE), self.groups)
 
 
 def carried(
-    values: NDArray[np.int32], places: NDArray[np.intp], n_points: int, elsewhere: int
+    values: NDArray[np.int32], indices: NDArray[np.intp], n_points: int, elsewhere: int
 ) -> NDArray[np.int32]:
-    """Return values of cells at their places among others, (n_points,)."""
+    """Return values of cells at their indices among others, (n_points,)."""
     moved = np.full(n_points, elsewhere, np.int32)
-    moved[places[places >= 0]] = values[places >= 0]
+    moved[indices[indices >= 0]] = values[indices >= 0]
     return moved
 
 
 def unannotated(n_points: int) -> Annotation:
-    """Return the annotation of cells of which nothing was said."""
+    """Return the annotation of cells that have none."""
     return Annotation(np.full(n_points, NONE, np.int32))
 
 
 def _of(codes: NDArray[np.int32], groups: Mapping[int, Group]) -> Annotation:
     present = set(np.flatnonzero(np.bincount(codes + 1)) - 1)
-    return Annotation(codes, {i: one for i, one in groups.items() if i in present})
+    return Annotation(codes, {i: group for i, group in groups.items() if i in present})
 
 
 def unique_name(name: str, taken: set[str]) -> str:

@@ -34,7 +34,7 @@ from napari_embedding_game.session.clusters.state import (
     ALIKE,
     UNDECIDED,
     ClusterState,
-    untouched,
+    initial_state,
 )
 
 READABLE, MANY = 20, 40
@@ -49,7 +49,7 @@ RESERVED_NAME = "unassigned"
 
 
 class Clusters:
-    """The present clusters; ``changed`` tells that anything to be seen has changed."""
+    """The present clusters; ``changed``: anything to be seen has changed."""
 
     changed = Signal()
 
@@ -60,7 +60,7 @@ class Clusters:
     """(n,) numbers that new ones follow."""
 
     def __init__(self, n_points: int = 0) -> None:
-        self.restore(untouched(n_points))
+        self.restore(initial_state(n_points))
 
     # The game and the slider
 
@@ -77,19 +77,19 @@ class Clusters:
         whatever the slider says.
         """
         self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
-        self._become(replace(self.state, cluster=self._divided()))
+        self._set_state(replace(self.state, cluster=self._division()))
         if not self._is_rested:
             self._followed = self.state.cluster
 
     def finish(self) -> None:
-        """Number the clusters by size where nobody has looked at them yet; rest."""
+        """Number the clusters by size if nobody has seen them; keep the numbers."""
         if not self._is_rested and self.n_landmarks:
             self._followed = None
-            self._become(replace(self.state, cluster=self._divided()))
-        self.rest()
+            self._set_state(replace(self.state, cluster=self._division()))
+        self.fix_numbers()
 
-    def rest(self) -> None:
-        """Note that somebody sees the present numbers: those that come follow them."""
+    def fix_numbers(self) -> None:
+        """Keep the present numbers, as a person has seen them; later ones follow."""
         if self.n_landmarks:
             self._followed, self._is_rested = self.state.cluster, True
 
@@ -133,33 +133,33 @@ class Clusters:
         if n_clusters != self.state.n_clusters:
             self.state = replace(self.state, n_clusters=n_clusters)
             if self.n_landmarks:
-                self.state = replace(self.state, cluster=self._divided())
-            self._become(self.state)
-            self.rest()
+                self.state = replace(self.state, cluster=self._division())
+            self._set_state(self.state)
+            self.fix_numbers()
 
     # What a person says, which can be undone
 
     def rename(self, cluster: int, name: str, listed: Clustering | None = None) -> None:
         """Annotate the points of a cluster with a name; "" takes their annotation away.
 
-        ``listed``: the clusters when the name began to be typed.  Where its cluster has
-        gone meanwhile, or is another one, the points that it had there get the name.
+        ``listed``: the clusters when a person began to type. If the cluster is another
+        one by now, the points that it had then get the name.
 
         Raises DataError: another cluster has that name.
         """
         name, listed = " ".join(name.split()), listed or self.clustering
         if cluster in listed.by_id and name == listed.by_id[cluster].name:
             return
-        was, now = listed.labels == cluster, self.labels == cluster
-        if name and (was & now).sum() < ALIKE * (was | now).sum():
-            self.make_cluster(was, name)
+        former, new = listed.labels == cluster, self.labels == cluster
+        if name and (former & new).sum() < ALIKE * (former | new).sum():
+            self.make_cluster(former, name)
             return
         before = self._find(cluster)
         if not name:
             self.release(cluster)
         else:
             self._check_name(name, cluster)
-            self._give(f"rename of {before.name}", before, name=name)
+            self._annotate_cluster(f"rename of {before.name}", before, name=name)
 
     def recolor(self, cluster: int, color: str) -> None:
         """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
@@ -167,13 +167,13 @@ class Clusters:
         if color and not is_color(color):
             raise DataError(f"{color} is no colour: give one such as #1f77b4.")
         if color != before.color:
-            self._give(f"colour of {before.name}", before, color=color)
+            self._annotate_cluster(f"colour of {before.name}", before, color=color)
 
     def annotate(self, cluster: int, note: str) -> None:
         """Write a note on a cluster; "" takes it away."""
         note, before = note.strip(), self._find(cluster)
         if note != before.note:
-            self._give(f"note on {before.name}", before, note=note)
+            self._annotate_cluster(f"note on {before.name}", before, note=note)
 
     def release(self, cluster: int) -> None:
         """Take the annotation of a group away: its points are in clusters again."""
@@ -201,7 +201,7 @@ class Clusters:
             note="\n".join(part.note for part in parts if part.note),
         )
         rows = np.isin(self.labels, [part.id for part in parts])
-        self._edit(label, self._annotation.put(rows, parts[0].id, group))
+        self._edit(label, self._annotation.with_group(rows, parts[0].id, group))
         return parts[0].id
 
     def split(self, cluster: int | None, rows: IntArray, parts: IntArray) -> list[int]:
@@ -228,9 +228,9 @@ class Clusters:
             else:
                 between = " " if whole.is_named else "."
                 names.append(self._new_name(f"{whole.name}{between}{level + 2}"))
-        what = f"{len(rows):,} points" if whole is None else whole.name
+        title = f"{len(rows):,} points" if whole is None else whole.name
         groups = [Group(name=name) for name in names]
-        ids = self._join(f"split of {what}", levels, groups)
+        ids = self._join(f"split of {title}", levels, groups)
         return ids if whole is None else [whole.id, *ids]
 
     def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
@@ -245,14 +245,15 @@ class Clusters:
         group = Group(name=name or next(self._spare_names()))
         levels = np.full(len(self.labels), -1)
         levels[points] = 0
-        (cluster,) = self._join("new cluster from selection", levels, [group])
+        title = "new cluster from selection"
+        (cluster,) = self._join(title, levels, [group])
         return cluster
 
     def add_to(self, cluster: int, points: NDArray[Any]) -> None:
         """Put points, (n,) bool or (m,) int, into an annotated group."""
         before = self._find(cluster)
         group = replace(self._annotation.groups[before.id], is_whole=False)
-        annotation = self._annotation.put(points, before.id, group)
+        annotation = self._annotation.with_group(points, before.id, group)
         self._edit(f"more of {before.name}", annotation)
 
     def annotate_by(self, column: pd.Series, colors: Mapping[str, str]) -> None:
@@ -261,15 +262,13 @@ class Clusters:
         `colors` are those of levels as "#rrggbb".  A group of that name keeps what else
         was said of it.
         """
-        said = {one.name: one for one in self._annotation.groups.values()}
+        former = {group.name: group for group in self._annotation.groups.values()}
         values = column.astype("category").cat.remove_unused_categories().cat
-        known = [said.get(str(x), Group(name=str(x))) for x in values.categories]
-        groups = [
-            replace(one, color=one.color or colors.get(one.name, "")) for one in known
-        ]
+        known = [former.get(str(x), Group(name=str(x))) for x in values.categories]
+        groups = [replace(x, color=x.color or colors.get(x.name, "")) for x in known]
         levels = values.codes.to_numpy().astype(np.intp)
         nothing = "", RESERVED_NAME
-        out = [at for at, one in enumerate(groups) if one.name.strip() in nothing]
+        out = [at for at, group in enumerate(groups) if group.name.strip() in nothing]
         levels[np.isin(levels, out)] = -1
         self._join(f"annotation by {column.name}", levels, groups)
 
@@ -285,13 +284,13 @@ class Clusters:
 
     def undo(self) -> None:
         """Take the last edit back."""
-        self._become(self.state.undo())
-        self.rest()
+        self._set_state(self.state.undo())
+        self.fix_numbers()
 
     def redo(self) -> None:
         """Make the last undone edit again."""
-        self._become(self.state.redo())
-        self.rest()
+        self._set_state(self.state.redo())
+        self.fix_numbers()
 
     # To and from a file
 
@@ -310,13 +309,13 @@ class Clusters:
         self._is_rested, self._followed = is_seen, state.cluster if is_seen else None
         self.state = state
         self._is_merged = self.n_clusters is not None if self.n_landmarks else None
-        self._become(state)
+        self._set_state(state)
 
     @property
     def _annotation(self) -> Annotation:
         return self.state.annotation
 
-    def _divided(self) -> NDArray[np.int32]:
+    def _division(self) -> NDArray[np.int32]:
         """Return the number of each point's cluster, as game and slider have it."""
         wanted, former = self.n_clusters, self._followed
         is_merged = wanted is not None and self._merging is not None
@@ -354,22 +353,22 @@ class Clusters:
             )
 
     def _new_name(self, name: str) -> str:
-        return unique_name(name, {one.name for one in self.clusters})
+        return unique_name(name, {group.name for group in self.clusters})
 
     def _spare_names(self) -> Iterator[str]:
-        taken = {one.name for one in self.clusters}
+        taken = {group.name for group in self.clusters}
         names = (f"Group {number}" for number in itertools.count(1))
         return (name for name in names if name not in taken)
 
-    def _give(self, label: str, cluster: Cluster, **what: str) -> None:
-        """Change what is said of the points of a cluster, which make a group."""
+    def _annotate_cluster(self, label: str, cluster: Cluster, **texts: str) -> None:
+        """Change name, colour or note of a cluster; its points become a group."""
         annotation = self._annotation
         if not cluster.is_named:
-            name = what.get("name") or self._new_name(f"Cluster {cluster.name}")
+            name = texts.get("name") or self._new_name(f"Cluster {cluster.name}")
             rows = self.clustering.rows(cluster.id)
             group = Group(name=name, is_whole=True)
-            annotation = annotation.put(rows, cluster.id, group)
-        self._edit(label, annotation.changed(cluster.id, **what))
+            annotation = annotation.with_group(rows, cluster.id, group)
+        self._edit(label, annotation.with_changes(cluster.id, **texts))
 
     def _join(self, label: str, levels: IntArray, groups: Sequence[Group]) -> list[int]:
         """Annotate points by level, and return the id of each group."""
@@ -378,13 +377,13 @@ class Clusters:
         joined = self._annotation.adopted(rows, of, self.state.free_ids())
         ids = [joined.group_id(group.name) for group in groups]
         self._edit(label, joined)
-        return [one for one in ids if one is not None]
+        return [number for number in ids if number is not None]
 
     def _edit(self, label: str, annotation: Annotation) -> None:
-        self._become(self.state.edited(label, annotation))
-        self.rest()
+        self._set_state(self.state.edited(label, annotation))
+        self.fix_numbers()
 
-    def _become(self, state: ClusterState) -> None:
+    def _set_state(self, state: ClusterState) -> None:
         self.state = state
         self.changed.emit()
 

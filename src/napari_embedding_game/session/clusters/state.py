@@ -69,8 +69,8 @@ class ClusterState:
             if group is None:
                 group = Group(name=unique_name(str(number), taken))
             is_named, size = number in groups, int(sizes[number])
-            said = {part: getattr(group, part) for part in ("name", "color", "note")}
-            clusters.append(Cluster(id=number, is_named=is_named, size=size, **said))
+            texts = {part: getattr(group, part) for part in ("name", "color", "note")}
+            clusters.append(Cluster(id=number, is_named=is_named, size=size, **texts))
         labels.setflags(write=False)
         return Clustering(labels, tuple(clusters))
 
@@ -115,14 +115,14 @@ class ClusterState:
         done = (*self.done, replace(last, annotation=self.annotation))
         return self._with(last.annotation, done, tuple(undone))
 
-    def carried(self, places: NDArray[np.intp], n_points: int) -> ClusterState:
-        """Return it for other cells, without undo: ``places`` (n,) are theirs or -1.
+    def carried(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
+        """Return it for other cells, without undo: ``indices`` (n,) are theirs or -1.
 
-        Cells that have no place here are a cluster of their own.
+        Cells that have no index are one more cluster.
         """
-        rest = int(self.cluster.max(initial=0)) + 1
-        cluster = carried(self.cluster, places, n_points, rest)
-        annotation = self.annotation.carried(places, n_points)
+        others = int(self.cluster.max(initial=0)) + 1
+        cluster = carried(self.cluster, indices, n_points, others)
+        annotation = self.annotation.carried(indices, n_points)
         cluster, n = apart(cluster, annotation), self.n_clusters
         return ClusterState(cluster=cluster, annotation=annotation, n_clusters=n)
 
@@ -139,7 +139,7 @@ class ClusterState:
 
 
 def _parted_text(parted: list[str]) -> str:
-    """Return what is said of names that are of no one cluster."""
+    """Return a sentence on names whose cells are no longer one cluster."""
     if len(parted) < 2:
         keep = "is no longer one cluster: its points keep the name until you change it."
         return f"{parted[0]} {keep}" if parted else ""
@@ -149,8 +149,8 @@ def _parted_text(parted: list[str]) -> str:
     )
 
 
-def untouched(n_points: int) -> ClusterState:
-    """Return what is known before any game."""
+def initial_state(n_points: int) -> ClusterState:
+    """Return the state before any game."""
     return ClusterState(
         cluster=np.zeros(n_points, np.int32), annotation=unannotated(n_points)
     )

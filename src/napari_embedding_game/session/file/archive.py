@@ -18,19 +18,19 @@ import numpy as np
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write, check_other
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.loading import load_with_choices
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.session.clusters.state import untouched
+from napari_embedding_game.session.clusters.state import initial_state
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.h5ad import (
-    holds_session,
+    has_session,
     obs_in,
     session_in,
     with_columns,
@@ -39,8 +39,8 @@ from napari_embedding_game.session.file.rows import (
     Rows,
     dataset_of,
     in_h5ad,
-    made_before,
     read_again,
+    recipe_result,
     rows_of,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -97,10 +97,10 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
     Raises DataError: the file cannot be written, or it is one of the data files.
     """
     path = Path(path)
-    for one in session.maps:
-        check_other(path, one.dataset.source)
-    with whole_or_nothing(path, is_private=is_private) as half, half.open("wb") as file:
-        _write(session, [rows_of(one.dataset) for one in session.maps], file)
+    for saved_map in session.maps:
+        check_other(path, saved_map.dataset.source)
+    with atomic_write(path, is_private=is_private) as half, half.open("wb") as file:
+        _write(session, [rows_of(x.dataset) for x in session.maps], file)
 
 
 def packed(session: SavedSession) -> bytes:
@@ -108,8 +108,8 @@ def packed(session: SavedSession) -> bytes:
     alone = replace(session[session.current], parent=None, key="")
     rows = rows_of(alone.dataset, for_h5ad=True)
     if "recipe" in alone.dataset.provenance:
-        others = (rows_of(one.dataset) for one in session.maps)
-        rows = replace(rows, prepared=made_before(rows, others))
+        others = (rows_of(saved_map.dataset) for saved_map in session.maps)
+        rows = replace(rows, prepared=recipe_result(rows, others))
     content = BytesIO()
     _write(SavedSession(maps=(alone,)), [rows], content)
     return content.getvalue()
@@ -118,8 +118,8 @@ def packed(session: SavedSession) -> bytes:
 def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     told = (
-        Summary(one.title, len(one.dataset.obs), len(one.clusters.annotation.groups))
-        for one in session.maps
+        Summary(x.title, len(x.dataset.obs), len(x.clusters.annotation.groups))
+        for x in session.maps
     )
     head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(told))
     maps = list(map(_stored, session.maps, rows))
@@ -141,9 +141,9 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
     head = _head(path, content)
     try:
         stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
-        rows = [one.dataset for one in stored]
+        rows = [x.dataset for x in stored]
         if content is not None:
-            rows = [in_h5ad(one, path) for one in rows]
+            rows = [in_h5ad(x, path) for x in rows]
         maps = tuple(map(_restored, stored, rows))
         session = SavedSession(maps=maps, current=head.current)
         check_session(session)
@@ -158,7 +158,7 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
 def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
     is_zip = path.name.endswith(ENDING)
-    return is_zip or bool((yield from read_apart(path, holds_session)))
+    return is_zip or bool((yield from read_apart(path, has_session)))
 
 
 def summary(path: str | Path) -> Summary:
@@ -184,28 +184,28 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _stored(one: SavedMap, rows: Rows) -> SavedMap:
+def _stored(saved_map: SavedMap, rows: Rows) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
-    timeline, look = one.timeline, one.look
+    timeline, look = saved_map.timeline, saved_map.look
     if timeline is not None:
         timeline = thinned(timeline, MAX_BYTES)
         timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
     parts: dict[str, Any] = {
         "dataset": rows,
-        "clusters": replace(one.clusters, done=(), undone=()),
+        "clusters": replace(saved_map.clusters, done=(), undone=()),
         "look": {part.name: getattr(look, part.name) for part in fields(look)},
         "timeline": timeline,
     }
-    return replace(_small(one), **parts)
+    return replace(_small(saved_map), **parts)
 
 
 def _small(moment: OneMoment) -> OneMoment:
     """Return a moment as JSON can have it, without the neighbours of very many rows."""
-    if (shot := moment.snapshot) is None:
+    if (snapshot := moment.snapshot) is None:
         return moment
-    near, energy = shot.neighbors, float(np.nan_to_num(shot.energy))  # as JSON has it
+    near, energy = snapshot.neighbors, float(np.nan_to_num(snapshot.energy))  # for JSON
     near = near if near is not None and len(near) <= MAX_NEIGHBORS else None
-    return replace(moment, snapshot=replace(shot, neighbors=near, energy=energy))
+    return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
@@ -217,7 +217,7 @@ def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
 
 
 def with_data(
-    saved: SavedMap, beside: Path, read: dict[Any, ReadResult]
+    saved: SavedMap, folder: Path, read: dict[Any, ReadResult]
 ) -> Stages[SavedMap]:
     """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
 
@@ -225,7 +225,7 @@ def with_data(
     """
     if saved.dataset.X.shape[1]:  # they were stored with the map
         return saved
-    result = yield from read_again(saved.dataset, beside, read)
+    result = yield from read_again(saved.dataset, folder, read)
     if saved.dataset.source_objects is None:  # how rows were joined is not known
         _note_reading(result)
     return replace(saved, dataset=result.dataset)
@@ -244,10 +244,10 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
         content = yield from read_apart(path, session_in)
     session, is_in_h5ad = _loaded(path, content), content is not None
     maps, troubles, read = [], [], dict[Any, ReadResult]()
-    for number, one in enumerate(session.maps):
+    for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:
-            opened = yield from with_data(one, path.parent, read)
+            opened = yield from with_data(saved_map, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
                 obs = yield from read_apart(path, obs_in)
                 dataset = with_columns(opened.dataset, obs)
@@ -258,7 +258,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
                 maps.append((yield from _as_data(path)))
                 troubles.append(OTHER_DATA.format(name=path.name))
             else:
-                maps.append(one)
+                maps.append(saved_map)
                 troubles.append(str(error))
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
@@ -266,7 +266,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
 def _note_reading(result: ReadResult) -> None:
     dataset = result.dataset
     if dataset.source is not None:
-        options = dataset.read_options or AS_USUAL
+        options = dataset.read_options or DEFAULT_OPTIONS
         source = FileSource(dataset.source)
         note_read(dataset, replace(result, source=source, options=options))
 
@@ -277,7 +277,7 @@ def _as_data(path: Path) -> Stages[SavedMap]:
     dataset = result.dataset
     _note_reading(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
-    parts["clusters"] = untouched(len(dataset.obs))
+    parts["clusters"] = initial_state(len(dataset.obs))
     return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import platformdirs
 import psutil
 
-from napari_embedding_game.data.export.atomic import delete_halves
+from napari_embedding_game.data.export.atomic import delete_temporaries
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 
@@ -47,7 +47,7 @@ def find_recent_sessions(where: Path | None = None) -> list[Path]:
     where = where or folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
-        delete_halves(written, of_the_living=False)
+        delete_temporaries(written, of_the_living=False)
     killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_living(x)]
     return _newest_first([*killed, *where.glob(f"[!.]*{_ENDING}")])
 
@@ -57,7 +57,7 @@ def was_closed(path: Path) -> bool:
     return path.name.endswith(_ENDING)
 
 
-def note_seen(path: Path) -> None:
+def mark_opened(path: Path) -> None:
     """Let the session of a killed program be one of many, once it was opened again."""
     if not was_closed(path):
         with contextlib.suppress(OSError):  # it stays as it is called
@@ -103,7 +103,7 @@ class Autosave:
         try:
             save = self.job()
         except BaseException:
-            self._leave(f"0-0-{self._token}{_OPEN}")
+            self._rename(f"0-0-{self._token}{_OPEN}")
             raise
 
         def close() -> None:
@@ -113,13 +113,13 @@ class Autosave:
                     save()
                 ending = _ENDING
             finally:
-                self._leave(f"0-0-{self._token}{ending}")
+                self._rename(f"0-0-{self._token}{ending}")
             for path in find_recent_sessions(self._folder)[KEPT:]:
                 path.unlink(missing_ok=True)
 
         return close
 
-    def _leave(self, name: str) -> None:
+    def _rename(self, name: str) -> None:
         """Give the file, if there is one, a name that is no process's."""
         with contextlib.suppress(FileNotFoundError):
             self.path = self.path.rename(self.path.with_name(name))

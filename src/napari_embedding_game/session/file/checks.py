@@ -64,34 +64,34 @@ def check_session(session: SavedSession) -> None:
     Raises DamageError where parts do not fit.
     """
     seen: set[str | None] = set()
-    for one in session.maps:
-        _expect(one.parent in (seen or {None}) and one.key not in seen, "its maps")
-        seen.add(one.key)
-        _check_map(one)
+    for saved in session.maps:
+        _expect(saved.parent in (seen or {None}) and saved.key not in seen, "its maps")
+        seen.add(saved.key)
+        _check_map(saved)
     _expect(session.current in seen, "the map that was shown is missing")
 
 
-def _check_map(one: SavedMap) -> None:
-    dataset, said = one.dataset, one.clusters.annotation
+def _check_map(saved: SavedMap) -> None:
+    dataset, said = saved.dataset, saved.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
-    _check_arrays(replace(one, dataset=rows), sizes, "its map")
+    _check_arrays(replace(saved, dataset=rows), sizes, "its map")
     _expect(len(rows.source_names or rows.kept) == n_source, "its names")
     _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
     figures = (*rows.left_out.values(), *rows.quality.values())
-    _expect(all(one.shape == (n_source,) for one in figures), "its rows left out")
+    _expect(all(x.shape == (n_source,) for x in figures), "its rows left out")
     sparse = () if rows.sparse_X is None else rows.sparse_X.data
     _expect(bool(np.isfinite(sparse).all()), "its numbers")
-    _expect((one.clusters.n_clusters or 0) >= 0, "its clusters")
+    _expect((saved.clusters.n_clusters or 0) >= 0, "its clusters")
     _expect(said.codes.shape == (n,), "its annotation")
-    for each in filter(None, (said, one.overlaid)):
+    for each in filter(None, (said, saved.overlaid)):
         names = {group.name for group in each.groups.values()}
         is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
         _expect(is_right and len(names) == len(each.groups), "its annotation")
     for made in dataset.added.values():
         found = [row for each in made.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in found), "its examples")
-    for moment in (one, *(one.timeline.marks if one.timeline else ())):
+    for moment in (saved, *(saved.timeline.marks if saved.timeline else ())):
         _check_moment(moment)
 
 
@@ -126,10 +126,10 @@ def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
             _check_arrays(getattr(value, part.name), sizes, f"{where}.{part.name}")
 
 
-def _check_moment(one: Moment) -> None:
+def _check_moment(moment: Moment) -> None:
     """Check the settings, the run and the merge tree of a moment, and what fits."""
-    shot, record, merging = one.snapshot, one.record, one.merging
-    settings = [one.settings]
+    snapshot, record, merging = moment.snapshot, moment.record, moment.merging
+    settings = [moment.settings]
     if record is not None:
         settings += [record.settings, *(step.settings for step in record.steered)]
     try:
@@ -144,14 +144,14 @@ def _check_moment(one: Moment) -> None:
         ) from error
     except DataError as error:
         raise DamageError(str(error)) from error
-    _expect(record is None or shot is not None, "its run")
-    _expect(shot is None or shot.embedding.shape[1] in (1, 2, 3), "its layout")
+    _expect(record is None or snapshot is not None, "its run")
+    _expect(snapshot is None or snapshot.embedding.shape[1] in (1, 2, 3), "its layout")
     if record is not None and (warm := record.warm_start) is not None:
         is_right = record.is_branch and warm.iterations_left >= 0
         is_right &= warm.embedding.shape[1] == record.settings.n_components
         _expect(is_right, "its branch")
     if merging is not None:
-        tree, n = merging.tree, 0 if shot is None else len(shot.landmarks)
+        tree, n = merging.tree, 0 if snapshot is None else len(snapshot.landmarks)
         is_right = len(tree.born) == n and tree.born.min(initial=0) >= 0
         _expect(is_right and tree.born.max(initial=0) <= n, "its merged clusters")
         # Up the tree one arrives: a leader was there before those that it leads.
@@ -160,6 +160,6 @@ def _check_moment(one: Moment) -> None:
         _expect(arrives, "its merged clusters")
 
 
-def _expect(is_so: bool, what: str) -> None:
-    if not is_so:
-        raise DamageError(what)
+def _expect(is_true: bool, expected: str) -> None:
+    if not is_true:
+        raise DamageError(expected)

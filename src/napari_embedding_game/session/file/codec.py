@@ -139,9 +139,9 @@ def _decoded(
             return Merging(read(sp.csr_matrix, parts["graph"]), tree)
         if wanted is sp.csr_matrix:
             of = msgspec.convert(item, dict[str, Any])
-            values, *places = (read(kind, of[name]) for name, kind in _SPARSE.items())
+            values, *indices = (read(kind, of[name]) for name, kind in _SPARSE.items())
             shape = msgspec.convert(of["shape"], tuple[int, int])
-            matrix = sp.csr_matrix((values, *places), shape=shape)
+            matrix = sp.csr_matrix((values, *indices), shape=shape)
             matrix.check_format(full_check=True)
             return matrix
         if wanted is pd.DataFrame:

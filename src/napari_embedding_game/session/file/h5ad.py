@@ -19,7 +19,7 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.export.anndata_result import rows_by_name, storable_obs
-from napari_embedding_game.data.formats.anndata import adata_stages, read_whole
+from napari_embedding_game.data.formats.anndata import adata_stages, read_all
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -30,7 +30,7 @@ ENDING = ".h5ad"
 _PLACE = f"uns/{KEY}/session"
 
 
-def holds_session(path: Path) -> bool:
+def has_session(path: Path) -> bool:
     """Return whether this is an .h5ad file of a map that was saved in the window."""
     import h5py
 
@@ -45,7 +45,7 @@ def holds_session(path: Path) -> bool:
 
 def session_in(path: Path) -> bytes | None:
     """Return the session file that an .h5ad file holds; None of any other file."""
-    if not holds_session(path):
+    if not has_session(path):
         return None
     with explain_damage(path, "an .h5ad file"), open_store(path) as file:
         content: NDArray[np.uint8] = read_element(file[_PLACE], path.name, "its map")
@@ -65,7 +65,7 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     Raises DataError: the file has other rows.
     """
     order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
-    there = without_made(obs.iloc[order], dataset.added_columns)
+    there = without_results(obs.iloc[order], dataset.added_columns)
     kept, former = there[dataset.kept], storable_obs(dataset.obs)
     known = [n for n in there if n in former and _is_same(former[n], kept[n])]
     there, whole = there.drop(columns=known), dataset.source_obs
@@ -75,10 +75,10 @@ def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
     return replace(dataset, obs=dataset.obs.assign(**there), source_obs=whole)
 
 
-def without_made(obs: pd.DataFrame, made: Collection[str] = ()) -> pd.DataFrame:
+def without_results(obs: pd.DataFrame, results: Collection[str] = ()) -> pd.DataFrame:
     """Return metadata without what a map is, and what was `made` since."""
     names = obs.columns
-    return obs.loc[:, ~(names.isin(made) | names.str.startswith(f"{KEY}_"))]
+    return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
 
 def read_rows(
@@ -88,7 +88,7 @@ def read_rows(
 
     These come without what a map is.  Names that are not known are those there.
     """
-    if not holds_session(path):
+    if not has_session(path):
         return (yield from read_stages(path, options))
     there = obs_in(path).index
     order = rows_by_name(there if names is None else pd.Index(names), there, path.name)
@@ -96,11 +96,11 @@ def read_rows(
         result = yield from read_stages(path, options)
     else:
         yield Stage("Matching the rows by name")
-        adata = read_whole(path)[order]
+        adata = read_all(path)[order]
         result = yield from adata_stages(adata, path.name, options, path)
         dataset = replace(result.dataset, read_options=options)
         result = replace(result, dataset=dataset)
-    obs = without_made(result.dataset.obs)
+    obs = without_results(result.dataset.obs)
     return replace(result, dataset=replace(result.dataset, obs=obs))
 
 

@@ -23,12 +23,12 @@ from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
     components_key,
-    is_kept_in_h5ad,
+    is_stored_in_h5ad,
 )
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read, read_stages
 from napari_embedding_game.data.reading_process import read_apart
@@ -111,7 +111,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         lost: Rows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
-    is_kept_here = _is_kept_here(dataset, for_h5ad)
+    is_kept_here = _holds_numbers(dataset, for_h5ad)
     if is_kept_here:
         stored |= _numbers(dataset, for_h5ad)
     elif dataset.space == f"columns of {dataset.name}":
@@ -119,7 +119,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     if (for_h5ad or is_kept_here) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     options, made = dataset.read_options, _prepared(dataset)
-    if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
+    if for_h5ad and (source is None or not is_stored_in_h5ad(source)):
         # The file has no counts, but what they came to.
         key = components_key(dataset)
         if key is not None:
@@ -142,7 +142,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     )
 
 
-def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
+def _holds_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
     """Return whether the numbers are kept, as no other file has them."""
     source = dataset.source
     if SAMPLE in dataset.provenance:
@@ -150,7 +150,7 @@ def _is_kept_here(dataset: Dataset, for_h5ad: bool) -> bool:
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
     dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
-    return all(dense) and (source is None or not is_kept_in_h5ad(source))
+    return all(dense) and (source is None or not is_stored_in_h5ad(source))
 
 
 def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their source."""
     if SAMPLE in rows.provenance:
         return rows
-    options = rows.options or AS_USUAL
+    options = rows.options or DEFAULT_OPTIONS
     if options.space is None:  # the file has another default since its map was made
         way = rows.provenance.get("recipe") or rows.provenance.get("harmony") or {}
         options = replace(options, space=way.get("space", rows.space))
@@ -278,11 +278,11 @@ def _digest(dataset: Dataset, *, sorts: bool) -> str:
 
 
 def read_again(
-    dataset: Dataset, beside: Path, read: dict[Any, ReadResult]
+    dataset: Dataset, folder: Path, read: dict[Any, ReadResult]
 ) -> Stages[ReadResult]:
     """Read the data of rows again in stages, as they were read.
 
-    ``dataset``: of a file, as :func:`dataset_of` makes it. ``beside``: folder in which
+    ``dataset``: of a file, as :func:`dataset_of` makes it. ``folder``: folder in which
     a file of the same name is looked for, too. ``read``: what was read for maps before,
     of one of which this may be a part; it is not read twice.
 
@@ -295,14 +295,14 @@ def read_again(
         result = ReadResult(sample())
         found = _as_saved(result.dataset, rows)
     else:
-        path = _source_path(rows, beside)
+        path = _source_path(rows, folder)
         for options in _possible_options(rows):
             if (path, options) not in read:
                 names = rows.source_names or (rows.names if rows.kept.all() else None)
                 is_h5ad = path.suffix.lower() == ENDING
                 job = (read_rows, names) if is_h5ad else (read_stages,)
                 result = yield from read_apart(path, *job, options)
-                result = yield from prepared(result, options, made_before(rows, ()))
+                result = yield from prepared(result, options, recipe_result(rows, ()))
                 read[path, options] = result
             result = read[path, options]
             if (found := _as_saved(result.dataset, rows)) is not None:
@@ -329,7 +329,7 @@ def read_again(
 
 def _possible_options(rows: Rows) -> list[ReadOptions]:
     """Return how the source was read, also where the default was another then."""
-    options = rows.options or AS_USUAL
+    options = rows.options or DEFAULT_OPTIONS
     chosen = options.space, options.columns, options.recipe, options.batch_key
     if options.transposed or any(chosen):
         return [options]
@@ -350,14 +350,14 @@ def _as_saved(found: Dataset, rows: Rows) -> Dataset | None:
     return found if is_same else None
 
 
-def _source_path(rows: Rows, beside: Path) -> Path:
+def _source_path(rows: Rows, folder: Path) -> Path:
     if not rows.path:
         raise DataError(
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
             "it was saved; load the data to play on."
         )
     path = Path(rows.path)
-    for one in (path, beside / path.name):
+    for one in (path, folder / path.name):
         if one.exists() and can_read(one):
             return one
     raise DataError(
@@ -378,7 +378,7 @@ def _prepared(dataset: Dataset) -> Prepared | None:
     return Prepared(dataset.kept, X, None if recipe is None else way, scores)
 
 
-def made_before(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
+def recipe_result(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
     """Return what the recipe of a map came to: it may be a part of another one."""
     source = rows.path, rows.options, len(rows.kept)
     known = (

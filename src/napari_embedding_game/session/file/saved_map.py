@@ -103,7 +103,7 @@ class SavedMap(Moment):
     """The map of a reference that the points were placed on, where they were."""
 
     @property
-    def behind(self) -> PlacedOn | None:
+    def visible_reference(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
         return self.placed_on and self.placed_on.under(self.snapshot)
 

@@ -23,7 +23,7 @@ from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import SAMPLE
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import storable_obs
-from napari_embedding_game.data.export.atomic import check_other, whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write, check_other
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
 from napari_embedding_game.data.palette import cluster_colors, hexes
@@ -37,7 +37,7 @@ from napari_embedding_game.session.file.saved_map import (
 )
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
-    how_merged,
+    merging_text,
     methods_text,
 )
 from napari_embedding_game.session.run.record import RunRecord
@@ -139,7 +139,7 @@ def write_code(session: SavedSession, path: Path) -> list[Path]:
                 "one that it reads: choose another name for the notebook."
             )
     for target, write in reversed(files.items()):  # the code comes last
-        with whole_or_nothing(target) as temporary:
+        with atomic_write(target) as temporary:
             write(temporary)
     return list(files)
 
@@ -162,7 +162,8 @@ class _Notebook:
         index = names[self.dataset.kept].rename(unique_name("name", taken))
         self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
         """What the code reads of each row."""
-        table = self._beside("cells.csv", partial(self.rows.to_csv, quoting=QUOTE_ALL))
+        write = partial(self.rows.to_csv, quoting=QUOTE_ALL)
+        table = self._add_file("cells.csv", write)
         self._text(
             TITLE,
             title=saved.title,
@@ -176,7 +177,7 @@ class _Notebook:
         code = {"table": _code_of(table), "names": _code_of(index.name)}
         self._code(ROWS.format(read=read, **code))
         self._add_run(saved.record)
-        self._add_made_columns()
+        self._add_new_columns()
         self._add_clusters()
         if self.dataset.profile.shape[1]:
             for number, compared in enumerate(saved.comparisons, 1):
@@ -196,7 +197,7 @@ class _Notebook:
         cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": lines}
         self.cells.append({**cell, "execution_count": None, "outputs": []})
 
-    def _beside(self, ending: str, write: Callable[[Path], object]) -> str:
+    def _add_file(self, ending: str, write: Callable[[Path], object]) -> str:
         """Add a file to be written next to the code, and return its name."""
         path = self.path.with_name(f"{self.path.stem}_{ending}")
         self.files[path] = write
@@ -219,7 +220,7 @@ class _Notebook:
         if source is None and SAMPLE not in dataset.provenance:
             adata = as_anndata(dataset)
             adata.obs = storable_obs(adata.obs)
-            name = self._beside("features.h5ad", partial(write_h5ad, adata))
+            name = self._add_file("features.h5ad", partial(write_h5ad, adata))
             how = (
                 f"The numbers are no file's: they are those of **{dataset.name}**, as "
                 f"they were in napari, saved in `{name}`."
@@ -248,10 +249,10 @@ class _Notebook:
         if record.is_branch or record.forced or len(record.steps) > MAX_STEPS:
             alone = replace(self.saved, parent=None, key="", view={})
             run = SavedSession(maps=(alone,))
-            name = self._beside("run.zip", lambda path: archive.save(run, path))
+            name = self._add_file("run.zip", lambda path: archive.save(run, path))
             told = f"What was done by hand is in `{name}`, a session file."
-            if self.saved.behind is not None:
-                reference = Path(self.saved.behind.reference).name
+            if self.saved.visible_reference is not None:
+                reference = Path(self.saved.visible_reference.reference).name
                 told = f"Cells lie where they were placed on the map of `{reference}`."
             self._text("## Map: {title}\n\n{told}", title=title, told=told)
             self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))
@@ -264,7 +265,7 @@ class _Notebook:
         self._text("## Map: {title}", title=title)
         self._code(_call("tl.embedding_game", "adata", **options))
 
-    def _add_made_columns(self) -> None:
+    def _add_new_columns(self) -> None:
         """Add the columns that were made in the window: scores, labels, classes."""
         dataset = self.dataset
         names = [name for name in dataset.obs if name in dataset.added_columns]
@@ -288,7 +289,7 @@ class _Notebook:
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
-        how = how_merged(self.saved.clusters, self.snapshot)
+        how = merging_text(self.saved.clusters, self.snapshot)
         told = (
             f"{how} They are those of the window, with their names: {sizes}.\n{notes}"
         )

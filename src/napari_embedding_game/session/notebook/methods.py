@@ -78,9 +78,9 @@ def methods_text(saved: SavedMap) -> str:
     """
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)
-    told = [*_of_data(saved.dataset), *_of_run(saved, saved.record)]
-    told.append(how_merged(saved.clusters, saved.snapshot))
-    text = " ".join([*told, *_of_columns(saved.dataset), *_of_comparisons(saved)])
+    sentences = [*_of_data(saved.dataset), *_of_run(saved, saved.record)]
+    sentences.append(merging_text(saved.clusters, saved.snapshot))
+    text = " ".join([*sentences, *_of_columns(saved.dataset), *_of_comparisons(saved)])
     work = f"(?:{'|'.join(_REFERENCES)})"
     cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
     works = [f"- {_REFERENCES[one]}" for one in dict.fromkeys(filter(None, cited))]
@@ -135,22 +135,22 @@ def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
         for name in LIMITS
         if recipe[name] or name == "min_genes"
     ]
-    told = f"cells with {', '.join(others)}{' or ' if others else ''}{last}"
+    text = f"cells with {', '.join(others)}{' or ' if others else ''}{last}"
     if recipe.get("doublets"):
         key, n = recipe["batch_key"], recipe["left_out"]["doublets"]
         among = "" if key is None else f' in each level of "{key}"'
-        told += (
+        text += (
             ", then doublets that scanpy's scrublet (Wolock et al. 2019), with exact "
             f"neighbours, finds{among} ({n:,})"
         )
-    return told
+    return text
 
 
 def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
-    if (on := saved.behind) is not None:
+    if (on := saved.visible_reference) is not None:
         yield (
             f"The cells were placed on the map of a reference "
             f"({Path(on.reference).name}, {len(on.cells):,} cells) with {program}: "
@@ -167,29 +167,29 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
             f"{snapshot.map_hash[:4]})."
         )
         return
-    told = [f"{n_searched(settings, n)} nearest neighbours"]
+    parts = [f"{n_searched(settings, n)} nearest neighbours"]
     if settings.metric not in ("euclidean", "precomputed"):
-        told[0] += f" by {settings.metric} distance"
-    told.append(f"{_in_words(settings.affinity)} edge weights")
+        parts[0] += f" by {settings.metric} distance"
+    parts.append(f"{_in_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
-        told.append(f"perplexity {settings.perplexity:g}")
+        parts.append(f"perplexity {settings.perplexity:g}")
     if method.takes_repulsion:
         repulsion = repulsion_of(settings)
-        told.append(f"{len(snapshot.landmarks)} landmarks")
+        parts.append(f"{len(snapshot.landmarks)} landmarks")
         way = settings.approximation or method.approximations[0]
         if way != "landmarks":
-            told.append(f"repulsion by {_in_words(way)}")
+            parts.append(f"repulsion by {_in_words(way)}")
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
-        told.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
+        parts.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
     if not record.is_branch:
         cited = " (Tucker)" if settings.init in _OF_FENCHEL else ""
-        told.append(f"{_in_words(settings.init)} start{cited}")
-    told.append(f"seed {settings.random_state}")
+        parts.append(f"{_in_words(settings.init)} start{cited}")
+    parts.append(f"seed {settings.random_state}")
     d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
     yield (
         f"A {d}-dimensional map was made by {_named(settings.method)} with {program} "
-        f"in napari {metadata.version('napari')} ({', '.join(told)}; {record.n_iter} "
+        f"in napari {metadata.version('napari')} ({', '.join(parts)}; {record.n_iter} "
         f"iterations{'' if snapshot.finished else ', then stopped'}; "
         f"map {snapshot.map_hash[:4]})."
     )
@@ -231,7 +231,7 @@ def _in_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def how_merged(state: ClusterState, snapshot: Snapshot) -> str:
+def merging_text(state: ClusterState, snapshot: Snapshot) -> str:
     """Return how the clusters came about, and what a person did to them."""
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
     n_found = np.count_nonzero(np.bincount(state.cluster))

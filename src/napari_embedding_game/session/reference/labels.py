@@ -25,7 +25,7 @@ from napari_embedding_game.session.file.saved_map import PlacedOn, SavedMap
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.reference_map import (
     ReferenceMap,
-    read_whole,
+    read_all,
     reference_of,
 )
 from napari_embedding_game.session.run import replay
@@ -62,7 +62,7 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
     Raises DataError: there is no map in it, or new cells cannot be projected into its
     space.
     """
-    adata: AnnData = yield from read_apart(path, read_whole)
+    adata: AnnData = yield from read_apart(path, read_all)
     yield Stage("Finding the neighbours of the cells of the reference")
     return reference_of(adata, path.name, str(path))
 
@@ -102,14 +102,14 @@ def place_cells(
         dataset, reference, label, correct_batch=correct_batch
     )
     yield Stage("Finding the neighbours of the new cells")
-    n, n_components = mapped.places.shape
+    n, n_components = mapped.positions.shape
     settings = replace(
         with_affinity(Settings(n_landmarks=len(fitted.landmarks))),
         n_components=n_components,
         n_neighbors=min(Settings().n_neighbors, n - 1),
         metric="precomputed" if dataset.is_distances else "euclidean",
     )
-    warm = WarmStart(embedding=mapped.places, landmarks=fitted.landmarks)
+    warm = WarmStart(embedding=mapped.positions, landmarks=fitted.landmarks)
     record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
     edges, layout = replay.prepared(dataset.X, record)
     (snapshot,) = replay.frames(edges, layout, record)

@@ -69,7 +69,7 @@ _OTHER_NAMES = {"gene_ids", "gene_id", "ensembl_id", *SYMBOLS}
 class MappedCells:
     """Where n new cells are on the map of a reference, and what they are like."""
 
-    places: NDArray[np.float32]
+    positions: NDArray[np.float32]
     """(n, d)"""
     rows: NDArray[np.float32] | None
     """(n, D) the space of the reference, where it came of genes."""
@@ -112,13 +112,16 @@ def map_cells(
         raise DataError(f"{name} has no cells: choose another file.")
     starts = range(0, n, _ROWS_AT_ONCE)
     blocks = [slice(begin, begin + _ROWS_AT_ONCE) for begin in starts]
-    way, notes, match, lognorm = reference.projection, reference.notes, None, None
-    if way is None:
+    projection, notes = reference.projection, reference.notes
+    match = lognorm = None
+    if projection is None:
         rows = _brought_space(name, cells, reference)
     else:
-        match, lognorm, note = _aligned(name, cells, reference, way, min_shared_genes)
+        aligned = _aligned(name, cells, reference, projection, min_shared_genes)
+        match, lognorm, note = aligned
         notes = (note, *notes)
-        parts = [way.components(way.scaled(lognorm[b], match)) for b in blocks]
+        scaled = (projection.scaled(lognorm[block], match) for block in blocks)
+        parts = [projection.components(part) for part in scaled]
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
@@ -128,16 +131,16 @@ def map_cells(
     for block in blocks:
         yield Stage("Placing the new cells", block.start / n)
         placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
-    places, near, distances = map(np.concatenate, zip(*placed, strict=True))
-    embedding = places.astype(np.float32, copy=False)
+    positions, near, distances = map(np.concatenate, zip(*placed, strict=True))
+    embedding = positions.astype(np.float32, copy=False)
     own = fitted.graph.distances[:, :k]
     apart = distances[:, : own.shape[1]].mean(axis=1, dtype=np.float32)
     own = own.mean(axis=1)
     usual = own[near].mean(axis=1)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
-    if match is not None and way is not None:
-        likeness = _unexplained(reference, way, match, lognorm, n_neighbors)
+    if match is not None and projection is not None:
+        likeness = _unexplained(reference, projection, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
     likeness = tail_share(apart, own) if likeness is None else likeness
     is_unlike = likeness < unlike
@@ -165,7 +168,7 @@ def map_cells(
         how_voted = replace(of_reference, label=column)
         predicted[column] = PredictedLabels(how_voted, found, clear, **of_cells)
     return MappedCells(
-        places=embedding,
+        positions=embedding,
         rows=None if match is None else rows,
         labels=predicted,
         published=reference.in_its_coordinates(embedding),
@@ -202,7 +205,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     adata.uns.pop(KEY, None)  # of a former map, as these
     former = [f"{KEY}_{name}" for name in OF_A_MAP]
     adata.obs = adata.obs.drop(columns=former, errors="ignore")
-    adata.obsm[f"X_{KEY}"] = mapped.places
+    adata.obsm[f"X_{KEY}"] = mapped.positions
     if mapped.published is not None:
         adata.obsm[str(mapped.facts["map"])] = mapped.published
     space = split_space(str(mapped.facts["space"]))
@@ -222,7 +225,7 @@ def _aligned(
     name: str,
     cells: AnnData,
     reference: ReferenceMap,
-    way: Projection,
+    projection: Projection,
     min_share: float,
 ) -> tuple[FoundNames, Any, str]:
     """Return where the genes of a reference are among those of new cells.
@@ -247,9 +250,9 @@ def _aligned(
     genes = list(map(str, var.index))
     named = [name for name in var if str(name).casefold() in _OTHER_NAMES]
     aliases = {column: list(map(str, var[column])) for column in named}
-    symbols = [reference.symbols.get(gene, gene) for gene in way.genes]
+    symbols = [reference.symbols.get(gene, gene) for gene in projection.genes]
     how: Any = {"symbols": symbols, "min_share": min_share, "where": name}
-    match = match_genes(way.genes, genes, aliases, **how)
+    match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
@@ -261,11 +264,11 @@ def _aligned(
     if Expression(values, True).kind == "logarithms" and sum_of(values) is None:
         told += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
-            "these genes do not say what their counts were normalised to: the "
-            f"reference's were to {way.target_sum:,.0f} a cell. If these were not, "
-            "give raw counts, or logarithms of all genes."
+            "these genes do not say what their counts were normalised to; the "
+            f"reference's were to {projection.target_sum:,.0f} a cell. If these were "
+            "not, give raw counts, or logarithms of all genes."
         )
-    return match, normalised(values, way.target_sum, name), told
+    return match, normalised(values, projection.target_sum, name), told
 
 
 def _brought_space(
@@ -278,9 +281,9 @@ def _brought_space(
     rows: Any = getattr(cells, group).get(key) if group else named.X
     if rows is not None and group != "obsm":
         names = pd.Index(unique_names(named.var_names))
-        places = names.get_indexer(pd.Index(known.var_names))
+        indices = names.get_indexer(pd.Index(known.var_names))
         is_alike = Expression(rows, True).kind == Expression(known.X, True).kind
-        rows = rows[:, places] if is_alike and (places >= 0).all() else None
+        rows = rows[:, indices] if is_alike and (indices >= 0).all() else None
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     width = known.X.shape[1]
     if rows.shape != (cells.n_obs, width) or not np.isfinite(rows).all():
@@ -295,7 +298,7 @@ def _brought_space(
 
 def _unexplained(
     reference: ReferenceMap,
-    way: Projection,
+    projection: Projection,
     match: FoundNames,
     lognorm: Any,
     n_neighbors: int,
@@ -308,29 +311,29 @@ def _unexplained(
     dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
     is_known = dataset.has_expression and Expression(profile, True).kind != "values"
-    is_of_genes = way.loadings.shape[1] == len(way.genes)
+    is_of_genes = projection.loadings.shape[1] == len(projection.genes)
     if n_rows < MIN_ROWS or not is_known or is_of_genes:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS])
-    known = normalised(profile[sample], way.target_sum, dataset.name)
-    mine = match_genes(way.genes, dataset.profile_names, min_share=0)
+    known = normalised(profile[sample], projection.target_sum, dataset.name)
+    mine = match_genes(projection.genes, dataset.profile_names, min_share=0)
     # Genes that either has not would be left over in all cells.
     both = (mine.each >= 0) & (match.each >= 0)
-    values, depth = way.scaled(known, mine), _n_found(known, mine.each[both])
+    values, depth = projection.scaled(known, mine), _n_detected(known, mine.each[both])
     fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
-    scores = Unexplained(*fitted, way.loadings.shape[1], n_averaged)
+    scores = Unexplained(*fitted, projection.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MAX_ROWS)):
-        scaled = way.scaled(lognorm[part], match)
-        rest = way.rest(scaled, way.components(scaled))
-        depth = _n_found(lognorm[part], match.each[both])
+        scaled = projection.scaled(lognorm[part], match)
+        rest = projection.rest(scaled, projection.components(scaled))
+        depth = _n_detected(lognorm[part], match.each[both])
         likeness[part] = scores(scaled[:, both], rest[:, both], depth)
     return likeness
 
 
-def _n_found(lognorm: Any, places: NDArray[np.intp]) -> NDArray[np.float64]:
-    return np.asarray((lognorm[:, places] > 0).sum(axis=1), np.float64).ravel()
+def _n_detected(lognorm: Any, indices: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.asarray((lognorm[:, indices] > 0).sum(axis=1), np.float64).ravel()
 
 
 def _check(

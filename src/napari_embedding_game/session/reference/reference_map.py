@@ -60,11 +60,11 @@ class ReferenceMap:
     origin: NDArray[np.floating] | None = None
     """(d,) where the model's origin is in its coordinates."""
 
-    def in_its_coordinates(self, places: FloatArray) -> NDArray[np.float32] | None:
+    def in_its_coordinates(self, positions: FloatArray) -> NDArray[np.float32] | None:
         """Return the model's positions (n, d) in the coordinates of another map."""
         if self.origin is None:
             return None
-        return np.asarray(self.origin + self.unit * places, np.float32)
+        return np.asarray(self.origin + self.unit * positions, np.float32)
 
     @property
     def label_columns(self) -> list[str]:
@@ -73,7 +73,7 @@ class ReferenceMap:
         return [str(name) for name in self.dataset.obs if name not in numbers]
 
 
-def read_whole(path: Path) -> AnnData:
+def read_all(path: Path) -> AnnData:
     """Read a whole .h5ad file, after a look at its size."""
     if not path.is_file():
         raise DataError(f"{path} does not exist: check the name and the folder.")
@@ -81,7 +81,7 @@ def read_whole(path: Path) -> AnnData:
         raise DataError(
             f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
         )
-    return anndata.read_whole(path)
+    return anndata.read_all(path)
 
 
 def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
@@ -163,8 +163,8 @@ def _fitted(
     graph = pipeline.neighbors(X, settings)
     edges, _ = pipeline.edges_and_start(graph, X, settings, embedding)
     if landmarks is None:
-        shot = next(s for s in play(edges, embedding, settings) if s.finished)
-        embedding, landmarks = shot.embedding, shot.landmarks
+        snapshot = next(s for s in play(edges, embedding, settings) if s.finished)
+        embedding, landmarks = snapshot.embedding, snapshot.landmarks
     return fitted_map(X, graph, edges, settings, embedding, landmarks)
 
 

@@ -79,10 +79,10 @@ def warm_up() -> None:
         edges, start = layout(neighbors(X, settings), X, settings)
         playing = play(edges, start, settings)
         next(playing)
-        shot = next(playing)
+        snapshot = next(playing)
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
     with COMPUTING:  # what is needed once there is a map: clusters and markers
-        merging(edges, shot.labels, 8, None)
+        merging(edges, snapshot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
             markers(values, np.arange(64) < 2, n_jobs=1)

@@ -113,13 +113,13 @@ def replayed_result(
     return replace(found, clustering=numbered(clusters))
 
 
-def same(one: Snapshot, other: Snapshot) -> bool:
+def same(first: Snapshot, second: Snapshot) -> bool:
     """Return whether two layouts are the same, to the last bit.
 
     Clusters and pressure only describe the layout, and are worked out as time allows.
     """
-    arrays = ((one.embedding, other.embedding), (one.landmarks, other.landmarks))
-    is_so_far = one.iteration == other.iteration
+    arrays = ((first.embedding, second.embedding), (first.landmarks, second.landmarks))
+    is_so_far = first.iteration == second.iteration
     return is_so_far and all(np.array_equal(*pair) for pair in arrays)
 
 

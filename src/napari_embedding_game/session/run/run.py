@@ -151,7 +151,7 @@ class Run:
                 stage=PLAYING if is_played(self.settings) else MOVING,
                 snapshot=snapshot,
                 seconds_left=clock.left(snapshot),
-                merging=regroup.look(snapshot),
+                merging=regroup.update(snapshot),
             )
             self._wait_for_turn(snapshot, clock)
             snapshot = self._advance()
@@ -168,12 +168,12 @@ class Run:
             self._turn.wait_for(
                 lambda: self.stopped or self.paused, timeout=clock.ahead(snapshot)
             )
-            held = not self._may_go_on(snapshot)
-            self._turn.wait_for(lambda: self._may_go_on(snapshot))
+            held = not self._can_continue(snapshot)
+            self._turn.wait_for(lambda: self._can_continue(snapshot))
             if held:
                 clock.restart(snapshot)
 
-    def _may_go_on(self, snapshot: Snapshot) -> bool:
+    def _can_continue(self, snapshot: Snapshot) -> bool:
         is_over = snapshot.finished and not self.played.has_wish
         return self.stopped or not (is_over or self.paused)
 
@@ -192,7 +192,7 @@ class _Regroup:
         self._labels: Any = None
         self._n_landmarks, self._due = 0, 0.0
 
-    def look(self, snapshot: Snapshot) -> Merging | None:
+    def update(self, snapshot: Snapshot) -> Merging | None:
         """Return the newest merging; it always fits the number of landmarks."""
         begun, n_landmarks = time.monotonic(), len(snapshot.landmarks)
         is_due = snapshot.labels is not self._labels and begun >= self._due

@@ -58,11 +58,11 @@ class Frame:
     def __init__(
         self, extents: Sequence[NDArray[np.floating]] = (), n_axes: int = 2
     ) -> None:
-        known = [e for e in extents if np.isfinite(e).all()]
-        self._corner, self.side, self._is_beside = np.zeros(2), SIDE, bool(known)
-        if known:
-            top, _ = np.min([e[0] for e in known], axis=0)
-            bottom, right = np.max([e[1] for e in known], axis=0)
+        finite = [e for e in extents if np.isfinite(e).all()]
+        self._corner, self.side, self._has_neighbors = np.zeros(2), SIDE, bool(finite)
+        if finite:
+            top, _ = np.min([e[0] for e in finite], axis=0)
+            bottom, right = np.max([e[1] for e in finite], axis=0)
             self.side = max(float(bottom - top), 1.0)
             self._corner = np.array([top, right + GAP * self.side])
         self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
@@ -101,7 +101,7 @@ class Frame:
             ease = EASE  # a shrinking map is followed gently
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
-        if settle and self._is_beside:
+        if settle and self._has_neighbors:
             beyond = (low[-1] - first[-1]) * self.scale
             self._shift = max(0.0, beyond - GAP * self.side)
 

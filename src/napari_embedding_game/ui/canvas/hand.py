@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.hand import Hand
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 
 Pixel = NDArray[np.floating]
 """(x, y) of the canvas."""
@@ -25,13 +25,13 @@ class Handle:
     """Follows the mouse."""
     drop: Callable[[Pixel, bool], None]
     """Stays where the mouse let go, pinned there or not."""
-    put_back: Callable[[], None]
+    cancel: Callable[[], None]
     """Is where it was before: it was given up, or only clicked."""
     cluster: int | None = None
     """The one that a click on it means; None: whatever lies there."""
 
 
-def held_by_hand(
+def live_handle(
     hand: Hand,
     begin: Callable[[], None],
     follow: Callable[[Pixel], None],
@@ -50,7 +50,7 @@ def held_by_hand(
                 begin()
                 is_held = True
             except (DataError, InputError) as error:
-                hand.refuse(sentence(error))
+                hand.refuse(error_text(error))
                 is_held = False
         if is_held:
             follow(pixel)

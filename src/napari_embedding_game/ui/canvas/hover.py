@@ -65,20 +65,20 @@ class Hover(QObject):
         """The picture of the row, once it is made."""
         self._has_failed = False
         """Whether pictures of these data cannot be made: reported once."""
-        self._making = Latest(self, self._on_made, self._on_failed)
-        self._rest = qdebounced(self._look, REST_MS, parent=self)
+        self._picture_job = Latest(self, self._on_picture, self._on_failed)
+        self._show_soon = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed
-        connections.connect_all(moves, self.leave)
+        connections.connect_all(moves, self.hide)
         others = session.dataset_changed, session.columns_changed
         others += (workspace.linked.changed,)
-        connections.connect_all(others, self._on_others)
-        connections.call(self.leave)
+        connections.connect_all(others, self._on_new_data)
+        connections.call(self.hide)
 
-    def leave(self, event: object = None) -> None:
+    def hide(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
-        self._rest.cancel()
+        self._show_soon.cancel()
         if self.row is not None:
             self.row = None
             QToolTip.hideText()
@@ -88,30 +88,31 @@ class Hover(QObject):
     def _on_move(self, viewer: Any, event: Any) -> None:
         self._pixel = np.array(event.pos[:2], dtype=float)
         if event.buttons:  # the map is being moved, or drawn on
-            self.leave()
+            self.hide()
         else:
             is_seen = self.row is not None and QToolTip.isVisible()
-            self._rest.setTimeout(NEXT_MS if is_seen else REST_MS)  # Qt hides it, too
-            self._rest.throttle()
+            delay = NEXT_MS if is_seen else REST_MS  # Qt hides it, too
+            self._show_soon.setTimeout(delay)
+            self._show_soon.throttle()
 
     def _look(self) -> None:
-        seen, session = self._session.view.seen, self._session
+        seen, session = self._session.view.positions, self._session
         row, n_points = None, len(session.clusters.labels)
         if seen is not None and n_points:
             row = row_at(self._layers, seen, self._pixel)
         is_held = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         if row is None or session.dataset is None or is_held:
-            self.leave()
+            self.hide()
         elif row % n_points != self.row or not QToolTip.isVisible():
             self.row = number = row % n_points
             self._image = None
-            self._making.stop()
+            self._picture_job.stop()
             dataset, linked = session.dataset, self._workspace.linked.current
             if (linked or dataset.images is not None) and not self._has_failed:
-                self._making.ask(lambda: _picture(dataset, linked, number))
+                self._picture_job.submit(lambda: _picture(dataset, linked, number))
             self._show()
 
-    def _on_made(self, image: QImage | None) -> None:
+    def _on_picture(self, image: QImage | None) -> None:
         self._image = image
         if QToolTip.isVisible():  # a click has hidden it, if not
             self._show()
@@ -120,9 +121,9 @@ class Hover(QObject):
         self._has_failed = True
         self.trouble.emit(failure(error))
 
-    def _on_others(self, event: object = None) -> None:
+    def _on_new_data(self, event: object = None) -> None:
         self._has_failed = False
-        self.leave()
+        self.hide()
 
     def _show(self) -> None:
         canvas, dataset = canvas_widget(self._dock), self._session.dataset
@@ -137,17 +138,17 @@ class Hover(QObject):
         QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)
 
     def _facts(self, dataset: Dataset, row: int) -> RowDetails:
-        clustering, shot = self._session.clusters.clustering, self._session.snapshot
+        clustering, snapshot = self._session.clusters.clustering, self._session.snapshot
         cluster = clustering.by_id[int(clustering.labels[row])]
         choice, measured = self._session.look.color_by, dict[str, float]()
-        if shot is not None:
-            known = {STRETCH: shot.stretch, ISOLATION: shot.isolation}
-            known |= {PRESSURE: shot.pressure if shot.has_pressure else None}
-            for name, values in known.items():
+        if snapshot is not None:
+            measures = {STRETCH: snapshot.stretch, ISOLATION: snapshot.isolation}
+            measures |= {PRESSURE: snapshot.pressure if snapshot.has_pressure else None}
+            for name, values in measures.items():
                 # Of outliers a line is worth it anyway.
                 least = 0.0 if name == choice else UNLIKE
-                is_told = name in (choice, ISOLATION) and values is not None
-                if is_told and values[row] >= least:
+                is_listed = name in (choice, ISOLATION) and values is not None
+                if is_listed and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])
         column = name_of(choice, dataset)
         if column in dataset.obs and choice.endswith(dataset.value_suffix):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_OF_IT = 0.8
+RADIUS_SHARE = 0.8
 """Share of a cluster's points that its radius holds."""
 CLEAR, COVERED = 3.0, 2.0
 """Radii of a cluster, in half heights of its name: a name stands in the middle of a
@@ -18,7 +18,7 @@ SOFTLY = 1.25
 """From the zoom at which a name finds room, times this, it is seen in full."""
 
 
-def parts_of(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.intp]]]:
+def group_rows(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.intp]]]:
     """Return the groups (N,) of int that have points, ascending, and rows of each.
 
     Below 0 is no group.
@@ -35,7 +35,7 @@ def parts_of(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.in
     return [n for n in found if n >= 0], parts[sum(n < 0 for n in found) :]
 
 
-def middles(
+def centers_and_radii(
     embedding: NDArray[np.floating], parts: Sequence[NDArray[np.intp]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return where each of some parts is, (m, d), and how far most of it lies: (m,).
@@ -43,18 +43,18 @@ def middles(
     The place is that of a point, the nearest to the median: a ring has none in its
     middle.
     """
-    places = np.empty((len(parts), embedding.shape[1]))
+    positions = np.empty((len(parts), embedding.shape[1]))
     radii = np.zeros(len(parts))
     for number, rows in enumerate(parts):
         points = embedding.take(rows, axis=0)
-        away = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
-        places[number] = points[int(away.argmin())]
-        away = np.linalg.norm(points - places[number], axis=1)
-        radii[number] = np.quantile(away, MOST_OF_IT)
-    return places, radii
+        distances = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
+        positions[number] = points[int(distances.argmin())]
+        distances = np.linalg.norm(points - positions[number], axis=1)
+        radii[number] = np.quantile(distances, RADIUS_SHARE)
+    return positions, radii
 
 
-def lifts(
+def label_offsets(
     radii: NDArray[np.floating], half_heights: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return the height of each name above its position: (m,) pixels, as all of these.
@@ -66,8 +66,8 @@ def lifts(
     return above
 
 
-def zooms_with_room(
-    places: NDArray[np.floating], halves: NDArray[np.floating]
+def zooms_without_overlap(
+    positions: NDArray[np.floating], halves: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return how many times as near each name touches none of those before it: (m,).
 
@@ -75,9 +75,9 @@ def zooms_with_room(
     there never is room.  Halves are half the height and half the width of each, in
     pixels.  Who comes nearer never sees a name vanish.
     """
-    zooms = np.zeros(len(places))
-    for number in range(1, len(places)):
-        apart = np.abs(places[:number] - places[number])
+    zooms = np.zeros(len(positions))
+    for number in range(1, len(positions)):
+        apart = np.abs(positions[:number] - positions[number])
         with np.errstate(divide="ignore"):
             parting = ((halves[:number] + halves[number]) / apart).min(axis=1)
         touched = parting > zooms[:number]  # seen before they part

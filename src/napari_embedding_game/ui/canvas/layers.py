@@ -32,8 +32,8 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import OF_MAP
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
-BESIDE, BEHIND = "compared maps", "cells of the reference"
-"""Names of layers of other points: next to the map, and behind its points."""
+COMPARED, REFERENCE = "compared maps", "cells of the reference"
+"""Names of the layers next to the map, and behind it."""
 LANDMARK_SIZE, LANDMARK_OPACITY = 6.0, 0.7
 """Size in world units, on a map of 1,000."""
 LANDMARK_COLORS = "#15171c", "#f4f4f4"
@@ -43,9 +43,9 @@ SMALL_FROM = 100_000
 CANVAS_SIZES = (0.0, 10_000.0)
 """Pixels.  Points that napari holds above a larger least size get a grey edge."""
 LOCKED = (
-    "The places of points come from the data: they cannot be moved or deleted one by "
-    "one. To move a cluster, drag it by its name; to leave points out, select others "
-    "and click 'Own map'; to hide the layer, click its eye."
+    "Positions come from the data: points cannot be moved or deleted one by one. To "
+    "move a cluster, drag it by its name; to leave points out, select others and click "
+    "'Own map'; to hide the layer, click its eye."
 )
 LANDMARKS_HELP = "landmarks push points apart and make clusters; drag one in a game"
 """Help that napari shows below the canvas while the layer is selected."""
@@ -58,10 +58,9 @@ TILTED = (-15.0, 25.0, 0.0)
 
 
 class MapLayers:
-    """Owns the layers; finds them by identity, never by name.
+    """The layers, by identity and not by name.
 
-    ``on_removed`` is called with the name of points that somebody has deleted, or
-    edited, where they are those of the map.
+    ``on_removed`` receives the name of points that a person deleted or edited.
     """
 
     def __init__(
@@ -72,21 +71,21 @@ class MapLayers:
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
-        self._ndisplay_before = 2
+        self._former_ndisplay = 2
         """Axes that napari displayed before a map of three dimensions came."""
-        self._landmarks_shown = True
-        self._shown: Snapshot | None = None
-        self._within: NDArray[np.floating] | None = None
+        self._shows_landmarks = True
+        self._snapshot: Snapshot | None = None
+        self._corners: NDArray[np.floating] | None = None
         """The snapshot whose positions are drawn, and what else is to be seen."""
-        self._seen_axes = self._displayed()
+        self._displayed_axes = self._displayed()
         self._connections = Connections()
         self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
         self._connections.connect(viewer.events.theme, self._follow_theme)
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
-        self._leave(POINTS_NAME)
-        for name in (BESIDE, BEHIND):
+        self._release(POINTS_NAME)
+        for name in (COMPARED, REFERENCE):
             self._remove(name)
         self._connections.close()
 
@@ -95,12 +94,8 @@ class MapLayers:
         """The layer of the points."""
         return self.other(POINTS_NAME)
 
-    def expect(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
-        """Make layers for a map that is still to come, if there are none.
-
-        napari takes a second for the first ones: time in which another thread can
-        look for neighbours.
-        """
+    def add_empty(self, n_points: int, n_landmarks: int, n_components: int = 2) -> None:
+        """Add layers for the map of a run that begins: napari takes a second for it."""
         if self.points is None:
             self._switch_display(n_components)
             self._replace(n_points, n_landmarks)
@@ -111,16 +106,13 @@ class MapLayers:
             self.clear()
 
     def begin(self, snapshot: Snapshot) -> None:
-        """Prepare for another map, in new layers where the old do not fit.
-
-        The points are there from the first ``show`` on.
-        """
+        """Prepare for another map; ``show`` then draws it."""
         n_points, n_components = snapshot.embedding.shape
         self._switch_display(n_components)
-        if self.points is None or self.points.data.shape != (n_points, self._n_shown):
+        if self.points is None or self.points.data.shape != (n_points, self._n_axes):
             self._replace(n_points, len(snapshot.landmarks))
         self.frame.restart()
-        self._shown = None
+        self._snapshot = None
         if self.landmarks is None:  # somebody deleted them
             self._add_landmarks(len(snapshot.landmarks))
 
@@ -131,30 +123,30 @@ class MapLayers:
         *,
         follows: bool = True,
         settles: bool = False,
-        within: NDArray[np.floating] | None = None,
+        corners: NDArray[np.floating] | None = None,
     ) -> bool:
-        """Draw a snapshot; return whether it was drawn.
+        """Draw a snapshot; return whether it was drawn: NaN would break the camera.
 
-        One that is not finite is not: a NaN breaks the camera.  Sizes are times the
-        usual one.  The scale may follow the extent of the map, or of the corners (2, d)
-        of what else is to be seen; all the way at once where it settles.
+        ``follows``: whether the scale follows the extent of the map, or ``corners``
+        (2, d); ``settles``: at once.
         """
         n_points, n_components = snapshot.embedding.shape
         if self.points is None or len(self.points.data) != n_points:
             return False
         self._switch_display(n_components)
-        if self.points.ndim != self._n_shown:  # other axes are displayed by now
+        if self.points.ndim != self._n_axes:  # other axes are displayed by now
             self._replace(n_points, 0)
-        is_new = snapshot is not self._shown or not np.array_equal(within, self._within)
+        is_same = np.array_equal(corners, self._corners)
+        is_new = snapshot is not self._snapshot or not is_same
         if is_new:
             both = snapshot.embedding, snapshot.landmarks
             if not all(np.isfinite(part).all() for part in both):
                 return False
-            self._shown, self._within = snapshot, within
+            self._snapshot, self._corners = snapshot, corners
             embedding = self._as_drawn(snapshot.embedding)
             if follows or not self.frame.is_fitted:
-                seen = embedding if within is None else self._as_drawn(within)
-                settles = settles or snapshot.finished or within is not None
+                seen = embedding if corners is None else self._as_drawn(corners)
+                settles = settles or snapshot.finished or corners is not None
                 self.frame.follow(seen, settle=settles)
             self.frame.write_world(embedding, self.points.data, self._axes)
         was_blank = self._is_blank
@@ -162,25 +154,25 @@ class MapLayers:
         if is_new:
             self._show_landmarks_of(snapshot)
         if was_blank and self.landmarks is not None:
-            self.landmarks.visible = self._landmarks_shown
+            self.landmarks.visible = self._shows_landmarks
         return True
 
-    def show_other(
-        self, name: str, places: NDArray[np.floating] | None, looks: Looks
+    def show_extra(
+        self, name: str, positions: NDArray[np.floating] | None, looks: Looks
     ) -> None:
-        """Draw other points (M, d), ``BESIDE`` the map or ``BEHIND``; None for none.
+        """Draw the layer ``COMPARED`` or ``REFERENCE``: points (M, d); None for none.
 
         In units of the map; each with the looks of the point of its number.
         """
-        if places is None or self.points is None:
+        if positions is None or self.points is None:
             self._remove(name)
             return
-        world = self.to_world(places)
+        world = self.to_world(positions)
         picture = self._pictures.get(name)
         if picture is None or picture.layer.data.shape != world.shape:
             self._remove(name)
             layer = points_layer(np.array(world, np.float32), name)
-            self._insert(layer, self.points if name == BEHIND else None)
+            self._insert(layer, self.points if name == REFERENCE else None)
             picture = self._pictures[name] = MapPicture(self._viewer, layer)
         picture.layer.data[:, self._axes] = world
         picture.show(looks, self._point_size)
@@ -190,28 +182,28 @@ class MapLayers:
         picture = self._pictures.get(name)
         return None if picture is None else picture.layer
 
-    def show_landmarks(self, shown: bool) -> None:
+    def show_landmarks(self, visible: bool) -> None:
         """Show or hide the landmarks from now on, until a person does by the eye."""
-        has_changed, self._landmarks_shown = shown != self._landmarks_shown, shown
+        has_changed, self._shows_landmarks = visible != self._shows_landmarks, visible
         if has_changed and self.landmarks is not None and not self._is_blank:
-            self.landmarks.visible = shown  # draws all layers
+            self.landmarks.visible = visible  # draws all layers
 
     def _show_landmarks_of(self, snapshot: Snapshot) -> None:
         """Draw the landmarks where the game has them, however many there were."""
         layer = self.landmarks
         if layer is None:
             return
-        places = self.to_world(snapshot.landmarks)
-        if len(layer.data) != len(places):
+        positions = self.to_world(snapshot.landmarks)
+        if len(layer.data) != len(positions):
             layer.selected_data = set()
             with layer.events.data.blocker():
-                layer.data = np.zeros_like(places)
+                layer.data = np.zeros_like(positions)
             layer.size[:] = self.frame.unit * LANDMARK_SIZE
             if not layer.visible:
                 # napari slices no hidden layer, and its next thumbnail would look for
                 # rows that there are no more.
                 layer.set_view_slice()
-        layer.data[:, self._axes] = places
+        layer.data[:, self._axes] = positions
         draw(self._viewer, layer)
 
     def _follow_theme(self, event: object = None) -> None:
@@ -222,7 +214,7 @@ class MapLayers:
 
     def finish(self) -> None:
         """Bring thumbnails and extents up to date after a series of frames."""
-        for layer in (self.points, self.landmarks, self.other(BESIDE)):
+        for layer in (self.points, self.landmarks, self.other(COMPARED)):
             if layer is not None:
                 layer.refresh(data_displayed=False)
                 if not layer.visible:  # of which napari keeps the extent
@@ -251,27 +243,26 @@ class MapLayers:
         layer = self.other(name)
         if layer is None or not self.frame.is_fitted:
             return None
-        drawn = projection_of(self._viewer, layer)
-        return drawn and drawn.of(self.frame.step, self.frame.origin)
+        projection = projection_of(self._viewer, layer)
+        return projection and projection.compose(self.frame.step, self.frame.origin)
 
     def point_under(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating]
     ) -> NDArray[np.floating] | None:
         """Return the position (d,) under a pixel (x, y), in units of the embedding.
 
-        On the plane of a flat map, whether on the map or not; in space on the plane
-        through another place (d,) that is parallel to the canvas.  Coordinates that are
-        not drawn are taken from that.  None where there is no map under the pixel.
+        In space it is on the plane through ``through`` (d,), parallel to the canvas,
+        which also has the coordinates that are not drawn.  None beyond the map's plane.
         """
-        drawn = self.projection()
-        found = None if drawn is None else drawn.under(pixel, self._as_drawn(through))
+        projection, near = self.projection(), self._as_drawn(through)
+        found = None if projection is None else projection.under(pixel, near)
         if found is None:
             return None
         return np.append(found, through[len(found) :])[: len(through)]
 
     # The camera, and the space next to images
 
-    def fly_to(self, row: int) -> None:
+    def center_on(self, row: int) -> None:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         if self.points is not None:
             camera = self._viewer.scene.camera
@@ -280,18 +271,14 @@ class MapLayers:
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def make_room(self) -> bool:
-        """Lay the map upright next to the other layers, if it is not.
-
-        As an image has come to lie on it, or other axes, or more of them, are
-        displayed.  Whether it has to be shown anew is returned.
-        """
-        before, self._seen_axes = self._seen_axes, self._displayed()
-        is_turned = before != self._seen_axes
+        """Move the map next to the other layers; return whether to draw it again."""
+        before, self._displayed_axes = self._displayed_axes, self._displayed()
+        is_turned = before != self._displayed_axes
         is_met = any(map(self.frame.meets, self._extents(Image, Labels)))
         if self.points is None or not (is_turned or is_met):
-            return self.points is not None and self.points.ndim != self._n_shown
+            return self.points is not None and self.points.ndim != self._n_axes
         self.frame = Frame(self._extents(), self.points.ndim)
-        self._shown = None
+        self._snapshot = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE
         return True
@@ -302,16 +289,16 @@ class MapLayers:
         napari's own way takes the axes of a flat layer for the last ones, also where
         it draws them along others.
         """
-        drawn = self.projection()
-        if drawn is None:
+        projection = self.projection()
+        if projection is None:
             return
-        if drawn.ahead is not None:  # napari fits all of what is turned
+        if projection.sight is not None:  # napari fits all of what is turned
             self._viewer.reset_view(reset_camera_angle=False)
             return
         extents = [self.frame.corners, *self._extents()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
-        width, height = drawn.cell[2:]
+        width, height = projection.cell[2:]
         camera = self._viewer.scene.camera
         camera.center = (camera.center[0], *(low + high) / 2)
         room = np.array([height, width]) * FILLED
@@ -322,12 +309,12 @@ class MapLayers:
         for name in tuple(self._pictures):
             self._remove(name)
         if self.landmarks is not None:
-            self._all.remove(self.landmarks)
+            self._list.remove(self.landmarks)
 
     # Inside
 
     @property
-    def _all(self) -> napari.components.LayerList:
+    def _list(self) -> napari.components.LayerList:
         return self._viewer.layers
 
     @property
@@ -337,14 +324,14 @@ class MapLayers:
         return picture is not None and picture.is_blank
 
     @property
-    def _n_shown(self) -> int:
+    def _n_axes(self) -> int:
         """Axes that the layers are to have."""
         return 3 if self.is_deep else 2
 
     @property
     def _axes(self) -> list[int]:
         """The layers' axes along [depth,] rows and columns."""
-        n_axes = self._n_shown if self.points is None else self.points.ndim
+        n_axes = self._n_axes if self.points is None else self.points.ndim
         if self._viewer.dims.ndim < n_axes:  # there are no layers yet
             return list(range(n_axes))
         return displayed_axes(self._viewer.dims, n_axes, n_axes)
@@ -371,9 +358,9 @@ class MapLayers:
         self._n_components = n_components
         dims = self._viewer.dims
         if is_deep and not was_deep:
-            self._ndisplay_before, dims.ndisplay = dims.ndisplay, 3
+            self._former_ndisplay, dims.ndisplay = dims.ndisplay, 3
         elif was_deep and not is_deep:
-            dims.ndisplay = self._ndisplay_before
+            dims.ndisplay = self._former_ndisplay
 
     def _displayed(self) -> list[int]:
         """Return the displayed axes, counted from the last one."""
@@ -385,13 +372,13 @@ class MapLayers:
 
         Of some kinds, or of all.
         """
-        dims, others = self._viewer.dims, map(self.other, (BESIDE, BEHIND))
+        dims, others = self._viewer.dims, map(self.other, (COMPARED, REFERENCE))
         own = (self.points, self.landmarks, *others)
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in self._all
+            for layer in self._list
             if layer.ndim > 1
-            and all(layer is not one for one in own)
+            and not any(layer is mine for mine in own)
             and isinstance(layer, kinds or Layer)
         ]
 
@@ -405,19 +392,19 @@ class MapLayers:
 
     def _replace(self, n_points: int, n_landmarks: int) -> None:
         self.clear()
-        self._seen_axes, self._shown = self._displayed(), None
-        n_axes = self._n_shown
+        self._displayed_axes, self._snapshot = self._displayed(), None
+        n_axes = self._n_axes
         self.frame = Frame(self._extents(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
-        places = np.empty((n_points, n_axes), np.float32, order="F")
-        places[::2], places[1::2] = self._box_corners()
-        layer, self._n_points = points_layer(places), n_points
+        positions = np.empty((n_points, n_axes), np.float32, order="F")
+        positions[::2], positions[1::2] = self._box_corners()
+        layer, self._n_points = points_layer(positions), n_points
         self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
         layer.events.data.connect(self._on_edited)
-        self._all.append(layer)
+        self._list.append(layer)
         self._add_landmarks(n_landmarks)
-        self._all.selection.active = layer
+        self._list.selection.active = layer
         camera = self._viewer.scene.camera
         if n_axes == 3 and not np.any(camera.angles):
             camera.angles = TILTED
@@ -432,7 +419,7 @@ class MapLayers:
             size=self.frame.unit * LANDMARK_SIZE,
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
-            visible=self._landmarks_shown and not self._is_blank,
+            visible=self._shows_landmarks and not self._is_blank,
         )
         self.landmarks = layer
         self._follow_theme()
@@ -442,11 +429,11 @@ class MapLayers:
 
     def _insert(self, layer: Points, below: Points | None = None) -> None:
         """Add a layer; the one that is active stays so."""
-        active, at = self._all.selection.active, len(self._all)
-        self._all.insert(at if below is None else self._all.index(below), layer)
-        self._all.selection.active = active
+        active, at = self._list.selection.active, len(self._list)
+        self._list.insert(at if below is None else self._list.index(below), layer)
+        self._list.selection.active = active
 
-    def _leave(self, name: str) -> Points | None:
+    def _release(self, name: str) -> Points | None:
         """Leave points to whoever has them, and return their layer."""
         picture = self._pictures.pop(name, None)
         if picture is None:
@@ -455,24 +442,24 @@ class MapLayers:
         return picture.layer
 
     def _remove(self, name: str) -> None:
-        layer = self._leave(name)
-        if layer is not None and layer in self._all:
-            self._all.remove(layer)
+        layer = self._release(name)
+        if layer is not None and layer in self._list:
+            self._list.remove(layer)
 
     def _on_edited(self, event: Any) -> None:
         """Leave points to whoever added or deleted some."""
         if event.source is self.points and len(event.source.data) != self._n_points:
-            self._leave(POINTS_NAME)
+            self._release(POINTS_NAME)
             if self.landmarks is not None:
-                self._all.remove(self.landmarks)
+                self._list.remove(self.landmarks)
             self._on_removed(POINTS_NAME)
 
     def _on_layer_removed(self, event: Any) -> None:
         if event.value is self.landmarks:
             self.landmarks = None
-        for name in (POINTS_NAME, BESIDE, BEHIND):
+        for name in (POINTS_NAME, COMPARED, REFERENCE):
             if event.value is self.other(name):
-                self._leave(name)
+                self._release(name)
                 self._on_removed(name)
 
 
@@ -489,8 +476,7 @@ def point_size(n_points: int) -> float:
 def points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> Points:
     """Return a hidden layer of points (N, d), which nobody edits one by one.
 
-    Their places come from the data: a point that was dragged would be shown in one
-    place and meant in another.
+    Their positions come from the data.
     """
     is_round = is_of_balls(world.shape[1], len(world))
     layer = Points(

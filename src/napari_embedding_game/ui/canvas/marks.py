@@ -29,23 +29,23 @@ MAX_HELD = 60
 def add_captions(overlay: MapOverlay, session: Session) -> None:
     """Say which group, or which map, each panel shows, and something of it."""
 
-    def paint(painter: QPainter, drawn: Projection) -> None:
+    def paint(painter: QPainter, projection: Projection) -> None:
         if (found := session.view.panels) is None:  # it is told soon
             return
         colors = ON_LIGHT if overlay.is_on_light else ON_DARK
-        half, places = found.width * (1 + GAP) / 2 * found.facing[0], found.places
-        ends = drawn.to_pixels(np.array([places[0] - half, places[0] + half]))
+        half, positions = found.width * (1 + GAP) / 2 * found.facing[0], found.positions
+        ends = projection.to_pixels(positions[0] + np.stack([-half, half]))
         width = float(np.abs(ends[1] - ends[0]).max())
-        pixels = drawn.to_pixels(places).tolist()
-        for (title, told), (x, y) in zip(found.captions, pixels, strict=True):
+        pixels = projection.to_pixels(positions).tolist()
+        for (title, detail), (x, y) in zip(found.captions, pixels, strict=True):
             if np.isfinite(x + y):
-                whole = f"{title} · {told}" if told else title
-                is_short = 2 * half_size(whole, True)[1] <= width
-                name = whole if is_short else fitted(title, True, width)
+                text = f"{title} · {detail}" if detail else title
+                is_short = 2 * half_size(text, True)[1] <= width
+                name = text if is_short else fitted(title, True, width)
                 write(painter, QPointF(x, y), name, True, colors)
-                if told and not is_short:
+                if detail and not is_short:
                     below = QPointF(x, y + 2 * half_size(name, True)[0])
-                    write(painter, below, fitted(told, False, width), False, colors)
+                    write(painter, below, fitted(detail, False, width), False, colors)
 
     def follow() -> None:
         overlay.want(paint, session.view.panels is not None)
@@ -57,7 +57,7 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
 def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     """Show what is dragged, pinned and held, while it is."""
 
-    def paint(painter: QPainter, drawn: Projection) -> None:
+    def paint(painter: QPainter, projection: Projection) -> None:
         layout, forces = session.view.layout, session.hand.forces
         if layout is None or layout.of_points is not None:
             return
@@ -67,12 +67,12 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
         for hold in forces.holds:
             some = hold.rows[:: max(1, len(hold.rows) // MAX_HELD)]
             square = QRectF(-HELD / 2, -HELD / 2, HELD, HELD)
-            at = _pixels(drawn, snapshot.embedding[some])
-            painter.drawRects([square.translated(pixel) for pixel in at])
+            pixels = _pixels(projection, snapshot.embedding[some])
+            painter.drawRects([square.translated(pixel) for pixel in pixels])
         pins = [h.place for h in forces.landmarks if h.is_pinned]
         for spring in forces.springs:
             middle = snapshot.embedding[spring.rows].mean(axis=0, dtype=float)
-            ends = _pixels(drawn, middle) + _pixels(drawn, spring.place)
+            ends = _pixels(projection, middle) + _pixels(projection, spring.place)
             painter.setPen(QPen(color, LINE, Qt.PenStyle.DotLine))
             if len(ends) == 2:
                 painter.drawLine(*ends)
@@ -83,7 +83,7 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
         painter.setPen(QPen(color, LINE))
         painter.setBrush(color)
         for pin in pins:
-            for pixel in _pixels(drawn, pin):
+            for pixel in _pixels(projection, pin):
                 head = pixel + QPointF(STEM / 3, -STEM)
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
@@ -95,7 +95,7 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     follow()
 
 
-def _pixels(drawn: Projection, places: object) -> list[QPointF]:
-    """Return where places (n, d) or (d,) are drawn in front of the camera."""
-    pixels = drawn.to_pixels(np.atleast_2d(np.asarray(places)))
+def _pixels(projection: Projection, positions: object) -> list[QPointF]:
+    """Return where positions (n, d) or (d,) are drawn in front of the camera."""
+    pixels = projection.to_pixels(np.atleast_2d(np.asarray(positions)))
     return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]

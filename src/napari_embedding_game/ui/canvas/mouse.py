@@ -14,9 +14,9 @@ from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence
 
 from napari_embedding_game.session.selection import Mode
-from napari_embedding_game.ui.canvas.hand import Handle, Pixel, held_by_hand
-from napari_embedding_game.ui.canvas.overlay import MapOverlay, covered
-from napari_embedding_game.ui.canvas.pick import BESIDE, parts_drawn, row_at
+from napari_embedding_game.ui.canvas.hand import Handle, Pixel, live_handle
+from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
+from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, projected_parts, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
@@ -24,9 +24,9 @@ from napari_embedding_game.ui.images.drawn_objects import drawn_objects
 from napari_embedding_game.ui.workspace import Workspace
 
 Tool = Literal["", "lasso", "brush"]
-KEY = "B"
-"""Takes up the brush, and puts it away."""
-RADIUS = 24
+BRUSH_KEY = "B"
+"""Turns the brush on and off."""
+BRUSH_RADIUS = 24
 """Of the brush, in pixels of the canvas."""
 STEP = 3.0
 """Canvas pixels between two corners of a line."""
@@ -37,17 +37,16 @@ CLICK_REACH = 4.0
 
 
 class MapMouse(QObject):
-    """Selects clusters, objects and points where a person points, and drags handles.
+    """Selects clusters, objects and points, and drags handles.
 
-    Lasso and brush are a line of pixels, so that a map in space is chosen from as it is
-    seen, in front and behind; the map stands still until the line is drawn.
-    ``name_at`` returns the name that can be dragged at a pixel of the canvas.
+    Lasso and brush are lines of pixels, also of a map in space, which does not move
+    meanwhile. ``name_at`` returns the name that can be dragged at a pixel.
     """
 
     picked = Signal()
     """A click or a lasso has chosen something."""
     tool_changed = Signal(str)
-    """The :data:`Tool` that was taken up."""
+    """The :data:`Tool` that is on now."""
 
     def __init__(
         self,
@@ -63,27 +62,27 @@ class MapMouse(QObject):
         self._overlay, self._name_at = overlay, name_at
         self.tool: Tool = ""
         """What a drag draws with; "" for the lasso with Shift alone."""
-        self._held: Handle | None = None
+        self._handle: Handle | None = None
         self._gesture: Generator[None, None, None] = (None for _ in ())
         self._shape: Qt.CursorShape | None = None
-        self._zooms: list[Any] = []
+        self._callbacks: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
         connections = Connections(self)
         connections.hook(viewer.mouse_drag_callbacks, self._drag)
         connections.hook(viewer.mouse_move_callbacks, self._hover)
         self.keys: dict[str, Callable[[], object]] = {
             "Esc": self._escape,
-            KEY: partial(self.switch, "brush"),
+            BRUSH_KEY: partial(self.toggle_tool, "brush"),
         }
         """What keys do on the canvas, as Qt writes them."""
-        overlay.on_key = self._take_key
+        overlay.on_key = self._on_key
         overlay.connections.call(lambda: self._gesture.close())  # while it is there
-        connections.call(lambda: self._take(""))
+        connections.call(lambda: self._set_tool(""))
         connections.call(lambda: self._show_cursor(None))
 
-    def switch(self, tool: Tool) -> None:
-        """Take up a tool, or put it away again."""
-        self._take("" if tool == self.tool else tool)
+    def toggle_tool(self, tool: Tool) -> None:
+        """Turn a tool on, or off if it is on."""
+        self._set_tool("" if tool == self.tool else tool)
 
     # Gestures: each from the press to the release
 
@@ -96,9 +95,9 @@ class MapMouse(QObject):
     def _follow(self, event: Any) -> Generator[None, None, None]:
         begun = _pixel(event)
         if self.tool or "Shift" in event.modifiers:
-            yield from self._draw(event, self.tool or "lasso")
+            yield from self._draw_line(event, self.tool or "lasso")
         elif (handle := self._handle_at(begun)) is not None:
-            yield from self._pull(event, handle)
+            yield from self._drag_handle(event, handle)
         else:
             yield
             while event.type == "mouse_move":
@@ -107,8 +106,8 @@ class MapMouse(QObject):
                 self.click(event)
 
     @contextmanager
-    def _still(self) -> Iterator[None]:
-        """Let the mouse not move the map: what is under it stays there meanwhile."""
+    def _fixed_view(self) -> Iterator[None]:
+        """Keep the camera from following the mouse."""
         camera = self._viewer.scene.camera
         before = camera.mouse_pan, camera.mouse_zoom
         camera.mouse_pan = camera.mouse_zoom = False
@@ -117,16 +116,16 @@ class MapMouse(QObject):
         finally:
             camera.mouse_pan, camera.mouse_zoom = before
 
-    def _draw(self, event: Any, tool: Tool) -> Iterator[None]:
+    def _draw_line(self, event: Any, tool: Tool) -> Iterator[None]:
         """Draw a line until the button is let go, or Escape pressed.
 
         A lasso that is no drag is a click.
         """
         is_brush, mode = tool == "brush", _mode(event, tool)
         line = self._overlay.line = [_pixel(event)]
-        drawn, data = self._drawn(), self._session.dataset  # others may come meanwhile
+        pixels, data = self._point_pixels(), self._session.dataset  # others may come
         try:
-            with self._still(), self._scene.held():
+            with self._fixed_view(), self._scene.frozen():
                 self._ring(_pixel(event) if is_brush else None)
                 yield
                 while event.type == "mouse_move":
@@ -138,31 +137,31 @@ class MapMouse(QObject):
                 is_given_up = event.type != "mouse_release" or not line or is_of_others
                 line.append(_pixel(event))  # a move right before is left out by vispy
                 if not is_given_up and (is_brush or len(line) > 3):
-                    radius = RADIUS if is_brush else None
-                    self.surround(np.array(line), radius, mode, drawn)
+                    radius = BRUSH_RADIUS if is_brush else None
+                    self.select_inside(np.array(line), radius, mode, pixels)
         finally:
             self._overlay.line = []
             self._overlay.refresh()
         if not is_given_up and not is_brush and len(line) <= 3:
             self.click(event)
 
-    def _pull(self, event: Any, handle: Handle) -> Iterator[None]:
+    def _drag_handle(self, event: Any, handle: Handle) -> Iterator[None]:
         """Drag a handle until the button is let go, or Escape pressed."""
-        begun, is_drag, self._held = _pixel(event), False, handle
+        begun, is_drag, self._handle = _pixel(event), False, handle
         self._show_cursor(Qt.CursorShape.ClosedHandCursor)
         try:
-            with self._still():
+            with self._fixed_view():
                 yield
                 while event.type == "mouse_move":
                     is_drag |= bool(np.hypot(*(_pixel(event) - begun)) > CLICK_REACH)
-                    if is_drag and self._held is not None:
+                    if is_drag and self._handle is not None:
                         handle.move(_pixel(event))
                     yield
         finally:
             self._show_cursor(None)
-            is_held, self._held = self._held is not None, None
+            is_held, self._handle = self._handle is not None, None
             if not (is_held and is_drag and event.type == "mouse_release"):
-                handle.put_back()
+                handle.cancel()
         if is_held and is_drag:
             handle.drop(_pixel(event), _adds(event))
         elif is_held:
@@ -179,13 +178,13 @@ class MapMouse(QObject):
                 shape = Qt.CursorShape.OpenHandCursor
         self._show_cursor(shape)
 
-    def _take_key(self, event: QKeyEvent) -> bool:
+    def _on_key(self, event: QKeyEvent) -> bool:
         """Act on a key before napari's layers, unless one of them is edited."""
         key = QKeySequence(event.keyCombination()).toString()
-        job, is_own = self.keys.get(key), self._is_editing()
+        job, is_layer_key = self.keys.get(key), self._is_editing()
         if key in STROKES:  # whatever the mode: no other layer takes anything back
-            is_own = bool(getattr(self._active, STROKES[key], None))
-        if job is None or is_own or self._session.snapshot is None:
+            is_layer_key = bool(getattr(self._active, STROKES[key], None))
+        if job is None or is_layer_key or self._session.snapshot is None:
             return False
         if not event.isAutoRepeat():
             job()
@@ -195,9 +194,9 @@ class MapMouse(QObject):
         if self._overlay.line:
             self._overlay.line.clear()
             self._overlay.refresh()
-        elif self._held is not None:
-            self._held.put_back()
-            self._held = None
+        elif self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
         else:
             self._session.selection.clear()
 
@@ -206,11 +205,11 @@ class MapMouse(QObject):
     def click(self, event: Any) -> None:
         """Select the cluster that was clicked on, or an object in the image."""
         session, adds, pixel = self._session, _adds(event), _pixel(event)
-        seen, selection = session.view.seen, session.selection
+        seen, selection = session.view.positions, session.selection
         if seen is None:
             return
         # Not the nearest landmark: its points may have been split among clusters.
-        row = row_at(self._layers, seen, pixel, reach=0.0, beside=BESIDE)
+        row = row_at(self._layers, seen, pixel, reach=0.0, margin=CLICK_MARGIN)
         name, labels = self._name_at(pixel), session.clusters.labels
         cluster = None if row is None else int(labels[row % len(labels)])
         if name is not None:  # which may stand on points of another
@@ -228,31 +227,31 @@ class MapMouse(QObject):
             selection.select_points(np.array([row]), mode)
             self.picked.emit()
 
-    def surround(
+    def select_inside(
         self,
         line: NDArray[np.floating],
         radius: int | None = None,
         mode: Mode = "replace",
-        drawn: NDArray[np.floating] | None = None,
+        pixels: NDArray[np.floating] | None = None,
     ) -> None:
         """Select points, and objects in the image, in a closed line of pixels (V, 2).
 
         Or, with a radius, so near to an open one; in space whatever lies behind one
-        another.  ``drawn`` (m N, 2): pixels of the points, by default those of now.
+        another.  ``pixels`` (m N, 2): of the points, by default those of now.
         """
-        session, drawn = self._session, self._drawn() if drawn is None else drawn
-        if drawn is None:
+        session = self._session
+        if (pixels := self._point_pixels() if pixels is None else pixels) is None:
             return
         height, width = self._viewer.canvas.size
-        mask = covered(line, width, height, radius)
-        is_inside = _within(mask, drawn)
+        mask = line_mask(line, width, height, radius)
+        is_inside = _inside(mask, pixels)
         n_points = len(session.selection.points)
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
         objects = drawn_objects(self._viewer, session, self._linked)
         if objects is not None:
-            chosen |= _within(mask, objects.places())
+            chosen |= _inside(mask, objects.positions())
             if radius is not None:
-                under = map(objects.under, _each_step(line))
+                under = map(objects.under, _dense_line(line))
                 chosen[[row for row in under if row is not None]] = True
         if chosen.any():
             session.selection.select_points(chosen, mode)
@@ -261,32 +260,32 @@ class MapMouse(QObject):
 
     # Inside
 
-    def _drawn(self) -> NDArray[np.floating] | None:
+    def _point_pixels(self) -> NDArray[np.floating] | None:
         """Return the pixels (m N, 2) of the points, on each map; None without any.
 
         NaN where a point is not seen, as another part of napari's grid is there.
         """
-        seen = self._session.view.seen
+        seen = self._session.view.positions
         if seen is None:
             return None
         found = []
-        for drawn, places in parts_drawn(self._layers, seen):
-            pixels = drawn.to_pixels(places)
-            pixels[~drawn.holds(pixels)] = np.nan
+        for projection, positions in projected_parts(self._layers, seen):
+            pixels = projection.to_pixels(positions)
+            pixels[~projection.contains(pixels)] = np.nan
             found.append(pixels)
         return np.concatenate(found) if found else None
 
-    def _take(self, tool: Tool) -> None:
+    def _set_tool(self, tool: Tool) -> None:
         if (tool == "brush") != (self.tool == "brush"):
             callbacks = self._viewer.mouse_double_click_callbacks
-            self._zooms, callbacks[:] = list(callbacks), self._zooms
+            self._callbacks, callbacks[:] = list(callbacks), self._callbacks
         self.tool = tool
         self._ring(None)
         self.tool_changed.emit(tool)
 
     def _ring(self, pixel: Pixel | None) -> None:
         """Show the brush at a pixel; None: nowhere."""
-        self._overlay.ring = None if pixel is None else (pixel, RADIUS)
+        self._overlay.ring = None if pixel is None else (pixel, BRUSH_RADIUS)
         self._overlay.refresh()
 
     def _show_cursor(self, shape: Qt.CursorShape | None) -> None:
@@ -305,18 +304,18 @@ class MapMouse(QObject):
         is_chosen = layer is not None and layer.visible and self._active is layer
         if snapshot is None or not is_chosen:
             return None
-        places, hand, reach = snapshot.landmarks, self._session.hand, LANDMARK_REACH
-        number = row_at(self._layers, places, pixel, reach=reach, is_sized=False)
+        positions, hand, reach = snapshot.landmarks, self._session.hand, LANDMARK_REACH
+        number = row_at(self._layers, positions, pixel, reach=reach, is_sized=False)
         if number is None:
             return None
-        through = places[number]  # in space: parallel to the canvas
+        through = positions[number]  # in space: parallel to the canvas
 
         def follow(at: Pixel) -> None:
             place = self._layers.point_under(at, through)
             if place is not None:
                 hand.drag_to(place)
 
-        return held_by_hand(hand, lambda: hand.begin_landmark(number), follow)
+        return live_handle(hand, lambda: hand.begin_landmark(number), follow)
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""
@@ -327,22 +326,22 @@ class MapMouse(QObject):
         return self._viewer.layers.selection.active
 
 
-def _each_step(line: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the corners of a line (V, 2), and what a quick mouse left out: (n, 2)."""
+def _dense_line(line: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return points along a line (V, 2), at most ``STEP`` pixels apart: (n, 2)."""
     far = np.hypot(*np.diff(line, axis=0).T).cumsum()
-    ways = np.arange(0.0, far[-1] + STEP, STEP) if len(far) else np.zeros(1)
-    return np.stack([np.interp(ways, [0.0, *far], each) for each in line.T], axis=1)
+    steps = np.arange(0.0, far[-1] + STEP, STEP) if len(far) else np.zeros(1)
+    return np.stack([np.interp(steps, [0.0, *far], each) for each in line.T], axis=1)
 
 
-def _within(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Return for each pixel (n, 2) of x and y whether the mask (h, w) has it.
+def _inside(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return for each pixel (n, 2) of x and y whether it is in a mask (h, w).
 
-    NaN, and what is beyond the canvas, is nowhere.
+    NaN, and what is beyond the canvas, is not.
     """
-    is_there = ((pixels >= 0) & (pixels < mask.shape[::-1])).all(axis=1)
-    x, y = pixels[is_there].astype(int).T
-    is_there[is_there] = mask[y, x]
-    return is_there
+    is_inside = ((pixels >= 0) & (pixels < mask.shape[::-1])).all(axis=1)
+    x, y = pixels[is_inside].astype(int).T
+    is_inside[is_inside] = mask[y, x]
+    return is_inside
 
 
 def _pixel(event: Any) -> Pixel:

@@ -13,18 +13,18 @@ from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qthrottled
 
-from napari_embedding_game.data.clustering import Cluster, places
+from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.view import is_same
-from napari_embedding_game.ui.canvas.hand import Handle, held_by_hand
+from napari_embedding_game.ui.canvas.hand import Handle, live_handle
 from napari_embedding_game.ui.canvas.label_layout import (
-    lifts,
-    middles,
+    centers_and_radii,
+    group_rows,
+    label_offsets,
     opacity,
-    parts_of,
-    zooms_with_room,
+    zooms_without_overlap,
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
@@ -37,10 +37,10 @@ MAX_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
 MAX_LETTERS = 32
 """Letters of a name on the map."""
-STEPPED_BACK = 0.25
+UNSELECTED_OPACITY = 0.25
 """Of the names of other clusters, while some are selected."""
 SOON_MS = 60
-BARELY_READ = 0.3
+MIN_OPACITY = 0.3
 """Names that are seen less are no handles."""
 MAX_NAMED_RUNNING = 100_000
 """Points; with more, positioning the names would slow down moving maps."""
@@ -52,7 +52,7 @@ class Names:
 
     clusters: tuple[Cluster, ...]
     texts: tuple[str, ...]
-    places: NDArray[np.floating]
+    positions: NDArray[np.floating]
     """(m, d) the middle of each cluster, in units of the map."""
     radii: NDArray[np.floating]
     """(m,) how far most points of its cluster lie from there."""
@@ -62,16 +62,14 @@ class Names:
     """(m,) the panel of each, 0 where there is one map."""
 
 
-NOTHING = np.empty((0, 2))
-NO_NAMES = Names((), (), NOTHING, NOTHING[:, 0], NOTHING, np.empty(0, np.intp))
+EMPTY = np.empty((0, 2))
+NO_NAMES = Names((), (), EMPTY, EMPTY[:, 0], EMPTY, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
-    """Says which names are to be seen, and paints them.
+    """Paints the names of clusters, of a map at rest or late in a game.
 
-    They are seen while the map rests, in step with every edit, and while it moves once
-    its points have sorted themselves; they come and go softly with the zoom.  ``play``
-    receives what begins a run from a map at rest, of which a name was dragged.
+    ``play`` receives what begins a run, where a name of a map at rest was dragged.
     """
 
     def __init__(
@@ -86,14 +84,14 @@ class MapNames(QObject):
         self._session, self._layers, self._overlay = session, scene.layers, overlay
         self._play = play
         self.names = NO_NAMES
-        self._of: tuple[object, ...] = ()
+        self._source: tuple[object, ...] = ()
         """What they were found of."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
-        self._soon = qthrottled(self.update, SOON_MS, leading=False, parent=self)
-        Connections(self).connect(scene.drawn, self._later)
+        self._later = qthrottled(self.update, SOON_MS, leading=False, parent=self)
+        Connections(self).connect(scene.drawn, self._update_soon)
         overlay.want(self._paint, False)
-        self._later()
+        self._update_soon()
 
     def update(self) -> None:
         """Find the names that are to be seen, and where, if that has changed."""
@@ -101,29 +99,30 @@ class MapNames(QObject):
         view, is_read = session.view, self._is_read()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
         of = *of, view.drawn, view.panels, is_read
-        if not is_same(of, self._of):
-            self._of = of
+        if not is_same(of, self._source):
+            self._source = of
             self.names = self._find() if is_read else NO_NAMES
             self._overlay.want(self._paint, bool(self.names.clusters))
 
-    def lie(
-        self, drawn: Projection
+    def layout_at(
+        self, projection: Projection
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Return the pixels in the middle of each name, and how strongly it is seen.
 
         (m, 2) of x and y, and (m,) from 0, also behind the camera, to 1.
         """
         names, selection = self.names, self._session.selection
-        pixels, zooms = drawn.to_pixels(names.places), drawn.zooms_at(names.places)
-        ahead, strengths = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
-        room = zooms_with_room(pixels[ahead, ::-1], names.halves[ahead])
-        strengths[ahead] = opacity(room)
+        pixels = projection.to_pixels(names.positions)
+        zooms = projection.zooms_at(names.positions)
+        is_ahead, strengths = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
+        room = zooms_without_overlap(pixels[is_ahead, ::-1], names.halves[is_ahead])
+        strengths[is_ahead] = opacity(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
             back = [cluster.id not in chosen for cluster in names.clusters]
-            strengths[back] *= STEPPED_BACK
-        pixels[:, 1] -= lifts(names.radii * zooms, names.halves[:, 0])
-        x, _, width, _ = drawn.cell  # a name at an edge of the canvas is read in full
+            strengths[back] *= UNSELECTED_OPACITY
+        pixels[:, 1] -= label_offsets(names.radii * zooms, names.halves[:, 0])
+        x, _, width, _ = projection.cell  # a name at an edge is read in full
         across, halves = pixels[:, 0], names.halves[:, 1]
         is_near = (across > x) & (across < x + width)
         across[:] = np.where(
@@ -136,65 +135,61 @@ class MapNames(QObject):
         number, hand = self._number_at(pixel), self._session.hand
         if number is None:
             return None
-        cluster, through = self.names.clusters[number].id, self.names.places[number]
+        cluster, through = self.names.clusters[number].id, self.names.positions[number]
 
-        def by(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
+        def shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
             """Return the way (d,) on the map; in space parallel to the canvas."""
-            ends = [self._layers.point_under(one, through) for one in (pixel, at)]
+            ends = [self._layers.point_under(end, through) for end in (pixel, at)]
             return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
 
         def follow(at: NDArray[np.floating]) -> None:
-            way = by(at)
-            if way is not None:
-                hand.drag_by(way)
+            shift = shift_to(at)
+            if shift is not None:
+                hand.drag_by(shift)
 
         if self._session.state == "running":
             begin = partial(hand.begin_drag, cluster)
-            return held_by_hand(hand, begin, follow, cluster)
+            return live_handle(hand, begin, follow, cluster)
 
         def show(at: NDArray[np.floating] | None) -> None:
             self._drag = None if at is None else (number, at - pixel)
             self._overlay.refresh()
 
         def drop(at: NDArray[np.floating], is_pinned: bool) -> None:
-            way = by(at)
+            shift = shift_to(at)
             show(None)
-            if way is not None:
+            if shift is not None:
                 move = self._session.move_cluster
-                self._play(partial(move, cluster, way, is_pinned=is_pinned))
+                self._play(partial(move, cluster, shift, is_pinned=is_pinned))
 
         return Handle(show, drop, lambda: show(None), cluster)
 
     # Inside
 
     def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
-        names, drawn = self.names, self._layers.projection()
-        if not names.clusters or drawn is None or not drawn.holds(pixel):
+        names, projection = self.names, self._layers.projection()
+        if not names.clusters or projection is None or not projection.contains(pixel):
             return None
-        pixels, strengths = self.lie(drawn)
+        pixels, strengths = self.layout_at(projection)
         is_hit = (np.abs(pixels - pixel) <= names.halves[:, ::-1]).all(axis=1)
-        is_hit &= strengths > BARELY_READ
+        is_hit &= strengths > MIN_OPACITY
         if self._session.view.is_side_by_side:
             is_hit &= names.panels == 0  # points of other maps are not to be moved
         return int(np.argmax(is_hit)) if is_hit.any() else None
 
-    def _later(self) -> None:
+    def _update_soon(self) -> None:
         if self._session.state == "running":
             self.update()  # painted in one turn with the frame
         else:
-            self._soon.throttle()
+            self._later.throttle()
 
     def _is_read(self) -> bool:
-        """Whether the map is still enough for names to be read.
-
-        While it moves, this is after the first half of the schedule: before, clusters
-        are not yet what they will be.
-        """
+        """Whether the map is at rest, or in the second half of a game."""
         session, snapshot = self._session, self._session.snapshot
         run = session.run
         if session.state != "running":
             return session.state in RESTING and self._layers.points is not None
-        if run is None or snapshot is None or not session.has_played(run):
+        if run is None or snapshot is None or not session.is_map_of(run):
             return False
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
         return bool(is_late) and len(snapshot.embedding) <= MAX_NAMED_RUNNING
@@ -208,27 +203,28 @@ class MapNames(QObject):
         clusters, labels = named_clusters(self._session), self._session.clusters.labels
         if layout is None or not clusters:
             return NO_NAMES
-        seen = layout.places
+        seen = layout.positions
         n_maps = len(seen) // len(labels)
         panels = np.repeat(np.arange(n_maps), len(labels))
         if layout.of_points is not None and layout.panels is not None:
             panels, n_maps = layout.of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
-        groups = places([c.id for c in clusters], labels)
+        groups = label_indices([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)
-        found, parts = parts_of(groups)
+        found, parts = group_rows(groups)
         named = tuple(clusters[group // n_maps] for group in found)
-        texts = tuple(map(text_of, named))
+        texts = tuple(map(name_text, named))
         pairs = zip(texts, named, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
-        at, radii = middles(seen, parts)
-        return Names(named, texts, at, radii, halves, np.array(found, np.intp) % n_maps)
+        centers, radii = centers_and_radii(seen, parts)
+        panels = np.array(found) % n_maps
+        return Names(named, texts, centers, radii, halves, panels)
 
-    def _paint(self, painter: QPainter, drawn: Projection) -> None:
+    def _paint(self, painter: QPainter, projection: Projection) -> None:
         """Write the present names, and the one that is dragged at the hand."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
         colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
-        pixels, seen = self.lie(drawn)
+        pixels, seen = self.layout_at(projection)
         if 0 <= held < len(seen):
             pixels[held] += moved
         # The most important last: it lies above what is fading out.
@@ -258,13 +254,13 @@ def names_for_figure(session: Session) -> list[Name]:
     clusters, labels = named_clusters(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    found, parts = parts_of(places([c.id for c in clusters], labels))
-    at, _ = middles(session.snapshot.embedding, parts)
-    texts = [text_of(clusters[number]) for number in found]
-    return list(zip(texts, at, strict=True))
+    found, parts = group_rows(label_indices([c.id for c in clusters], labels))
+    centers, _ = centers_and_radii(session.snapshot.embedding, parts)
+    texts = [name_text(clusters[number]) for number in found]
+    return list(zip(texts, centers, strict=True))
 
 
-def text_of(cluster: Cluster) -> str:
+def name_text(cluster: Cluster) -> str:
     """Return a cluster's name as it is written on the map."""
     name = cluster.name
     return name if len(name) <= MAX_LETTERS else f"{name[: MAX_LETTERS - 1]}…"

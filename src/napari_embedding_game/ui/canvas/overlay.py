@@ -58,10 +58,10 @@ def draw_line(
     painter.strokePath(path, pen)
 
 
-def covered(
+def line_mask(
     line: NDArray[np.floating], width: int, height: int, radius: float | None = None
 ) -> NDArray[np.bool_]:
-    """Return which pixels of a canvas a line covers, as :func:`draw_line`: (h, w)."""
+    """Return the pixels of a canvas that :func:`draw_line` covers: (h, w)."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.black)
     painter = QPainter(image)
@@ -93,9 +93,9 @@ class MapOverlay(QWidget):
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         self.connections = Connections(dock)
         """Of this and its painters."""
-        drawn = scene.drawn, *view_changes(viewer)
-        self.connections.connect_all(drawn, self.refresh)
-        self.connections.call(self._leave)
+        changes = scene.drawn, *view_changes(viewer)
+        self.connections.connect_all(changes, self.refresh)
+        self.connections.call(self._detach)
 
     @property
     def canvas(self) -> QWidget | None:
@@ -139,26 +139,26 @@ class MapOverlay(QWidget):
             self.ring = None
             self.refresh()
         elif event.type() == QEvent.Type.Paint and self.isVisible():
-            self._follow()
+            self._update_if_moved()
         return False
 
-    def _follow(self) -> None:
+    def _update_if_moved(self) -> None:
         """Paint again if the map has moved on the canvas."""
-        now, then = self._layers.projection(), self._painted
-        if now is not then and (now is None or not now.is_same(then)):
+        new, old = self._layers.projection(), self._painted
+        if new is not old and (new is None or not new.is_same(old)):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._painted = drawn = self._layers.projection()
-        if drawn is not None:
-            painter.setClipRect(QRectF(*drawn.cell))
+        self._painted = projection = self._layers.projection()
+        if projection is not None:
+            painter.setClipRect(QRectF(*projection.cell))
             for paint, is_wanted in self._painters.items():
                 if is_wanted:
                     painter.save()
-                    paint(painter, drawn)
+                    paint(painter, projection)
                     painter.restore()
             painter.setClipping(False)
         pixel, radius = self.ring or (None, None)
@@ -174,7 +174,7 @@ class MapOverlay(QWidget):
                 painter.drawEllipse(QPointF(*map(float, pixel)), radius, radius)
         painter.end()
 
-    def _leave(self) -> None:
+    def _detach(self) -> None:
         """Leave the canvas for good."""
         if self._canvas is not None:
             self._canvas.removeEventFilter(self)

@@ -11,100 +11,98 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.canvas.layers import BESIDE as COMPARED
-from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.pixels import to_read
 
 REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
-BESIDE = 0.08
+CLICK_MARGIN = 0.08
 """How far beside its points a click is still on the map, as a share of its side."""
 
 
-def parts_drawn(
-    layers: MapLayers, places: NDArray[np.floating]
+def projected_parts(
+    layers: MapLayers, positions: NDArray[np.floating]
 ) -> list[tuple[Projection, NDArray[np.floating]]]:
-    """Return how places (m N, d) are drawn, all of them or part by part.
+    """Return how positions (m N, d) are drawn, all of them or part by part.
 
     In napari's grid each of two compared maps has its part of the canvas.
     """
-    drawn, other = layers.projection(), layers.projection(COMPARED)
-    beside, n = layers.other(COMPARED), len(places) // 2
-    if drawn is None:
+    projection, other = layers.projection(), layers.projection(COMPARED)
+    compared, n = layers.other(COMPARED), len(positions) // 2
+    if projection is None:
         return []
-    is_of_both = beside is not None and len(beside.data) == n
-    if other is None or other.cell == drawn.cell or not is_of_both:
-        return [(drawn, places)]
-    return [(drawn, places[:n]), (other, places[n:])]
+    is_of_both = compared is not None and len(compared.data) == n
+    if other is None or other.cell == projection.cell or not is_of_both:
+        return [(projection, positions)]
+    return [(projection, positions[:n]), (other, positions[n:])]
 
 
 def row_at(
     layers: MapLayers,
-    places: NDArray[np.floating],
+    positions: NDArray[np.floating],
     pixel: NDArray[np.floating],
     *,
     reach: float = REACH,
-    beside: float = 0.0,
+    margin: float = 0.0,
     is_sized: bool = True,
 ) -> int | None:
-    """Return the row of places (m N, d) that is drawn at a pixel; None without one.
+    """Return the row of positions (m N, d) that is drawn at a pixel, or None.
 
-    The nearest of a plane; of points in space one behind the other the foremost.
+    The nearest of a plane, the foremost in space.
 
-    ``places``: in units of the map, of m maps side by side. ``reach``: pixels around
-    the middle of a place that count as on it. ``beside``: or else the nearest is meant
-    so far off, as a share of the map's side. ``is_sized``: whether places are those of
-    the points, which can be pointed at anywhere.
+    ``positions``: in units of the map, of m maps side by side. ``reach``: pixels from a
+    position that count as on it. ``margin``: else the nearest is meant up to this share
+    of the map's side. ``is_sized``: whether points have the sizes of the layer.
     """
     first = 0
-    for drawn, part in parts_drawn(layers, places):
-        if drawn.holds(pixel):
+    for projection, part in projected_parts(layers, positions):
+        if projection.contains(pixel):
             break
         first += len(part)
     else:
         return None
-    if not len(places := part):
+    if not len(positions := part):
         return None
-    zoom = drawn.zoom
+    zoom = projection.zoom
     sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
-    if len(sizes) != len(places):  # maps side by side: the same points
-        sizes = np.resize(sizes, len(places))
-    row, away, is_on = _nearest(
-        to_read(places),
-        drawn.matrix,
-        np.zeros(3) if drawn.ahead is None else drawn.ahead,
-        drawn.ahead is None,
+    if len(sizes) != len(positions):  # maps side by side: the same points
+        sizes = np.resize(sizes, len(positions))
+    row, distance, is_on = _nearest(
+        to_read(positions),
+        projection.matrix,
+        np.zeros(3) if projection.sight is None else projection.sight,
+        projection.sight is None,
         np.asarray(pixel, np.float64),
         to_read(sizes, np.float64),
         zoom / layers.frame.scale / 2,
         reach,
     )
-    limit = beside * layers.frame.side * zoom / layers.frame.scale
-    return first + int(row) if is_on or (row >= 0 and away <= limit) else None
+    limit = margin * layers.frame.side * zoom / layers.frame.scale
+    return first + int(row) if is_on or (row >= 0 and distance <= limit) else None
 
 
 def compile_loop() -> None:
     """Compile the loop, or read it from numba's cache."""
-    one = np.zeros(3)
+    zeros = np.zeros(3)
     place, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
-    _nearest(place, np.eye(3), one, True, one[:2], size, 1.0, 1.0)
+    _nearest(place, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 
 @numba.njit(nogil=True, cache=True)
-def _nearest(places, matrix, ahead, is_flat, pixel, sizes, half, reach):
+def _nearest(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
     """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
     best, least, first, is_on = -1, math.inf, math.inf, False
-    n_axes = min(places.shape[1], matrix.shape[1] - 1)
-    for row in range(len(places)):
+    n_axes = min(positions.shape[1], matrix.shape[1] - 1)
+    for row in range(len(positions)):
         x, y, w = matrix[0, -1], matrix[1, -1], matrix[2, -1]
         depth = 0.0
         for axis in range(n_axes):
-            value = places[row, axis]
+            value = positions[row, axis]
             x += matrix[0, axis] * value
             y += matrix[1, axis] * value
             w += matrix[2, axis] * value
-            depth += ahead[axis] * value
+            depth += sight[axis] * value
         if not w > 0:  # behind the camera
             continue
         squared = (x / w - pixel[0]) ** 2 + (y / w - pixel[1]) ** 2

@@ -48,7 +48,7 @@ POINTS_A_PIXEL = 1.0
 """Of the canvas; where more are seen the picture is a density."""
 FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
 """So few selected points are discs on a density, as wide as this on the canvas."""
-AROUND = 64
+MARGIN = 64
 """Pixels of the canvas that are painted around it: what a pan brings into view."""
 MAX_DISC = 64.0
 """Pixels of the canvas that a disc is wide at most; wider ones take seconds."""
@@ -84,7 +84,7 @@ class Looks:
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    def times(self, size: float) -> Looks:
+    def scaled(self, size: float) -> Looks:
         """Return the looks of points so many times as large."""
         return replace(self, sizes=np.asarray(self.sizes * size, np.float32))
 
@@ -101,18 +101,18 @@ class Painted(NamedTuple):
     side: NDArray[np.float64]
     """(2,) Width and height of a pixel, in units of the map."""
 
-    def stand(self, drawn: Projection) -> NDArray[np.float64] | None:
+    def transform(self, projection: Projection) -> NDArray[np.float64] | None:
         """Return how it is parallel to the canvas where the map is drawn so by now.
 
         (4, 4) from its pixels to the layer's coordinates, both as vispy has them; None
         behind the camera.
         """
         middle, n_axes = self.middle, len(self.middle)
-        here = drawn.to_pixels(middle[None])[0]
-        ends = [drawn.under(here + step, middle) for step in np.eye(2)]
+        here = projection.to_pixels(middle[None])[0]
+        ends = [projection.under(here + step, middle) for step in np.eye(2)]
         if any(end is None for end in ends):
             return None
-        side = self.side * drawn.zooms_at(middle[None])
+        side = self.side * projection.zooms_at(middle[None])
         sides = (np.array(ends) - middle)[:, ::-1] * side[:, None]
         matrix = np.eye(4)
         matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - self.begin @ sides
@@ -121,7 +121,7 @@ class Painted(NamedTuple):
         return matrix
 
 
-class _Window(QObject):
+class _PaintFilter(QObject):
     """Hears whether a canvas is drawn for the window, and not for a screenshot.
 
     ``WA_WState_InPaintEvent`` is not set where the canvas alone is to be painted.
@@ -142,15 +142,15 @@ class MapPicture:
         self._viewer = viewer
         self.layer = layer
         self._looks: Looks | None = None
-        self._looks_of: tuple[Looks, float] | None = None
+        self._given_looks: tuple[Looks, float] | None = None
         """The looks that were given, and how many times as large the points are."""
         self._image: Any = None
         """The vispy node; made when it is first needed."""
         self._painted: Painted | None = None
-        self._window = _Window()
+        self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
-        self._painting = Latest(None, self._lay, failed, finishes=True)
-        self._repaint = qthrottled(self._follow, FOLLOW_MS, leading=False)
+        self._painting = Latest(None, self._show_picture, failed, finishes=True)
+        self._repaint = qthrottled(self._paint_view, FOLLOW_MS, leading=False)
         self._connections = Connections()
         self._connections.call(self._painting.stop)
         self._connections.call(self._repaint.cancel)
@@ -166,9 +166,9 @@ class MapPicture:
         """Leave the points to napari."""
         self._connections.close()
         if self.layer in self._viewer.layers:
-            self._leave()
+            self._show_markers()
         if self._image is not None:
-            self._image.parent = self._around.parent = None
+            self._image.parent = self._image_parent.parent = None
             self._image = None
 
     @property
@@ -183,15 +183,15 @@ class MapPicture:
         """
         layer, was_blank = self.layer, self.is_blank
         scene = scene_of(self._viewer, layer)
-        if self._looks_of != (looks, size):
-            self._looks_of, self._looks = (looks, size), looks.times(size)
+        if self._given_looks != (looks, size):
+            self._given_looks, self._looks = (looks, size), looks.scaled(size)
             # In place: its setters copy, emit and draw.
             layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
         elif not is_moved:
             return
         if was_blank:
             if scene is not None:
-                self._leave_empty(scene)  # or napari draws it for nothing
+                self._hide_markers(scene)  # or napari draws it for nothing
             layer.visible = True
         self._painting.stop()  # it is of before
         self._repaint.cancel()
@@ -202,9 +202,9 @@ class MapPicture:
     def _paint(self) -> None:
         """Paint what is seen now, or have napari draw the markers."""
         if not self._is_possible():
-            self._leave()
+            self._show_markers()
         elif (job := self._job()) is not None:
-            self._lay(job())
+            self._show_picture(job())
 
     def _is_possible(self) -> bool:
         """Whether a picture can replace the markers."""
@@ -213,26 +213,26 @@ class MapPicture:
             return False
         if scene_of(self._viewer, layer) is None:
             return False
-        drawn = projection_of(self._viewer, layer)
-        if drawn is None or drawn.ahead is not None:
+        projection = projection_of(self._viewer, layer)
+        if projection is None or projection.sight is not None:
             return True
-        return self._viewer.dims.ndisplay == 2 and _is_upright(drawn)
+        return self._viewer.dims.ndisplay == 2 and _is_upright(projection)
 
     def _job(self) -> Callable[[], Painted] | None:
         """Return what paints what is seen now; None while that is nothing."""
         layer, scene = self.layer, scene_of(self._viewer, self.layer)
-        drawn, looks = projection_of(self._viewer, layer), self._looks
-        if drawn is None or scene is None or looks is None:
+        projection, looks = projection_of(self._viewer, layer), self._looks
+        if projection is None or scene is None or looks is None:
             return None
         if len(looks.sizes) != len(layer.data):
             return None
         axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
-        is_so = axes == list(range(layer.ndim))
-        places = layer.data if is_so else layer.data[:, axes]
+        is_in_order = axes == list(range(layer.ndim))
+        points = layer.data if is_in_order else layer.data[:, axes]
         ratio = scene.canvas.devicePixelRatioF()
-        return partial(paint, places, looks, drawn, layer.opacity, ratio, AROUND)
+        return partial(paint, points, looks, projection, layer.opacity, ratio, MARGIN)
 
-    def _lay(self, painted: Painted) -> None:
+    def _show_picture(self, painted: Painted) -> None:
         """Show a picture instead of the markers."""
         scene = scene_of(self._viewer, self.layer)
         if scene is None:
@@ -244,18 +244,18 @@ class MapPicture:
             self._image.set_gl_state(**OVER)
             self._image.transform = MatrixTransform()
             # napari sets the transforms of its node's children anew.
-            self._around = Node()
-            self._image.parent = self._around
-        if self._around.parent is not scene.node:
-            self._around.parent = scene.node
+            self._image_parent = Node()
+            self._image.parent = self._image_parent
+        if self._image_parent.parent is not scene.node:
+            self._image_parent.parent = scene.node
         if is_new:
             scene.canvas.installEventFilter(self._window)
             self._connections.connect(self._image.canvas.events.draw, self._on_draw)
         self._painted = painted
         self._image.set_data(painted.picture)
-        self._stand()
+        self._align()
         self._image.visible = True
-        self._leave_empty(scene)
+        self._hide_markers(scene)
 
     def _on_draw(self, event: object) -> None:
         """Paint what is drawn for a screenshot, before which no event comes.
@@ -263,23 +263,23 @@ class MapPicture:
         napari makes the canvas larger for one, or fits all of the map on it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
-        if self._is_shown and not is_window:
+        if self._is_picture_visible and not is_window:
             self._paint()
 
-    def _stand(self) -> None:
+    def _align(self) -> None:
         """Put the picture where it belongs: in space it faces whoever looks."""
-        drawn = projection_of(self._viewer, self.layer)
-        if drawn is not None and self._painted is not None:
-            matrix = self._painted.stand(drawn)
+        projection = projection_of(self._viewer, self.layer)
+        if projection is not None and self._painted is not None:
+            matrix = self._painted.transform(projection)
             if matrix is not None:
                 self._image.transform.matrix = matrix
 
-    def _leave_empty(self, scene: Scene) -> None:
+    def _hide_markers(self, scene: Scene) -> None:
         """Hide the markers, and have napari fill none: a second for a million."""
         scene.points.visible = False
         self.layer.events.set_data.disconnect(scene.fill)
 
-    def _leave(self) -> None:
+    def _show_markers(self) -> None:
         """Have napari draw the markers as they are now."""
         scene = scene_of(self._viewer, self.layer)
         if self._image is not None:
@@ -290,23 +290,23 @@ class MapPicture:
         draw(self._viewer, self.layer)
 
     @property
-    def _is_shown(self) -> bool:
+    def _is_picture_visible(self) -> bool:
         """Whether the picture is drawn, and not napari's markers."""
         return self._image is not None and bool(self._image.visible)
 
     def _on_view(self, event: object = None) -> None:
-        if self._is_shown and self.layer.ndim == 3:
-            self._stand()
+        if self._is_picture_visible and self.layer.ndim == 3:
+            self._align()
         self._repaint.throttle()
 
-    def _follow(self) -> None:
+    def _paint_view(self) -> None:
         """Have painted what is seen now that the camera has moved."""
         if self._is_possible():
             if (job := self._job()) is not None:
-                self._painting.ask(job)
-        elif self._is_shown or self._painting.is_busy:
+                self._painting.submit(job)
+        elif self._is_picture_visible or self._painting.is_busy:
             self._painting.stop()
-            self._leave()
+            self._show_markers()
 
 
 def is_of_balls(n_axes: int, n_points: int) -> bool:
@@ -317,57 +317,58 @@ def is_of_balls(n_axes: int, n_points: int) -> bool:
 def paint(
     positions: NDArray[np.floating],
     looks: Looks,
-    drawn: Projection,
+    projection: Projection,
     opacity: float = 1.0,
     ratio: float = 1.0,
-    around: float = 0.0,
+    margin: float = 0.0,
 ) -> Painted:
     """Paint points (N, 2) of an upright plane, or (N, 3) in space, as they are seen.
 
     Positions are along the displayed axes; ``ratio`` are the pixels of the screen for
-    one of the canvas, along one side; ``around``: pixels of the canvas that are painted
-    around it, too, of a plane.
+    one of the canvas, along one side; ``margin``: pixels of the canvas that are painted
+    margin it, too, of a plane.
     """
-    n_most = drawn.cell[2] * drawn.cell[3] * POINTS_A_PIXEL
-    margin = np.array([-1, -1, 2, 2]) * (around if drawn.ahead is None else 0.0)
-    x, y, width, height = np.add(drawn.cell, margin).tolist()
+    n_most = projection.cell[2] * projection.cell[3] * POINTS_A_PIXEL
+    widen = np.array([-1, -1, 2, 2]) * (margin if projection.sight is None else 0.0)
+    x, y, width, height = np.add(projection.cell, widen).tolist()
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
     middle = positions[:: 1 + len(positions) // SOME].mean(axis=0, dtype=float)
-    begin = (drawn.to_pixels(middle[None])[0] - [x, y]) / pixels
-    place = middle, begin, pixels / drawn.zooms_at(middle[None])
-    above, ahead, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
-    if drawn.ahead is None:  # rows and columns become those of the picture
-        (_, across, left), (down, _, top) = drawn.matrix[:2] / drawn.matrix[2, 2]
+    begin = (projection.to_pixels(middle[None])[0] - [x, y]) / pixels
+    location = middle, begin, pixels / projection.zooms_at(middle[None])
+    above, depth, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
+    if projection.sight is None:  # rows and columns become those of the picture
+        matrix = projection.matrix[:2] / projection.matrix[2, 2]
+        (_, across, left), (down, _, top) = matrix
         row = down / pixels[1], (top - y) / pixels[1]
         lines = row, (across / pixels[0], (left - x) / pixels[0])
     else:
-        depths = positions @ drawn.matrix[2, :3] + drawn.matrix[2, 3]
-        zooms = drawn.zoom / np.maximum(depths, MIN_DEPTH) / pixels[0]
+        depths = positions @ projection.matrix[2, :3] + projection.matrix[2, 3]
+        zooms = projection.zoom / np.maximum(depths, MIN_DEPTH) / pixels[0]
         looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-        ahead = positions @ drawn.ahead
-        positions = ((drawn.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
+        depth = positions @ projection.sight
+        positions = ((projection.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
     largest = MAX_DISC * ratio / max(abs(lines[1][0]), 1e-9)
     points = positions, np.minimum(looks.sizes, largest), looks.colors
     if len(positions) > n_most:
-        how = lines, shape, above, opacity, n_most
-        density = paint_density(positions, looks.colors, *how)
+        args = lines, shape, above, opacity, n_most
+        density = paint_density(positions, looks.colors, *args)
         if density is not None:
             if above is not None and 0 < np.count_nonzero(above) <= FEW_ABOVE:
                 least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
                 large = positions, np.maximum(looks.sizes, least), looks.colors
                 rows = np.flatnonzero(above)
                 paint_discs(*large, lines, shape, rows, opacity, density)
-            return Painted(density, *place)
+            return Painted(density, *location)
     order = looks.order
-    if ahead is not None:
-        order = order[np.argsort(-ahead[order])]  # farthest first
-    return Painted(paint_discs(*points, lines, shape, order, opacity), *place)
+    if depth is not None:
+        order = order[np.argsort(-depth[order])]  # farthest first
+    return Painted(paint_discs(*points, lines, shape, order, opacity), *location)
 
 
-def _is_upright(drawn: Projection) -> bool:
+def _is_upright(projection: Projection) -> bool:
     """Return whether rows go down or up and columns go across on the canvas."""
-    matrix = drawn.matrix
+    matrix = projection.matrix
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))
     return bool(skewed <= MIN_SKEW * largest)

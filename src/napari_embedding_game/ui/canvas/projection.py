@@ -28,15 +28,17 @@ class Projection:
     Qt counts them: rotation, perspective and grid included."""
     cell: Cell
     """The part of the canvas on which it is drawn."""
-    ahead: NDArray[np.float64] | None = None
+    sight: NDArray[np.float64] | None = None
     """(3,) how much further from the eye a step in space leads; None of a plane."""
 
-    def of(self, step: NDArray[np.floating], begin: NDArray[np.floating]) -> Projection:
-        """Return the same in coordinates x of which places are ``step @ x + begin``."""
-        ways, offset = self.matrix[:, :-1], self.matrix[:, -1]
-        matrix = np.column_stack([ways @ step, ways @ begin + offset])
-        ahead = None if self.ahead is None else self.ahead @ step
-        return Projection(matrix, self.cell, ahead)
+    def compose(
+        self, step: NDArray[np.floating], begin: NDArray[np.floating]
+    ) -> Projection:
+        """Return the projection of x, where positions are ``step @ x + begin``."""
+        columns, offset = self.matrix[:, :-1], self.matrix[:, -1]
+        matrix = np.column_stack([columns @ step, columns @ begin + offset])
+        sight = None if self.sight is None else self.sight @ step
+        return Projection(matrix, self.cell, sight)
 
     def is_same(self, other: Projection | None) -> bool:
         """Return whether all is drawn where another one has it."""
@@ -44,22 +46,22 @@ class Projection:
             self.cell == other.cell and np.array_equal(self.matrix, other.matrix)
         )
 
-    def to_pixels(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
+    def to_pixels(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return where positions (n, d) are drawn: (n, 2) of x and y.
 
-        NaN for what is behind the camera.  Of places with more coordinates than are
-        drawn the others do not count; with fewer, the others are 0.
+        NaN for what is behind the camera.  Coordinates that are not drawn do not count;
+        those that are missing are 0.
         """
-        seen = self._seen(np.asarray(places))
+        seen = self._homogeneous(np.asarray(positions))
         return seen[:, :2] / np.where(seen[:, 2:] > 0, seen[:, 2:], np.nan)
 
-    def _seen(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _homogeneous(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return (x w, y w, w) of positions: (n, 3)."""
-        seen = np.empty((len(places), 3))
+        seen = np.empty((len(positions), 3))
         # Column by column: a product of matrices takes several times as long.
         for line, column in zip(self.matrix, seen.T, strict=True):
             column[:] = line[-1]
-            for factor, along in zip(line[:-1], places.T, strict=False):
+            for factor, along in zip(line[:-1], positions.T, strict=False):
                 if factor:
                     column += factor * along
         return seen
@@ -73,24 +75,24 @@ class Projection:
         none beyond the horizon, behind the camera, and on a plane seen from its edge.
         """
         lines = self.matrix[:2] - np.outer(pixel, self.matrix[2])
-        if self.ahead is not None and through is not None:
-            lines = np.vstack([lines, [*self.ahead, -self.ahead @ through]])
+        if self.sight is not None and through is not None:
+            lines = np.vstack([lines, [*self.sight, -self.sight @ through]])
         if len(lines) < lines.shape[1] - 1 or np.linalg.cond(lines[:, :-1]) > EDGE:
             return None
         found = np.linalg.solve(lines[:, :-1], -lines[:, -1])
         return found if np.isfinite(self.to_pixels(found[None])).all() else None
 
-    def holds(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+    def contains(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return which pixels (..., 2), each (x, y), are on this part of the canvas."""
         low, size = np.reshape(self.cell, (2, 2))
         return np.all((low <= pixels) & (pixels <= low + size), axis=-1)
 
-    def zooms_at(self, places: NDArray[np.floating]) -> NDArray[np.float64]:
+    def zooms_at(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return the fewest pixels (n,) that a unit takes at positions (n, d).
 
         In any direction; in space across the line of sight.
         """
-        *pixels, depths = self._seen(np.asarray(places, dtype=float)).T
+        *pixels, depths = self._homogeneous(np.asarray(positions, dtype=float)).T
         pixels_of_unit = self.matrix[:2, :-1] - (
             (np.array(pixels) / depths).T[..., None] * self.matrix[2, :-1]
         )
@@ -103,8 +105,8 @@ class Projection:
     def zoom(self) -> float:
         """Pixels of a unit across the line of sight, at depth w = 1."""
         across = self.matrix[:2, :-1]
-        if self.ahead is not None:
-            sight = self.ahead / np.linalg.norm(self.ahead)
+        if self.sight is not None:
+            sight = self.sight / np.linalg.norm(self.sight)
             across = across - np.outer(across @ sight, sight)
         return float(np.linalg.svd(across, compute_uv=False)[-1])
 
@@ -130,10 +132,10 @@ def projection_of(
     corners[:, axes] = np.eye(n + 1)[:, 1:]
     begin, *ends = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
     step = np.column_stack([end - begin for end in ends])
-    matrix, ahead = _camera_matrix(viewer, cell)
+    matrix, sight = _camera_matrix(viewer, cell)
     if n == 2:
-        return Projection(matrix[:, 1:], cell).of(step, begin)  # depth is 0
-    return Projection(matrix, cell, ahead).of(step, begin)
+        return Projection(matrix[:, 1:], cell).compose(step, begin)  # depth is 0
+    return Projection(matrix, cell, sight).compose(step, begin)
 
 
 def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:
@@ -205,9 +207,9 @@ def _directions(viewer: Any) -> NDArray[np.float64]:
         down = 1.0 if vertical == "down" else -1.0
         right = 1.0 if horizontal == "right" else -1.0
         return np.array([[0.0, 0.0, right], [0.0, down, 0.0], [0.0, 0.0, 0.0]])
-    ahead, up = np.array(camera.view_direction), np.array(camera.up_direction)
-    right = np.cross(ahead, up)  # in (depth, row, column): the other way than (x, y, z)
-    return np.stack([-right if str(camera.handedness) == "left" else right, -up, ahead])
+    sight, up = np.array(camera.view_direction), np.array(camera.up_direction)
+    right = np.cross(sight, up)  # in (depth, row, column): the other way than (x, y, z)
+    return np.stack([-right if str(camera.handedness) == "left" else right, -up, sight])
 
 
 def _cell_of(viewer: Any, layer: Any) -> Cell | None:

@@ -26,7 +26,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.view import is_same
-from napari_embedding_game.ui.canvas.layers import BEHIND, BESIDE, MapLayers
+from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
 from napari_embedding_game.ui.connections import Connections
@@ -48,7 +48,7 @@ MUTED, MUTED_VALUE = 0.88, 0.6
 Not by opacity: where many points lie on each other the faintest add up to full colour.
 """
 GREYS = {True: 0.8, False: 0.24}
-BEHIND_GREYS = {True: (0.82, 0.82, 0.82, 1.0), False: (0.27, 0.27, 0.27, 1.0)}
+REFERENCE_GREYS = {True: (0.82, 0.82, 0.82, 1.0), False: (0.27, 0.27, 0.27, 1.0)}
 """On a light canvas and on a dark one: of muted points, of cells of a reference."""
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
@@ -65,7 +65,7 @@ class Scene(QObject):
     drawn = Signal()
     """The map, or what is to be seen over it, has changed."""
     legend_changed = Signal(object)
-    neighbors_told = Signal(str)
+    neighbors_message = Signal(str)
     """A sentence about true neighbours that are shown, "" when none are."""
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
@@ -75,28 +75,28 @@ class Scene(QObject):
         self._connections = Connections()
         self.layers = MapLayers(viewer, self._on_removed)
         self._drawn_run: Run | None = None
-        self._unwanted: PlacedOn | None = None
-        """A reference whose cells somebody has removed from behind the map."""
-        self._n_holds = 0
-        """Reasons for which the map is left as it is drawn."""
-        self.is_elsewhere = False
-        """Whether true neighbours are drawn elsewhere than they are."""
+        self._hidden_reference: PlacedOn | None = None
+        """A reference whose cells a person has removed from behind the map."""
+        self._n_freezes = 0
+        """How many gestures keep the map as it is drawn."""
+        self.is_showing_neighbors = False
+        """Whether true neighbours are drawn at the selection."""
         self.colored = UNCOLORED
         """The points as they are coloured now."""
-        self._colored_of: tuple[object, ...] = ()
-        self._told_legend = UNCOLORED
-        self._drawn_as: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
+        self._colored_from: tuple[object, ...] = ()
+        self._sent_legend = UNCOLORED
+        self._drawn_looks: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
         """How the points look, and what of."""
-        self._legend_turn = qthrottled(
-            self._tell_legend, LEGEND_MS, leading=False, parent=self
+        self._send_legend_soon = qthrottled(
+            self._send_legend, LEGEND_MS, leading=False, parent=self
         )
-        self._connections.call(self._legend_turn.cancel)
-        self._tidy_soon = self._later(TIDY_MS, self._tidy)
-        self._write_soon = self._later(0, self._write_table)
-        self._fit_soon = self._later(0, self.layers.fit_camera)
-        self._expect_soon = self._later(0, self._expect)
-        self._clear_soon = self._later(0, self._clear)
-        self._make_room_soon = self._later(0, self.make_room)
+        self._connections.call(self._send_legend_soon.cancel)
+        self._tidy_soon = self._after(TIDY_MS, self._tidy)
+        self._write_soon = self._after(0, self._write_table)
+        self._fit_soon = self._after(0, self.layers.fit_camera)
+        self._add_empty_layers_soon = self._after(0, self._add_empty_layers)
+        self._clear_soon = self._after(0, self._clear)
+        self._make_room_soon = self._after(0, self.make_room)
         view, dims = session.view, viewer.dims.events
         for signal in (
             session.columns_changed,
@@ -120,12 +120,12 @@ class Scene(QObject):
             (viewer.layers.events.inserted, self._on_inserted),
             # napari is still about to tell its own widgets
             (dims.ndisplay, self._make_room_soon),
-            (viewer.scene.camera.events.angles, self._face),
-            (workspace.reveal, self.layers.fly_to),
+            (viewer.scene.camera.events.angles, self._update_facing),
+            (workspace.reveal, self.layers.center_on),
             (workspace.linked.changed, self.make_room),
         ):
             self._connections.connect(signal, slot)
-        self._face()
+        self._update_facing()
         for layer in workspace.left_layers:  # by a former dock
             if layer in viewer.layers:
                 viewer.layers.remove(layer)
@@ -151,13 +151,13 @@ class Scene(QObject):
             self.layers.begin(snapshot)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def frozen(self) -> Iterator[None]:
         """Leave the map as it is drawn, whatever comes; then draw what is there."""
-        self._n_holds += 1
+        self._n_freezes += 1
         try:
             yield
         finally:
-            self._n_holds -= 1
+            self._n_freezes -= 1
             self.draw()
             self._tidy_soon()
 
@@ -171,7 +171,7 @@ class Scene(QObject):
 
     def make_room(self, event: object = None) -> None:
         """Move a map that images lie on, or of which other axes are displayed."""
-        self._face()
+        self._update_facing()
         if self._session.snapshot is not None and self.layers.make_room():
             self.draw()
             self.layers.finish()
@@ -181,40 +181,40 @@ class Scene(QObject):
     def show_true_neighbors(self, is_shown: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
         session, selection = self._session, self._session.selection
-        shot, whole = session.view.drawn, session.snapshot
-        if self.is_elsewhere and not is_shown:
-            self.is_elsewhere = False
-            self.neighbors_told.emit("")
+        drawn, whole = session.view.drawn, session.snapshot
+        if self.is_showing_neighbors and not is_shown:
+            self.is_showing_neighbors = False
+            self.neighbors_message.emit("")
             self.draw()
         is_free = session.state in RESTING and not selection.is_empty
-        if self.is_elsewhere or not (is_shown and is_free):
+        if self.is_showing_neighbors or not (is_shown and is_free):
             return
-        if shot is not None and whole is not None and shot.neighbors is not None:
-            found = correct(whole.embedding, shot.neighbors, selection.points)
-            panels = shot.embedding - whole.embedding
-            moved = replace(shot, embedding=panels + found.embedding)
+        if drawn is not None and whole is not None and drawn.neighbors is not None:
+            found = correct(whole.embedding, drawn.neighbors, selection.points)
+            panels = drawn.embedding - whole.embedding
+            moved = replace(drawn, embedding=panels + found.embedding)
             looks = self._looks(moved)
-            self.is_elsewhere = self.layers.show(moved, looks, follows=False)
+            self.is_showing_neighbors = self.layers.show(moved, looks, follows=False)
             self.drawn.emit()
-            self.neighbors_told.emit(told_neighbors(found))
+            self.neighbors_message.emit(neighbors_text(found))
 
     def recolor(self) -> None:
         """Show the map in colours of another palette."""
-        self._colored_of = ()
+        self._colored_from = ()
         self.draw()
 
     def draw(self, event: object = None) -> None:
         """Show the map as it is now, unless it is held."""
-        if self.is_elsewhere:
+        if self.is_showing_neighbors:
             self.show_true_neighbors(False)  # comes back here
-        elif not self._n_holds and self._color():
+        elif not self._n_freezes and self._color():
             if self._session.snapshot is not None:
                 self._show()
                 self.drawn.emit()
             if self._session.state == "running":
-                self._legend_turn.throttle()
+                self._send_legend_soon.throttle()
             else:
-                self._tell_legend()
+                self._send_legend()
 
     def _show(self) -> None:
         """Draw the points, those of other maps, and the landmarks of a whole map."""
@@ -222,36 +222,34 @@ class Scene(QObject):
         if layout is None:
             return
         snapshot, panels = layout.snapshot, layout.panels
-        looks, behind = self._looks(snapshot), None
-        if snapshot is session.snapshot and session.placed_on is not self._unwanted:
-            behind = session.behind  # whose cells lie where those of the map do
-        within = None if behind is None else behind.corners
+        looks, reference = self._looks(snapshot), session.visible_reference
+        if snapshot is not session.snapshot or reference is self._hidden_reference:
+            reference = None  # in panels its cells would lie elsewhere than the map's
+        corners = None if reference is None else reference.corners
         if panels is not None:  # in space the camera may see these from any side
-            within = panels.box if self.layers.is_deep else panels.corners
+            corners = panels.box if self.layers.is_deep else panels.corners
         settles = session.state in RESTING
-        has_rings = session.look.show_landmarks or session.state in (
-            "running",
-            "paused",
-        )
+        is_played = session.state in ("running", "paused")
+        has_rings = session.look.show_landmarks or is_played
         self.layers.show_landmarks(has_rings and panels is None)
-        if self.layers.show(snapshot, looks, settles=settles, within=within):
-            self.layers.show_other(BESIDE, layout.other, looks)
-            cells = np.empty((0, 2)) if behind is None else behind.cells
-            grey = np.array(BEHIND_GREYS[self._viewer.theme == "light"], np.float32)
+        if self.layers.show(snapshot, looks, settles=settles, corners=corners):
+            self.layers.show_extra(COMPARED, layout.other, looks)
+            cells = np.empty((0, 2)) if reference is None else reference.cells
+            grey = np.array(REFERENCE_GREYS[self._viewer.theme == "light"], np.float32)
             greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
-            self.layers.show_other(BEHIND, cells if len(cells) else None, greys)
+            self.layers.show_extra(REFERENCE, cells if len(cells) else None, greys)
 
-    def _tell_legend(self) -> None:
+    def _send_legend(self) -> None:
         # Of clusters their list says the rest.
         is_cluster = self._session.look.color_by == CLUSTER
         legend = UNCOLORED if is_cluster else self.colored
-        if legend is not self._told_legend:
-            self._told_legend = legend
+        if legend is not self._sent_legend:
+            self._sent_legend = legend
             self.legend_changed.emit(legend)
 
     # What happens
 
-    def _later(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
+    def _after(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
         """Return what has a job done so long after its last call, until closed."""
         turn = qdebounced(job, milliseconds, parent=self)
         self._connections.call(turn.cancel)
@@ -265,20 +263,20 @@ class Scene(QObject):
     def _on_removed(self, name: str) -> None:
         """Do without points whose layer somebody has removed, or edited."""
         session = self._session
-        if name == BESIDE:
+        if name == COMPARED:
             session.view.end_comparison()
-        elif name == BEHIND:
-            self._unwanted = session.placed_on
+        elif name == REFERENCE:
+            self._hidden_reference = session.placed_on
         else:
             if session.state in ("running", "paused", "finished", "stopped"):
                 session.stop()
-                session.say(LOST)
+                session.show_message(LOST)
             self._drawn_run = None
             self._clear_soon()  # napari may be about to remove more
             self.drawn.emit()
 
     def _on_dataset(self) -> None:
-        self._drawn_run, self._drawn_as = None, ((), NO_LOOKS)
+        self._drawn_run, self._drawn_looks = None, ((), NO_LOOKS)
         self.draw()
         if self.layers.points is not None or self.layers.landmarks is not None:
             self._clear_soon()
@@ -289,7 +287,7 @@ class Scene(QObject):
             self.layers.clear()
             self.drawn.emit()
         elif self.layers.points is None:
-            self.layers.show_other(BESIDE, None, NO_LOOKS)
+            self.layers.show_extra(COMPARED, None, NO_LOOKS)
 
     def _on_look(self, info: EmissionInfo) -> None:
         look = self._session.look
@@ -298,7 +296,7 @@ class Scene(QObject):
         else:
             self.draw()
 
-    def _face(self, event: object = None) -> None:
+    def _update_facing(self, event: object = None) -> None:
         """Tell the session from where a map in space is seen."""
         self._session.view.facing = facing_of(self._viewer)
 
@@ -311,20 +309,20 @@ class Scene(QObject):
 
     def _on_state(self, state: str) -> None:
         if state == "preparing":
-            self._expect_soon()
+            self._add_empty_layers_soon()
         elif state in RESTING:
-            if not self._n_holds:
+            if not self._n_freezes:
                 self.layers.discard()
             self._tidy_soon()
         self.draw()
 
-    def _expect(self) -> None:
+    def _add_empty_layers(self) -> None:
         """Make the layers while another thread prepares the run."""
         run, dataset = self._session.run, self._session.dataset
         is_expected = self._session.state == "preparing"
         if run is not None and dataset is not None and is_expected:
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
-            self.layers.expect(dataset.X.shape[0], n_landmarks, d)
+            self.layers.add_empty(dataset.X.shape[0], n_landmarks, d)
 
     def _tidy(self) -> None:
         """Do what only a map at rest needs."""
@@ -368,13 +366,13 @@ class Scene(QObject):
         dataset, snapshot = session.dataset, session.view.drawn
         is_ours = look.color_by in BUILT_IN
         if dataset is None or (is_ours and snapshot is None):
-            self.colored, self._colored_of = UNCOLORED, ()
+            self.colored, self._colored_from = UNCOLORED, ()
             return True
         choice, limits, compared = look.color_by, look.limits, session.view.compared
         of: tuple[object, ...] = choice, limits, dataset, dataset.obs
         if is_ours:
             of = choice, limits, snapshot, session.clusters.clustering, compared
-        if is_same(of, self._colored_of):
+        if is_same(of, self._colored_from):
             return True
         found = None
         try:
@@ -384,11 +382,11 @@ class Scene(QObject):
             elif name_of(choice, dataset) is not None:
                 found = of_column(choice, dataset, limits)
         except DataError as error:  # the file that the gene is in may be gone
-            session.say(str(error))
+            session.show_message(str(error))
         if found is None:
             look.color_by = CLUSTER  # comes back here
             return False
-        self.colored, self._colored_of = found, of
+        self.colored, self._colored_from = found, of
         return True
 
     def _looks(self, snapshot: Snapshot) -> Looks:
@@ -397,7 +395,7 @@ class Scene(QObject):
         is_sized = self._session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
         of = self.colored, above, is_light, snapshot if is_sized else None
-        if not is_same(of, self._drawn_as[0]):
+        if not is_same(of, self._drawn_looks[0]):
             colors = self.colored.rgba
             sizes = np.ones(len(colors), np.float32)
             if above is not None:
@@ -410,11 +408,11 @@ class Scene(QObject):
                 sizes[above] = SELECTED_MAGNIFICATION
             if is_sized:
                 sizes = magnification(snapshot.pressure)
-            self._drawn_as = of, Looks(np.asarray(colors, np.float32), sizes, above)
-        return self._drawn_as[1]
+            self._drawn_looks = of, Looks(np.asarray(colors, np.float32), sizes, above)
+        return self._drawn_looks[1]
 
 
-def told_neighbors(found: Correction) -> str:
+def neighbors_text(found: Correction) -> str:
     """Return in a sentence what is shown."""
     n_in, n_out = len(found.drawn_in), len(found.stepped_out)
     if not (n_in or n_out):

@@ -28,14 +28,14 @@ class Breadcrumb(QWidget):
         self._session, self._maps = session, maps
         self.buttons: list[QPushButton] = []
         """Of the maps above."""
-        self.here = QElidingLabel()
-        self.here.setElideMode(Qt.TextElideMode.ElideMiddle)
-        self.here.setMinimumWidth(1)  # two long names must not widen the dock
+        self.current = QElidingLabel()
+        self.current.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.current.setMinimumWidth(1)  # two long names must not widen the dock
         self.parts = push_button("Other maps  ", PARTS_TIP)
         fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
         self.parts.setSizePolicy(*fixed)
         self.parts.setMenu(QMenu(self.parts))
-        self._row = row(self.here, self.parts)
+        self._row = row(self.current, self.parts)
         self.setLayout(self._row)
         Connections(self).connect(maps.changed, self.refresh)
         self.refresh()
@@ -46,25 +46,25 @@ class Breadcrumb(QWidget):
         parts = self._maps.parts if path else []
         for button in self.buttons:
             button.deleteLater()
-        self.buttons = [self._button(place) for place in path[:-1]]
+        self.buttons = [self._button(saved) for saved in path[:-1]]
         for number, button in enumerate(self.buttons):
             self._row.insertWidget(number, button)
         title = path[-1].title if self.buttons else ""
-        self.here.setText(title.rpartition(" · ")[2])  # what is not in that above
-        self.here.setToolTip(title)
+        self.current.setText(title.rpartition(" · ")[2])  # what is not in that above
+        self.current.setToolTip(title)
         menu = self.parts.menu()
         menu.clear()
         openers = (partial(self._maps.open, part.key) for part in parts)
-        add_entries(menu, zip(map(_told, parts), openers, repeat("")))
+        add_entries(menu, zip(map(_title_text, parts), openers, repeat("")))
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _button(self, place: SavedMap) -> QPushButton:
-        title = place.title
+    def _button(self, saved: SavedMap) -> QPushButton:
+        title = saved.title
         short = title if len(title) <= MAX_LETTERS else f"{title[: MAX_LETTERS - 1]}…"
-        tip = f"Back to {_told(place)}."
-        return push_button(f"‹ {short}", tip, partial(self._maps.open, place.key))
+        tip = f"Back to {_title_text(saved)}."
+        return push_button(f"‹ {short}", tip, partial(self._maps.open, saved.key))
 
 
-def _told(place: SavedMap) -> str:
-    return f"{place.title} ({len(place.dataset.obs):,} points)"
+def _title_text(saved: SavedMap) -> str:
+    return f"{saved.title} ({len(saved.dataset.obs):,} points)"

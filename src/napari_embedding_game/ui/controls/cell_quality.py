@@ -18,7 +18,7 @@ from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 DRAG_TIP = "Drag over the cells that are to stay: that sets the limits."
 HEIGHT, N_BARS = 210, 50
@@ -140,9 +140,9 @@ class CellQualityView(QWidget):
         self.view = Choice("What is drawn; each sample has a line.")
         self.view.changed.connect(self._draw)
         self.state = text_label()
-        say, words = partial(show_text, self.state), "Scoring doublets …"
-        fail = partial(say, role="warning")
-        self._finding = Asking(self, words, self._on_scores, say, fail)
+        show, words = partial(show_text, self.state), "Scoring doublets …"
+        fail = partial(show, role="warning")
+        self._finding = PaneJobs(self, words, self._on_scores, show, fail)
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, is_dragged=True)
         self.canvas.setFixedHeight(HEIGHT)
         self.canvas.dragged.connect(self._on_dragged)
@@ -154,11 +154,11 @@ class CellQualityView(QWidget):
         self._finding.stop()
         show_text(self.state, "")
         self._dataset = dataset
-        known = {title: name for title, name in FIGURES.items() if name in quality}
+        columns = {title: name for title, name in FIGURES.items() if name in quality}
         self._values = {
-            title: quality[name].to_numpy() for title, name in known.items()
+            title: quality[name].to_numpy() for title, name in columns.items()
         }
-        views = [view for view, axes in VIEWS.items() if {*axes} <= {*known}]
+        views = [view for view, axes in VIEWS.items() if {*axes} <= {*columns}]
         if "doublet_score" in dataset.quality:
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
@@ -192,8 +192,8 @@ class CellQualityView(QWidget):
         axes = VIEWS.get(name, (name,))
         n_cells = len(self._values[axes[0]])  # of the source, or those that were read
         tables = dataset.obs, dataset.source_obs
-        known = (obs for obs in tables if obs is not None and len(obs) == n_cells)
-        samples = next((obs.get(self._column) for obs in known), None)
+        columns = (obs for obs in tables if obs is not None and len(obs) == n_cells)
+        samples = next((obs.get(self._column) for obs in columns), None)
         plot = QualityPlot(
             axes=axes, values=self._values, bounds=self._limits, samples=samples
         )
@@ -202,7 +202,7 @@ class CellQualityView(QWidget):
     def _find_doublets(self, dataset: Dataset) -> None:
         """Score the cells in the background, as they are before any is left out."""
         samples = dataset.obs.get(self._batch)  # former data had others
-        self._finding.ask(lambda: find_doublets(dataset.profile, samples)[0])
+        self._finding.submit(lambda: find_doublets(dataset.profile, samples)[0])
 
     def _on_scores(self, scores: NDArray[np.floating]) -> None:
         show_text(self.state, "")

@@ -42,7 +42,7 @@ class ColumnsPanel(Fold):
         )
         buttons = evenly(self.all, self.none, self.apply)
         super().__init__("Columns", search, buttons)
-        self.list.itemChanged.connect(self._tell)
+        self.list.itemChanged.connect(self._update_title)
         self.set_columns((), ())
 
     def set_columns(self, columns: Sequence[str], embedded: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class ColumnsPanel(Fold):
             for name in columns if is_listed else ():
                 item = QListWidgetItem(name, self.list)
                 item.setCheckState(CHECKED if name in chosen else UNCHECKED)
-        self._tell()
+        self._update_title()
 
     def chosen(self) -> tuple[str, ...]:
         """Return the names of the columns with a tick."""
@@ -69,9 +69,9 @@ class ColumnsPanel(Fold):
             for item in self._items():
                 if not item.isHidden():
                     item.setCheckState(state)
-        self._tell()
+        self._update_title()
 
-    def _tell(self) -> None:
+    def _update_title(self) -> None:
         n_chosen = len(self.chosen())
         self.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
         self.apply.setVisible(n_chosen > 0)

@@ -18,7 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.data.read_options import AS_USUAL
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
@@ -78,7 +78,7 @@ BATCHES_TIP = (
 NO_BATCHES = "None"
 DROP = "Leave out rows with missing values"
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
-TURN_TIP = "Take the columns of the table as its rows."
+TRANSPOSE_TIP = "Take the columns of the table as its rows."
 OF_ROWS: dict[str, Any] = {
     "space": None,
     "columns": None,
@@ -121,11 +121,11 @@ class DataControls(QWidget):
         self.space, self.batches = Choice(SPACE_TIP), Choice(BATCHES_TIP)
         self.notes, self.trouble = text_label(), text_label(role="error")
         self.genes_in_rows = text_label(role="warning")
-        self.transpose = push_button("Transpose", TURN_TIP, self._on_transpose)
+        self.transpose = push_button("Transpose", TRANSPOSE_TIP, self._on_transpose)
         self.drop = check_box(DROP, DROP_TIP, self._on_drop)
         self.start = Start(reading, store, self.use_layer)
         self.others = Fold("Open other data", self.start)
-        self.way = Breadcrumb(self._session, workspace.maps)
+        self.breadcrumb = Breadcrumb(self._session, workspace.maps)
         self.recipe = RecipePanel(self.batches)
         self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
         self.join = JoinPanel(viewer)
@@ -134,11 +134,11 @@ class DataControls(QWidget):
         self._build()
         self._connect()
         self._show()
-        self.go_back()
+        self.show_loaded()
 
     @property
     def first_step(self) -> tuple[str, Callable[[Then], None] | None]:
-        """What Run does before, in a word; it is called with what comes after."""
+        """The word and the function of what Run does first; it receives the rest."""
         if self._session.dataset is None and self.measure.can_measure:
             return "Measure", self._measure_first
         if self.recipe.is_offered:
@@ -167,46 +167,46 @@ class DataControls(QWidget):
         else:
             self._load(FeaturesSource(features.copy(), layer.name))
 
-    # What is told
+    # Events
 
-    def note_asked(self, is_other: bool) -> None:
-        """Follow what is going to be read, or was taken up from a session file."""
-        self.relink.note_asked()
+    def on_read_started(self, is_other: bool) -> None:
+        """Follow data that are going to be read, or were read from a session file."""
+        self.relink.on_read_started()
         if is_other:
             self._offer_spaces([])
             self._form.setRowVisible(self.batches, False)
             self.drop.hide()
             self.columns.hide()
             self.join.show_join(None, is_table=False)
-            self.recipe.leave()
+            self.recipe.withdraw()
             self.offers_changed.emit()
 
-    def note_loaded(self, loaded: ReadResult) -> None:
+    def on_read_finished(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
         self._read_complete = None
-        self.relink.note_loaded()
+        self.relink.on_read_finished()
         self._show_drop()
         self._show_read(loaded)
 
-    def go_back(self, read_complete: Then | None = None) -> None:
-        """Go back to what is on show, and offer to read the complete rows only."""
+    def show_loaded(self, read_complete: Then | None = None) -> None:
+        """Show the data that are loaded; offer to read their complete rows only."""
         self._read_complete = read_complete
         self._show_drop()
-        if self._loading.shown is not None:
-            self._show_read(self._loading.shown)
+        if self._loading.current is not None:
+            self._show_read(self._loading.current)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
         self._progress.setVisible(stage is not None)
         self._read = "" if stage is None else f"{stage.text} …"
-        self._tell()
+        self._update_summary()
         share = 0.0 if stage is None else stage.share or 0.0
         move_bar(self.bar, round(100 * share), 100)
 
-    def set_trouble(self, sentence: str) -> None:
-        """Tell what failed, "" when it is over."""
-        show_text(self.trouble, sentence)
-        if sentence:
+    def set_trouble(self, text: str) -> None:
+        """Show what failed; "" when it is over."""
+        show_text(self.trouble, text)
+        if text:
             self.troubled.emit()
 
     # Inside
@@ -217,10 +217,10 @@ class DataControls(QWidget):
         add_row(self._form, "Space", self.space)
         add_row(self._form, "Mix batches of", self.batches)
         read = self.title, self.summary, self._progress, self._form
-        told = self.notes, self.join, self.trouble
+        messages = self.notes, self.join, self.trouble
         others = self.genes_in_rows, self.transpose, self.drop, self.recipe
         made = self.columns, self.measure, self.others
-        parts = *read, *told, *others, *made
+        parts = *read, *messages, *others, *made
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._offer_spaces([])
         self._offer_batches([], None)
@@ -239,10 +239,10 @@ class DataControls(QWidget):
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
-            (self._loading.changed, self.go_back),
-            (reading.asked, self.note_asked),
-            (reading.loaded, self.note_loaded),
-            (reading.given_up, self.go_back),
+            (self._loading.changed, self.show_loaded),
+            (reading.started, self.on_read_started),
+            (reading.loaded, self.on_read_finished),
+            (reading.cancelled, self.show_loaded),
             (reading.stage_changed, self.set_stage),
             (reading.session_opened, self.relink.open_again),
         ):
@@ -279,45 +279,45 @@ class DataControls(QWidget):
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, taken = self._linked_layers.current, self._loading.taken
-        is_experiment = isinstance(taken, ExperimentSource)
+        linked, source = self._linked_layers.current, self._loading.current_source
+        is_experiment = isinstance(source, ExperimentSource)
         if linked is None and not is_experiment:
             return
         if linked is not None and not is_experiment:
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = Linked(linked.labels, tuple(images))
-            taken = self._with_labels(taken, linked)
+            source = self._with_labels(source, linked)
             self._linked_layers.set(linked, self._linked_layers.missed)
-        assert taken is not None
-        self._loading.ask_again_as(taken)
+        assert source is not None
+        self._loading.replace_source(source)
         self._reload()
 
-    def _with_labels(self, taken: Source | None, linked: Linked) -> Source:
+    def _with_labels(self, source: Source | None, linked: Linked) -> Source:
         """Return a source with the labels as they are now."""
-        is_measured = isinstance(taken, MeasuredSource)
-        if taken is not None and taken.pixels is not None and not is_measured:
-            return taken.with_pixels(finest(linked.labels))
+        is_measured = isinstance(source, MeasuredSource)
+        if source is not None and source.pixels is not None and not is_measured:
+            return source.with_pixels(finest(linked.labels))
         if not is_measured:
             # The present options are for what a file or sample holds.
-            self._loading.options = AS_USUAL
+            self._loading.options = DEFAULT_OPTIONS
         source = self.measure.measured(linked)
-        return replace(source, how={**source.how, **self._how()})
+        return replace(source, how={**source.how, **self._measure_options()})
 
     def _join_again(self, request: JoinRequest | None) -> None:
         """Join the rows of the file with other objects, or with none."""
-        taken = self._loading.taken
-        if isinstance(taken, FileSource | FeaturesSource):
-            self._loading.ask_again_as(replace(taken, request=request))
+        source = self._loading.current_source
+        if isinstance(source, FileSource | FeaturesSource):
+            self._loading.replace_source(replace(source, request=request))
             self._reload()
 
     def _on_image_ticked(self) -> None:
         """Cut the pictures of a table's rows out of the images that are ticked."""
-        taken, linked = self._loading.taken, self._linked_layers.current
-        is_table = isinstance(taken, FileSource | FeaturesSource | AnnDataSource)
+        source, linked = self._loading.current_source, self._linked_layers.current
+        is_table = isinstance(source, FileSource | FeaturesSource | AnnDataSource)
         if linked and is_table and linked.labels is self.measure.labels.value:
             self._linked_layers.set(self.measure.linked_to(linked.labels))
 
-    def _how(self) -> dict[str, Any]:
+    def _measure_options(self) -> dict[str, Any]:
         """Return how the objects were measured; a session file may say anything."""
         dataset = self._session.dataset
         known = {} if dataset is None else dataset.provenance.get("measured")
@@ -345,7 +345,7 @@ class DataControls(QWidget):
         """Offer what else could come of the source."""
         dataset, options = loaded.dataset, self._loading.options
         recipe, is_turned = options.recipe, options.transposed
-        is_table = isinstance(self._loading.taken, FileSource | FeaturesSource)
+        is_table = isinstance(self._loading.current_source, FileSource | FeaturesSource)
         self.join.show_join(loaded.join, is_table=is_table)
         self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
@@ -360,7 +360,7 @@ class DataControls(QWidget):
         if loaded.is_counts and not asks:
             self.recipe.show_for(loaded.quality, dataset, recipe)
         else:
-            self.recipe.leave()
+            self.recipe.withdraw()
         columns = () if recipe is not None else self._loading.columns
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
@@ -368,7 +368,7 @@ class DataControls(QWidget):
             self._show_notes([note for note in dataset.notes if note != question])
 
     def _show_drop(self) -> None:
-        """Offer to do without incomplete rows, where they are in the way or were."""
+        """Offer to leave out incomplete rows, where there are some."""
         is_offered = self._read_complete is not None  # of what was not taken up
         drops = self._loading.options.missing == "drop" and not is_offered
         with QSignalBlocker(self.drop):
@@ -391,25 +391,25 @@ class DataControls(QWidget):
         self._show_notes(() if dataset is None else dataset.notes)
         self._mark_next()
 
-    def _tell(self) -> None:
+    def _update_summary(self) -> None:
         hint = MEASURE_HINT if self.measure.can_measure else HINT
         show_text(self.summary, self._read or _summary(self._session.dataset) or hint)
 
     def _mark_next(self) -> None:
-        """Give the colour of what is to be pressed next to one button, or to none."""
+        """Highlight the button to press next, if there is one."""
         is_free = self._session.dataset is None and not self.first_step[0]
         for button, is_next in (
             (self.start.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),
         ):
             set_role(button, "main" if is_next else "")
-        self._tell()
+        self._update_summary()
         self.offers_changed.emit()
 
     def _show_notes(self, notes: Sequence[str]) -> None:
-        """Tell what was done to the data, but for what is told beside a choice."""
-        told = self.join.told
-        show_text(self.notes, "\n".join(note for note in notes if note not in told))
+        """Show what was done to the data, without what a panel below shows."""
+        others = [note for note in notes if note not in self.join.messages]
+        show_text(self.notes, "\n".join(others))
 
 
 def _summary(dataset: Dataset | None) -> str:

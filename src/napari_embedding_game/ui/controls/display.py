@@ -57,8 +57,8 @@ class DisplayControls(Listener):
         look = self._look
         self.color_by, self.split_by = Choice(COLOR_TIP), Choice(SPLIT_TIP)
         self.landmarks, self.names, self.pressure, self.objects = (
-            check_box(*said, partial(setattr, look, field))
-            for field, said in CHECKS.items()
+            check_box(*texts, partial(setattr, look, field))
+            for field, texts in CHECKS.items()
         )
         ticks = self.landmarks, self.names, self.pressure, self.objects
         self._ticks = dict(zip(CHECKS, ticks, strict=True))
@@ -70,8 +70,8 @@ class DisplayControls(Listener):
         add_row(self._rows, "Split by", self.split_by)
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        shown = row(self.landmarks, self.names, None, wide=())
-        self.more = panel(column(self._rows, shown, self.pressure, self.gene_sets))
+        above = row(self.landmarks, self.names, None, wide=())
+        self.more = panel(column(self._rows, above, self.pressure, self.gene_sets))
         """What is used now and then."""
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))

@@ -16,12 +16,12 @@ from napari_embedding_game.data.gene_sets import (
     read_gene_sets,
     score_genes,
 )
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 GENES_TIP = (
     "A cell's score: the mean of these genes less that of others of like expression "
@@ -51,8 +51,8 @@ class GeneSetsPanel(Fold):
         self.state = text_label()
         buttons = row(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
-        self._scoring = Asking(
-            self, "Scoring …", self._on_scored, self._say, self._warn
+        self._scoring = PaneJobs(
+            self, "Scoring …", self._on_scored, self._show_message, self._show_warning
         )
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
@@ -63,7 +63,7 @@ class GeneSetsPanel(Fold):
 
     def _begin_anew(self, dataset: Dataset | None) -> None:
         self._scoring.stop()
-        self._say("")
+        self._show_message("")
 
     def _enable(self) -> None:
         has_genes = bool(split_names(self.genes.text()))
@@ -76,18 +76,19 @@ class GeneSetsPanel(Fold):
         try:
             sets = read_gene_sets(Path(name))
         except (DataError, OSError) as error:
-            self._warn(sentence(error))
+            self._show_warning(error_text(error))
             return
-        names = [f"{one.name}  ({len(one.genes)})" for one in sets]
+        names = [f"{gene_set.name}  ({len(gene_set.genes)})" for gene_set in sets]
         chosen = names[0]
         if len(sets) > 1:  # typing finds one of them
             words = "Gene sets", f"Sets of {Path(name).name}:"
             chosen, is_given = QInputDialog.getItem(self, *words, names)
             if not is_given or chosen not in names:
                 return
-        one = sets[names.index(chosen)]  # to be scored or changed
-        for field, text in (self.genes, ", ".join(one.genes)), (self.name, one.name):
-            field.setText(text)
+        found = sets[names.index(chosen)]  # to be scored or changed
+        self.name.setText(found.name)
+        self.genes.setText(", ".join(found.genes))
+        for field in self.genes, self.name:
             field.setCursorPosition(0)
 
     def _score(self) -> None:
@@ -95,22 +96,22 @@ class GeneSetsPanel(Fold):
         if dataset is None or not genes or self._scoring.is_busy:
             return
         wanted = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
-        self._scoring.ask(lambda: (wanted, *score_genes(dataset, wanted)))
+        self._scoring.submit(lambda: (wanted, *score_genes(dataset, wanted)))
 
     def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
         wanted, values, found = scored
         dataset = self._session.dataset
         assert dataset is not None
-        name = self._session.add(add_score, wanted, values)
+        name = self._session.add_obs(add_score, wanted, values)
         self._session.look.color_by = choice_of_column(name, dataset)
         n = len(wanted.genes)
         share = f"{n - len(found.missing)} of {n} genes found."
-        tell = self._warn if found.missing else self._say
-        tell(f"{name}: {share} {found.note}".rstrip())
+        show = self._show_warning if found.missing else self._show_message
+        show(f"{name}: {share} {found.note}".rstrip())
 
-    def _say(self, text: str, role: str = "note") -> None:
+    def _show_message(self, text: str, role: str = "note") -> None:
         show_text(self.state, text, role)
         self._enable()
 
-    def _warn(self, text: str) -> None:
-        self._say(text, "warning")
+    def _show_warning(self, text: str) -> None:
+        self._show_message(text, "warning")

@@ -168,9 +168,9 @@ class MethodControls(Listener):
         show_value(self.repulsion_slider, math.log10(repulsion))
 
     def _show_staleness(self, *event: object) -> None:
-        """Tell that the map is of other settings."""
+        """Show that the map was made with other settings."""
         session = self._session
         is_over = session.state not in ("preparing", "running", "paused")
-        ways = [AGAIN] * is_over + [GOES_ON] * session.can_continue
-        told = STALE.format(", ".join(ways) or f"once it is stopped, {AGAIN}")
-        show_text(self.stale, told if session.stale else "")
+        choices = [AGAIN] * is_over + [GOES_ON] * session.can_continue
+        text = STALE.format(", ".join(choices) or f"once it is stopped, {AGAIN}")
+        show_text(self.stale, text if session.stale else "")

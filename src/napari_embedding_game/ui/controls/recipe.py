@@ -67,13 +67,13 @@ class RecipePanel(QWidget):
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
-        self._found: tuple[Recipe, int] | None = None
+        self._found_doublets: tuple[Recipe, int] | None = None
         """How many doublets were found, and by which recipe."""
         self.offer = text_label(OFFER, "warning")
         self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
-        self.cells = CellQualityView(self._take)
-        self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._tell)
+        self.cells = CellQualityView(self._set_numbers)
+        self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_state)
         self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = Fold("Quality control", *parts)
@@ -81,8 +81,8 @@ class RecipePanel(QWidget):
         self.apply = push_button("Prepare again", PREPARE_TIP, self._prepare)
         self.setLayout(column(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
-            self.numbers[name].changed.connect(self._tell)
-        batches.changed.connect(self._tell)
+            self.numbers[name].changed.connect(self._update_state)
+        batches.changed.connect(self._update_state)
         self.hide()
 
     def recipe(self) -> Recipe:
@@ -112,14 +112,14 @@ class RecipePanel(QWidget):
             self._show_cells(quality, dataset, former)
         if applied is not None:
             self._show_applied(applied, dataset)
-        self._tell()
+        self._update_state()
 
     def is_of(self, quality: pd.DataFrame | None) -> bool:
         """Return whether the limits are those of this reading of the cells."""
         return quality is not None and quality is self._quality
 
-    def leave(self) -> None:
-        """Offer nothing: these are no counts, or others are being read."""
+    def withdraw(self) -> None:
+        """Hide the offer: these are no counts, or other data are being read."""
         self.hide()
         self.is_offered = False
 
@@ -144,29 +144,29 @@ class RecipePanel(QWidget):
         self._limits.setRowVisible(self.numbers["max_mito"].native, has_mito)
         self.no_mito.setVisible(not has_mito)
         if former is None or not quality.equals(former):
-            self._found = None
+            self._found_doublets = None
             self.doublets.setChecked(False)
             none = dict.fromkeys(LIMITS, 0)
-            self._take({**none, "min_genes": DEFAULTS["min_genes"]})
+            self._set_numbers({**none, "min_genes": DEFAULTS["min_genes"]})
         self.cells.show_cells(quality, dataset)
 
     def _show_applied(self, applied: Recipe, dataset: Dataset) -> None:
         """Show the numbers that it was done with, and how many were doublets."""
         self.doublets.setChecked(applied.doublets)
-        self._take({name: getattr(applied, name) for name in self.numbers})
+        self._set_numbers({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
-        self._found = (self.recipe(), n_doublets) if applied.doublets else None
+        self._found_doublets = (self.recipe(), n_doublets) if applied.doublets else None
 
-    def _take(self, numbers: Limits) -> None:
+    def _set_numbers(self, numbers: Limits) -> None:
         """Show other numbers."""
         for name, value in numbers.items():
             with self.numbers[name].changed.blocked():
                 self.numbers[name].value = value
-        self._tell()
+        self._update_state()
 
-    def _tell(self, *event: object) -> None:
-        """Tell how many cells stay within the limits, and why others do not."""
+    def _update_state(self, *event: object) -> None:
+        """Show how many cells are within the limits, and why others are not."""
         if self._quality is None:
             return
         recipe, (_, *columns) = self.recipe(), self._batches.choices
@@ -174,17 +174,17 @@ class RecipePanel(QWidget):
         self.cells.show_limits(limits, batch or next(iter(columns), ""), batch)
         reasons = left_out(recipe, self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
-        told = [
+        texts = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
         ]
-        found, then = self._found, ""
+        found, then = self._found_doublets, ""
         if found is not None and found[0] == recipe:
             n_out += found[1]
-            told.append(counted(found[1], "doublet"))
+            texts.append(counted(found[1], "doublet"))
         elif recipe.doublets:
             then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."
-        text += f" Left out are {', '.join(told)}." if told else ""
+        text += f" Left out are {', '.join(texts)}." if texts else ""
         show_text(self.state, text + then)
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 

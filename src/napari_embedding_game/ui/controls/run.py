@@ -53,7 +53,7 @@ STAGE_TIP = (
 STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
-KEPT = "Saved automatically at %H:%M."
+SAVED = "Saved automatically at %H:%M."
 READING = "Other data are being read."
 
 
@@ -78,29 +78,30 @@ class RunControls(QWidget):
         """The last frame of the run."""
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
-        self.given = push_button("", GIVEN_TIP, self._show_given, "link")
-        self.go_on = push_button("Continue from here", CONTINUE_TIP, self._continue)
+        self.given_button = push_button("", GIVEN_TIP, self._show_given, "link")
+        text = "Continue from here"
+        self.continue_button = push_button(text, CONTINUE_TIP, self._continue)
         pause_tip, stop_tip = (
             "Hold the game, or play on.",
             "End the game, keep the map.",
         )
         self.pause = push_button("Pause", pause_tip, self._pause_or_resume)
         self.stop = push_button("Stop", stop_tip, session.stop)
-        self.mend = push_button("", "", self._mend, "main")
+        self.remedy_button = push_button("", "", self._apply_remedy, "main")
         self.save = save_button(session, writing)
         self.bar = slim_bar()
         self.stage, self.message = text_label(role="plain"), text_label(role="warning")
-        self.kept = text_label()
+        self.saved = text_label()
         self.stage.setToolTip(STAGE_TIP)
-        self._came = RESTORED if session.snapshot else ""
-        """How the map came, where it was not played now."""
+        self._origin = RESTORED if session.snapshot else ""
+        """Where the map is from, if it was not played now."""
         self._saving = ""
         """What is being written."""
-        self._words = qthrottled(self._tell, WORDS_MS, parent=self)
+        self._update_soon = qthrottled(self._update_message, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
-        told = self.plain, self.given, self.stage, self.kept, self.bar
-        told += self.message, self.mend
-        self.setLayout(column(self.go_on, buttons, *told, margins=(0, 0, 0, 6)))
+        parts = self.continue_button, buttons, self.plain, self.given_button
+        parts += self.stage, self.saved, self.bar, self.message, self.remedy_button
+        self.setLayout(column(*parts, margins=(0, 0, 0, 6)))
         connections = Connections(self)
         for signal, slot in (
             (session.restored, lambda saved: self._on_map(RESTORED)),
@@ -110,22 +111,22 @@ class RunControls(QWidget):
             (session.message_changed, self._on_message),
             (session.staleness_changed, self.refresh),
             (session.settings.changed, self.refresh),
-            (session.dataset_changed, lambda _: show_text(self.kept, "")),
+            (session.dataset_changed, lambda _: show_text(self.saved, "")),
             (session.dataset_changed, self.refresh),
-            (session.selection.changed, self._tell),
+            (session.selection.changed, self._update_message),
             (writing.busy_changed, self._on_saving),
-            (writing.saved, lambda name: self.say(f"Saved {name}.")),
+            (writing.saved, lambda name: self.show_message(f"Saved {name}.")),
         ):
             connections.connect(signal, slot)
         self._on_message(session.message)
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show a sentence below the buttons."""
         show_text(self.stage, text)
 
-    def tell_kept(self) -> None:
-        """Say that the map has just been saved automatically."""
-        show_text(self.kept, time.strftime(KEPT))
+    def show_saved(self) -> None:
+        """Show that the map has just been saved automatically."""
+        show_text(self.saved, time.strftime(SAVED))
 
     def set_first_step(
         self, words: str, prepare: Callable[[Callable[[], None]], None] | None
@@ -138,7 +139,7 @@ class RunControls(QWidget):
             self._first = words, prepare
             self.refresh()
 
-    def note_reading(self, stage: Stage | None) -> None:
+    def set_reading(self, stage: Stage | None) -> None:
         """Play nothing that is about to be replaced; None: nothing is read any more."""
         if self._is_reading != (stage is not None):
             self._is_reading = stage is not None
@@ -156,7 +157,7 @@ class RunControls(QWidget):
         self.pause.setText("Resume" if state == "paused" else "Pause")
         set_role(self.pause, "main" if state == "paused" else "")
         maps = list(session.given_maps)
-        self.given.setText(literal(f"Show the map {maps[0]}") if maps else "")
+        self.given_button.setText(literal(f"Show the map {maps[0]}") if maps else "")
         is_open = session.stale or state in ("stopped", "failed")
         is_given = state == "finished" and session.settings.method == "given"
         can_go_on = is_given or (is_open and session.can_continue)
@@ -164,16 +165,16 @@ class RunControls(QWidget):
         for widget, is_shown in (
             (self.run, is_free and (has_data or bool(first))),
             (self.plain, is_free and has_data and bool(first)),
-            (self.given, is_free and bool(maps) and not has_map),
-            (self.mend, not self._is_reading and bool(self._remedy)),
+            (self.given_button, is_free and bool(maps) and not has_map),
+            (self.remedy_button, not self._is_reading and bool(self._remedy)),
             (self.pause, moving),
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
             (self.bar, is_alive),
-            (self.go_on, can_go_on and has_map),
+            (self.continue_button, can_go_on and has_map),
         ):
             widget.setVisible(is_shown)
-        self._tell()
+        self._update_message()
 
     # Inside
 
@@ -203,26 +204,26 @@ class RunControls(QWidget):
         session = self._session
         (session.resume if session.state == "paused" else session.pause)()
 
-    def _mend(self) -> None:
+    def _apply_remedy(self) -> None:
         self._session.settings.update(**self._remedy)
         self._play()
 
     # What happens
 
     def _on_map(self, words: str) -> None:
-        """Tell of a map that was played another time."""
-        self._came = words
+        """Show a map that was played at another time."""
+        self._origin = words
         self.refresh()
         if self._session.snapshot is not None:
-            self.say(words)  # also where something is selected
+            self.show_message(words)  # also where something is selected
 
     def _on_saving(self, what: str) -> None:
         self._saving = what
-        self._tell()
+        self._update_message()
 
     def _on_state(self, state: State) -> None:
-        self._words.cancel()  # they would be of what was before
-        self._came = ""
+        self._update_soon.cancel()  # they would be of what was before
+        self._origin = ""
         if state == "preparing":
             self._progress = None
             move_bar(self.bar, 0, 100)
@@ -230,50 +231,50 @@ class RunControls(QWidget):
 
     def _on_progress(self, progress: Progress) -> None:
         self._progress = progress
-        shot = progress.snapshot
-        if shot is not None:
-            done = min(shot.iteration, shot.n_iter)
-            move_bar(self.bar, done, max(shot.n_iter, 1))
+        snapshot = progress.snapshot
+        if snapshot is not None:
+            done = min(snapshot.iteration, snapshot.n_iter)
+            move_bar(self.bar, done, max(snapshot.n_iter, 1))
         if self._session.state == "running":
-            self._words.throttle()
+            self._update_soon.throttle()
         else:
-            self._tell()
+            self._update_message()
 
-    def _tell(self) -> None:
-        self.say(self._sentence())
+    def _update_message(self) -> None:
+        self.show_message(self._state_text())
 
-    def _sentence(self) -> str:
+    def _state_text(self) -> str:
         """Return the state of the run, and the possible actions."""
         session, state, progress = self._session, self._session.state, self._progress
         if state in ("preparing", "running"):
-            return "" if progress is None else _told(progress)
+            return "" if progress is None else progress_text(progress)
         if state == "paused":
             return "Paused"
         if self._is_reading or self._saving:
             return READING if self._is_reading else self._saving
         if not session.selection.is_empty:
-            is_earlier = self._came == LOOKED_BACK
+            is_earlier = self._origin == LOOKED_BACK
             return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED
         if session.message:  # which says it better
             return ""
         if session.snapshot is None:
             is_ready = session.dataset is not None and not self._first[0]
             return STOPPED_EARLY if state == "stopped" else READY if is_ready else ""
-        return self._came or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
+        return self._origin or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
         show_text(self.message, message, "error" if failed else "warning")
         remedy = self._session.remedy.items()
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
-        told = settings_text(self._remedy)
-        shown = told if len(self._remedy) == 1 else "these changes"
-        self.mend.setText(in_lines(f"Run again with {shown}"))
-        self.mend.setToolTip(REMEDY_TIP.format(told))
+        text = settings_text(self._remedy)
+        shown = text if len(self._remedy) == 1 else "these changes"
+        self.remedy_button.setText(in_lines(f"Run again with {shown}"))
+        self.remedy_button.setToolTip(REMEDY_TIP.format(text))
         self.refresh()
 
 
-def _told(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     """Return what is done, and how long it takes."""
     seconds = progress.seconds_left
     if progress.snapshot is None:

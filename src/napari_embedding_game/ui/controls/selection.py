@@ -54,52 +54,54 @@ class SelectionControls(QWidget):
         self.lasso, self.brush = button("Lasso", "lasso"), button("Brush", "brush")
         self.embed = button("Own map", "embed")
         self.show_objects = button("Show in image", "objects")
-        self.hold, self.let_go = button("Hold", "hold"), button("Let go", "let go")
+        self.hold, self.release = button("Hold", "hold"), button("Let go", "let go")
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(acts["neighbors"], True))
         self.neighbors.released.connect(partial(acts["neighbors"], False))
-        self.told, self.how, self.by_hand = text_label(), text_label(), text_label()
+        self.message, self.tool_hint = text_label(), text_label()
+        self.by_hand = text_label()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
-        self.tools = panel(column(evenly(self.lasso, self.brush), self.how))
+        self.tools = panel(column(evenly(self.lasso, self.brush), self.tool_hint))
         """What selects points on the map."""
-        self.held = panel(row(self.by_hand, self.let_go))
+        self.held_row = panel(row(self.by_hand, self.release))
         """What is held, and the way to free it, also where nothing is selected."""
         always = self.embed, self.neighbors, self.hold
-        self.setLayout(column(row(*always, wide=always), self.show_objects, self.told))
+        buttons = row(*always, wide=always)
+        self.setLayout(column(buttons, self.show_objects, self.message))
         connections = Connections(self)
         changes = session.state_changed, linked.changed
         connections.connect_all(changes, self.refresh)
-        held = session.hand.changed, session.settings.changed
-        connections.connect_all(held, self._on_hand)
+        held_row = session.hand.changed, session.settings.changed
+        connections.connect_all(held_row, self._on_hand)
         self._on_hand()
 
     def refresh(self, *event: object) -> None:
         """Show what can be done with a selection: all of it hides without one."""
-        shot, state = self._session.snapshot, self._session.state
+        snapshot, state = self._session.snapshot, self._session.state
         self.show_objects.setVisible(self._linked.current is not None)
         self.hold.setVisible(self._is_game)
-        is_known = shot is not None and shot.neighbors is not None
+        is_known = snapshot is not None and snapshot.neighbors is not None
         is_at_rest = state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(is_known and is_at_rest)
-        show_text(self.told, self._correction or ("" if self._is_game else NO_HAND))
+        show_text(self.message, self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_played(self._session.settings.value)
         show_text(self.by_hand, hand.summary())
-        self.let_go.setVisible(bool(hand.forces and hand.summary()))
+        self.release.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()
 
     def show_tool(self, tool: str) -> None:
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
-        show_text(self.how, TIPS.get(tool, ""))
+        show_text(self.tool_hint, TIPS.get(tool, ""))
 
-    def tell_correction(self, text: str) -> None:
-        """Tell which true neighbours are shown; "": none are."""
+    def show_correction(self, text: str) -> None:
+        """Show which true neighbours are drawn; "" for none."""
         self._correction = text
         self.refresh()

@@ -28,7 +28,7 @@ DEVICES = {
 }
 CHOICES: Mapping[str, Callable[[], Mapping[Any, str]]] = {
     "n_components": lambda: {2: "2", 3: "3"},
-    "metric": lambda: {one: one.capitalize() for one in METRICS},
+    "metric": lambda: {metric: metric.capitalize() for metric in METRICS},
     "device": lambda: DEVICES,
 } | {n: f.metadata["choices"] for n, f in FIELDS.items() if "choices" in f.metadata}
 """Values and their titles, of settings that are chosen from a list."""
@@ -47,30 +47,30 @@ SIGNIFICANT, MAX_DECIMALS = 3, 10
 
 def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings in the words of the form, such as "Repulsion 100"."""
-    told = [
+    metadata = [
         f"{FIELDS[n].metadata['title']} {_value_text(n, v)}"
         for n, v in settings.items()
     ]
-    return ", ".join(told)
+    return ", ".join(metadata)
 
 
 def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
     """Return a control for each of ``NAMES``, by the type and metadata of its field."""
     controls = Container[ValueWidget](labels=False)
     for name in NAMES:
-        told = FIELDS[name].metadata
-        options: dict[str, Any] = {"tooltip": told["words"]}
+        metadata = FIELDS[name].metadata
+        options: dict[str, Any] = {"tooltip": metadata["words"]}
         if name in CHOICES:
             options["choices"] = lambda _, of=name: _offered(settings, of)
-        if "shown" in told:
-            options["min"], options["max"], options["step"] = told["shown"]
+        if "shown" in metadata:
+            options["min"], options["max"], options["step"] = metadata["shown"]
         if name == "max_iter":  # magicgui's other box has no "Automatic"
             options["widget_type"] = "FloatSpinBox"
         kind = KINDS[name]
         if type(None) in get_args(kind):
             kind = get_args(kind)[0]
         widget = create_widget(
-            name=name, label=told["title"], annotation=kind, options=options
+            name=name, label=metadata["title"], annotation=kind, options=options
         )
         if name in WHOLE:
             widget.native.setDecimals(0)

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
-from napari_embedding_game.session.file.autosave import note_seen
+from napari_embedding_game.session.file.autosave import mark_opened
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import text_label
 from napari_embedding_game.ui.style.layouts import (
@@ -46,7 +46,7 @@ class Start(QWidget):
         self.sample_button = push_button("Sample", "Example data.")
         samples = QMenu(self)
         sources = {words: SampleSource(key) for key, words in SAMPLES.items()}
-        loads = ((w, partial(reading.load, one), "") for w, one in sources.items())
+        loads = ((w, partial(reading.load, s), "") for w, s in sources.items())
         add_entries(samples, loads)
         self.sample_button.setMenu(samples)
         menu = QMenu(self)
@@ -86,9 +86,9 @@ class Start(QWidget):
         if recent:
             self._lines.addWidget(text_label("Recent maps"))
         for path, words in recent:
-            seen = partial(note_seen, path)
-            go_on = partial(self._reading.open_session, path, then=seen)
-            line = push_button(words, words, go_on, "link")
+            seen = partial(mark_opened, path)
+            open_map = partial(self._reading.open_session, path, then=seen)
+            line = push_button(words, words, open_map, "link")
             # A long name must not widen the dock.
             line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             self._lines.addWidget(line)

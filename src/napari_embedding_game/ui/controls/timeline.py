@@ -17,7 +17,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared, comparing_job
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
@@ -69,8 +69,8 @@ class Timeline(Listener):
         """The map on show, or its differences from the compared one."""
         under = row(self.words, self.compare, wide=(self.words,))
         parts = text_label(HINT), self.marks, under, self.end
-        self._all = panel(column(*parts, spacing=3))
-        self.setLayout(column(self._all))
+        self._content = panel(column(*parts, spacing=3))
+        self.setLayout(column(self._content))
         view = session.view
         self._heard.call(view.end_comparison)
         changes = session.timeline.changed, session.state_changed
@@ -82,12 +82,12 @@ class Timeline(Listener):
         self._colors, self._drawn = (colors.foreground, colors.line), ()
         self._has_missed = True
         if self.is_open():
-            self.meet()
+            self.catch_up_if_missed()
 
     def catch_up(self) -> None:
         """Show the timeline as it is now."""
         session, timeline = self._session, self._session.timeline
-        marks, shown = timeline.marks, timeline.shown
+        marks, current = timeline.marks, timeline.current
         with QSignalBlocker(self.marks):
             while self.marks.count() > len(marks):
                 self.marks.takeItem(self.marks.count() - 1)
@@ -99,11 +99,11 @@ class Timeline(Listener):
                     self.marks.item(number).setIcon(self._picture(mark))
                     self.marks.item(number).setToolTip(mark_text(mark))
             self._drawn = marks
-            self.marks.setCurrentRow(-1 if shown is None else marks.index(shown))
+            self.marks.setCurrentRow(-1 if current is None else marks.index(current))
         is_moving = session.state in ("preparing", "running")
-        self._all.setVisible(bool(marks))
+        self._content.setVisible(bool(marks))
         compared, is_busy = session.view.compared, self._comparing.is_busy
-        words = shown.title if shown else ""
+        words = current.title if current else ""
         if is_busy:
             words = "Comparing the two maps …"
         elif compared is not None:
@@ -123,7 +123,7 @@ class Timeline(Listener):
 
     def begin_comparison(self, number: int) -> None:
         """Compare the map on show with the mark of this number, or raise DataError."""
-        self._comparing.ask(comparing_job(self._session, number))
+        self._comparing.submit(comparing_job(self._session, number))
         self.catch_up()
 
     # Inside
@@ -133,7 +133,7 @@ class Timeline(Listener):
         self.catch_up()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._session.say(sentence(error))
+        self._session.show_message(error_text(error))
         self.catch_up()
 
     def _end(self) -> None:
@@ -147,10 +147,10 @@ class Timeline(Listener):
 
     def _others(self) -> list[Mark]:
         """Return the marks of other maps than the one on show, the newest first."""
-        here, marks = self._session.snapshot, self._session.timeline.marks
-        if here is None:
+        current, marks = self._session.snapshot, self._session.timeline.marks
+        if current is None:
             return []
-        return [m for m in marks[::-1] if m.snapshot.embedding is not here.embedding]
+        return [m for m in marks[::-1] if m.snapshot.embedding is not current.embedding]
 
     def _list_others(self) -> None:
         self.others.clear()
@@ -160,16 +160,16 @@ class Timeline(Listener):
             for action in add_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))
 
-    def _on_row(self, place: int) -> None:
-        if place >= 0:
-            number = self._session.timeline.marks[place].number
+    def _on_row(self, index: int) -> None:
+        if index >= 0:
+            number = self._session.timeline.marks[index].number
             self._try(self._session.look_back, number)
 
-    def _on_menu(self, place: QPoint) -> None:
-        number = self.marks.indexAt(place).row()
+    def _on_menu(self, point: QPoint) -> None:
+        number = self.marks.indexAt(point).row()
         if number >= 0:
             menu = self.menu(self._session.timeline.marks[number])
-            menu.exec(self.marks.viewport().mapToGlobal(place))
+            menu.exec(self.marks.viewport().mapToGlobal(point))
             menu.deleteLater()
 
     def _rename(self, mark: Mark) -> None:
@@ -184,13 +184,13 @@ class Timeline(Listener):
         try:
             act(number)
         except DataError as error:
-            self._session.say(str(error))
+            self._session.show_message(str(error))
 
 
 def mark_text(mark: Mark) -> str:
     """Return the tooltip of a mark."""
-    shot = mark.snapshot
-    after = f", after {shot.iteration:,} iterations" if shot.iteration else ""
+    snapshot = mark.snapshot
+    after = f", after {snapshot.iteration:,} iterations" if snapshot.iteration else ""
     when = time.strftime("%H:%M:%S", time.localtime(mark.made_at))
     method, seed = get_method(mark.settings.method).title, mark.settings.random_state
     lines = [
@@ -198,10 +198,10 @@ def mark_text(mark: Mark) -> str:
         *([escape(mark.label)] if mark.name else []),
         f"{when}{after}",
         f"{escape(method)}, seed {seed}",
-        f"Map {shot.map_hash[:4]}: the same digits mean the same map, to the last bit.",
+        f"Map {snapshot.map_hash[:4]}: the same digits mean the same map, bit by bit.",
     ]
-    if shot.stretched_share == shot.stretched_share:
-        lines.append(f"{share_text(shot.stretched_share)} of points misplaced")
+    if snapshot.stretched_share == snapshot.stretched_share:
+        lines.append(f"{share_text(snapshot.stretched_share)} of points misplaced")
     return "<br>".join(lines)
 
 
@@ -209,8 +209,8 @@ def picture(
     embedding: NDArray[np.floating], background: QColor, line: QColor
 ) -> QImage:
     """Return a small picture of a layout (N, d), its first two coordinates."""
-    places = embedding[:: max(1, len(embedding) // MAX_DRAWN)]
-    x, y = places[:, 0], -places[:, min(1, places.shape[1] - 1)]  # y upwards
+    positions = embedding[:: max(1, len(embedding) // MAX_DRAWN)]
+    x, y = positions[:, 0], -positions[:, min(1, positions.shape[1] - 1)]  # y upwards
     scale = (PICTURE - 5) / max(np.ptp(x), np.ptp(y), 1e-12)
     columns, rows = ((one - one.min()) * scale + 2 for one in (x, y))
     pixels = np.empty((PICTURE, PICTURE, 4), np.uint8)

@@ -13,7 +13,7 @@ from superqt.utils import qthrottled
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.quality import followed_samples, quality_job
-from napari_embedding_game.session.session import ALIVE, Session, sentence
+from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import STRETCH
@@ -72,22 +72,22 @@ class TrustControls(Listener):
     """Measures the map in the background while it is unfolded, and once at its end."""
 
     warned = Signal(str)
-    """What a person should know without asking; "" for nothing."""
+    """The titles of its warnings; "" for none."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._measuring = Latest(self, self._take, self._on_failed, finishes=True)
-        self._found: MapQuality | None = None
-        self._found_of: tuple[object, ...] = ()
-        self.far = QElidingLabel()
+        self._measuring = Latest(self, self._on_found, self._on_failed, finishes=True)
+        self._quality: MapQuality | None = None
+        self._measured_map: tuple[object, ...] = ()
+        self.summary = QElidingLabel()
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
-        self.far.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
+        self.summary.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
         tip = "Colour the points by how misplaced they are."
         color = partial(setattr, session.look, "color_by", STRETCH)
         self.show_misplaced = push_button("Show", tip, color, "link")
-        self.line = panel(row(self.far, self.show_misplaced, spacing=0))
+        self.line = panel(row(self.summary, self.show_misplaced, spacing=0))
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
@@ -95,50 +95,51 @@ class TrustControls(Listener):
         self.warning, self.note = text_label("", "warning"), text_label()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._words = qthrottled(self._show_figures, WORDS_MS, parent=self)
-        self._due = QTimer(self, singleShot=True)
-        self._due.timeout.connect(self.catch_up)
+        self._update_soon = qthrottled(self._show_figures, WORDS_MS, parent=self)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self.catch_up)
         # Other data end the state of a map, if there was one.
         anew = session.looked_back, session.restored
-        self._heard.connect_all(anew, self._forget)
+        self._heard.connect_all(anew, self._clear)
         self._heard.connect(session.state_changed, self._on_state)
         changes = session.columns_changed, session.look.events.color_by
         self._heard.connect_all((*anew, session.progressed, *changes), self._on_change)
-        self._forget()
+        self._clear()
 
     def show_quality(self, found: MapQuality | None) -> None:
         """Show figures; dashes where there are none."""
-        self._found = found
+        self._quality = found
         warnings = {} if found is None else _warnings(found)
-        show_text(self.note, WAITING if found is None else self._told(found))
+        show_text(self.note, WAITING if found is None else self._note_text(found))
         show_text(self.warning, "\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         self._show_figures()
 
-    # What is told
+    # Texts
 
-    def _told(self, found: MapQuality) -> str:
+    def _note_text(self, found: MapQuality) -> str:
         """Return on how many points it was measured, and the columns that agree."""
         dataset = self._session.dataset
         is_whole = dataset is not None and found.n_sampled == len(dataset.obs)
         of = "" if is_whole else " drawn at random"
-        told = f"Measured on {found.n_sampled:,} points{of}."
+        text = f"Measured on {found.n_sampled:,} points{of}."
         best = found.columns[:MAX_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."
-        return told + groups if shares else told
+        return text + groups if shares else text
 
     def _show_figures(self) -> None:
-        """Tell how far the map on show can be trusted, as far as it is known."""
-        session, found, rows, tips = self._session, self._found, {}, {}
-        shot = None if session.state == "preparing" else session.snapshot
+        """Show how far the map can be trusted, as far as it is known."""
+        session, found, rows, tips = self._session, self._quality, {}, {}
+        snapshot = None if session.state == "preparing" else session.snapshot
         k = 15 if found is None else found.n_neighbors
-        for of, texts in ((found, FIGURES), (shot, OF_POINTS)):
+        for of, texts in ((found, FIGURES), (snapshot, OF_POINTS)):
             for name, (title, meaning) in texts.items():
                 share = math.nan if of is None else getattr(of, name)
                 is_known = not math.isnan(share)
                 ends = 0.0, share if is_known else 0.0
-                is_bad = of is shot or (name == "trustworthiness" and share < DOUBTFUL)
+                is_trust = name == "trustworthiness"
+                is_bad = of is snapshot or (is_trust and share < DOUBTFUL)
                 bar = *(ends[::-1] if is_bad else ends), math.nan  # in orange
                 rows[name] = title, bar, share_text(share) if is_known else "–"
                 tips[name] = meaning.format(k=k)
@@ -146,25 +147,26 @@ class TrustControls(Listener):
             pd.DataFrame(rows.values(), index=list(rows)), tips=tips
         )
         trust, far = rows["trustworthiness"][2], rows["stretched_share"][2]
-        is_told = trust != "–" and session.state != "running"
-        words = [f"Trustworthy {trust}"] if is_told else []
+        has_trust = trust != "–" and session.state != "running"
+        words = [f"Trustworthy {trust}"] if has_trust else []
         words += [f"{far} misplaced"] if far != "–" else []
-        self.far.setText(" · ".join(words))
+        self.summary.setText(" · ".join(words))
         is_doubtful = found is not None and found.trustworthiness < DOUBTFUL
-        set_role(self.far, "warning" if is_told and is_doubtful else "")
-        self.show_misplaced.setVisible(shot is not None and shot.stretched_share > 0)
+        set_role(self.summary, "warning" if has_trust and is_doubtful else "")
+        is_known = snapshot is not None
+        self.show_misplaced.setVisible(is_known and snapshot.stretched_share > 0)
 
     # Measuring
 
-    def _forget(self, *event: object) -> None:
+    def _clear(self, *event: object) -> None:
         self.show_quality(None)
 
     def _on_state(self, state: str) -> None:
         is_open = self.is_open()
         is_at_rest = not (self._session.is_moving or is_open)
-        is_other = is_at_rest and not is_same(self._found_of, self._map())
+        is_other = is_at_rest and not is_same(self._measured_map, self._map_identity())
         if state == "preparing" or is_other:  # open, it is measured anew
-            self._forget()
+            self._clear()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MAX_UNASKED
         if state == "finished" and is_small and not is_open:
@@ -174,54 +176,54 @@ class TrustControls(Listener):
     def _on_change(self, *event: object) -> None:
         is_moving = self._session.state == "running"
         if is_moving:
-            self._words.throttle()
+            self._update_soon.throttle()
         else:
-            self._words.cancel()  # it would be of what was before
+            self._update_soon.cancel()  # it would be of what was before
             self._show_figures()
         if not self.is_open():
             self._has_missed = True
-        elif not (is_moving and self._due.isActive()):
-            self._due.start(AGAIN_MS if is_moving else SOON_MS)
+        elif not (is_moving and self._timer.isActive()):
+            self._timer.start(AGAIN_MS if is_moving else SOON_MS)
 
     def catch_up(self) -> None:
         """Measure the map, and from now on whenever it has changed."""
         session = self._session
         job = quality_job(session)
         if job is None:
-            self._forget()
+            self._clear()
             if session.snapshot is not None and session.state not in ALIVE:
                 show_text(self.note, NOT_KNOWN)
             return
         if session.state != "running":
             show_text(self.note, MEASURING)
-        of = self._map()
-        self._measuring.ask(lambda: (job(), of))
+        of = self._map_identity()
+        self._measuring.submit(lambda: (job(), of))
 
-    def _map(self) -> tuple[object, ...]:
-        """Return what is the same, as objects, while the same map is on show."""
-        session, shot = self._session, self._session.snapshot
-        is_at_rest = shot is not None and not session.is_moving
-        return session.dataset, session.run, shot.embedding if is_at_rest else None
+    def _map_identity(self) -> tuple[object, ...]:
+        """Return the objects that identify the map on show."""
+        session, snapshot = self._session, self._session.snapshot
+        is_at_rest = snapshot is not None and not session.is_moving
+        return session.dataset, session.run, snapshot.embedding if is_at_rest else None
 
-    def _take(self, found_of: tuple[MapQuality | None, tuple[object, ...]]) -> None:
-        found, of = found_of
-        if not is_same(of, self._map()):
+    def _on_found(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
+        found, of = result
+        if not is_same(of, self._map_identity()):
             return
-        self._found_of = of
+        self._measured_map = of
         self.show_quality(found)
         if found is None:
             show_text(self.note, TOO_FEW)
 
     def _on_failed(self, error: BaseException) -> None:
         self.show_quality(None)
-        show_text(self.note, sentence(error))
+        show_text(self.note, error_text(error))
 
 
 def _warnings(found: MapQuality) -> dict[str, str]:
-    """Return by their titles what a person should know without asking."""
-    told, parts, column = {}, found.parts, followed_samples(found)
+    """Return the warnings of a map by their titles."""
+    messages, parts, column = {}, found.parts, followed_samples(found)
     if parts is not None and parts.outside >= FEW_OUTSIDE:
-        told[f"Neighbours in {parts.n_parts:,} pieces"] = (
+        messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "
             f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the "
             "points are outside of the largest): distances between these mean nothing. "
@@ -231,9 +233,9 @@ def _warnings(found: MapQuality) -> dict[str, str]:
         clusters, more = found.clusters, ""
         if clusters is not None and column.agreement >= clusters.agreement:
             more = f", more than are of its cluster ({clusters.same:.0%})"
-        told[f"Batch effect of {column.name}?"] = (
+        messages[f"Batch effect of {column.name}?"] = (
             f"{column.same:.0%} of a point's neighbours have the same {column.name}, "
             f"{column.by_chance:.0%} by chance{more}. If that is a batch effect and "
             "not biology, mix the batches under Data."
         )
-    return told
+    return messages

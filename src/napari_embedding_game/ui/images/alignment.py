@@ -63,10 +63,9 @@ def proposed(
 ) -> list[Image]:
     """Return the images in which objects are to be measured if nobody chooses.
 
-    Those selected together with the labels; else the only image that fits; else
-    those called as the labels are, or of their file; else all that are shown as
-    channels of one picture; else the selected ones.  Of several images that may as
-    well be several fields of view, none.
+    Those selected with the labels; else the only image that fits; else those of the
+    same name or file; else all channels of one picture; else the selected ones.  None
+    of several images that may be several fields of view.
     """
     same = [image for image in images if not misfit(image, labels)]
     chosen = [image for image in same if image in selected]

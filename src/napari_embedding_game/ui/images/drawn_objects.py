@@ -15,7 +15,7 @@ from napari_embedding_game.ui.canvas.projection import Projection, projection_of
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
-    axes_and_place,
+    axes_and_position,
     finest,
     is_in_slice,
 )
@@ -27,24 +27,24 @@ class DrawnObjects:
 
     linked: Linked
     objects: Objects
-    drawn: Projection
+    projection: Projection
     axes: list[int]
     """Axes of the labels that are displayed."""
     at: NDArray[np.float64]
     """(ndim,) pixel of the labels that the sliders stand at."""
 
-    def places(self) -> NDArray[np.float64]:
+    def positions(self) -> NDArray[np.float64]:
         """Return where the middle of each is drawn, (n, 2) of x and y.
 
         NaN where it is in another slice, and of rows that are no object.
         """
-        places = self.drawn.to_pixels(self.objects.centers[:, self.axes])
-        places[~is_in_slice(self.objects, self.axes, self.at)] = np.nan
-        return places
+        pixels = self.projection.to_pixels(self.objects.centers[:, self.axes])
+        pixels[~is_in_slice(self.objects, self.axes, self.at)] = np.nan
+        return pixels
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
-        found, pixels = self.drawn.under(pixel), finest(self.linked.labels)
+        found, pixels = self.projection.under(pixel), finest(self.linked.labels)
         if found is None:
             return None
         place = self.at.copy()
@@ -59,7 +59,7 @@ class DrawnObjects:
 
         In space the foremost one.
         """
-        if self.drawn.ahead is None:
+        if self.projection.sight is None:
             return self.under(np.array(event.pos[:2], dtype=float))
         layer, world = self.linked.labels, np.array(event.position, dtype=float)
         value = layer.get_value(
@@ -94,6 +94,6 @@ def drawn_objects(
     objects = None if session.dataset is None else session.dataset.objects
     if linked is None or objects is None:
         return None
-    drawn = projection_of(viewer, linked.labels, of_slice=True)
-    axes, at = axes_and_place(dims, linked.labels)
-    return None if drawn is None else DrawnObjects(linked, objects, drawn, axes, at)
+    projection = projection_of(viewer, linked.labels, of_slice=True)
+    axes, at = axes_and_position(dims, linked.labels)
+    return projection and DrawnObjects(linked, objects, projection, axes, at)

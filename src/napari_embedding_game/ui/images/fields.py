@@ -16,7 +16,7 @@ from napari_embedding_game.ui.images.linked_layers import (
     OBJECTS_OPACITY,
     Linked,
     LinkedLayers,
-    go_to,
+    center_on,
 )
 
 AXES = ("image", "z", "y", "x")
@@ -96,7 +96,7 @@ class ShownField(QObject):
             return
         chosen, axes = objects.take(selection.rows), linked.labels.ndim
         if linked.labels in viewer.layers and axes > 2 and chosen.present[0]:
-            go_to(viewer, linked.labels, chosen, moves_camera=False)
+            center_on(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
         """Name the image on show beside the slider, while there are such."""

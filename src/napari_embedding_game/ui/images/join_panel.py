@@ -58,8 +58,8 @@ class JoinPanel(LayerPanel):
         self.refresh()
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """What is told here, and need not be told among the notes."""
+    def messages(self) -> tuple[str, ...]:
+        """What this panel shows; the notes need not repeat it."""
         return (*self._join.sentences, self._join.refusal)
 
     def show_join(self, join: Join | None, *, is_table: bool) -> None:

@@ -127,7 +127,7 @@ def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
     return Linked(labels, (image,))
 
 
-def axes_and_place(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
+def axes_and_position(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
     """Return the axes of a layer that are displayed, and the pixel the sliders are at.
 
     Two axes, or three in space.
@@ -139,12 +139,12 @@ def axes_and_place(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float
 def is_in_slice(
     objects: Objects, axes: list[int], at: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
-    """(n,) objects that are seen where the sliders are, by :func:`axes_and_place`."""
+    """Return the objects that are seen where the sliders are: (n,)."""
     others = np.setdiff1d(range(len(at)), axes)
     return objects.present & objects.contain(at)[:, others].all(axis=1)
 
 
-def go_to(
+def center_on(
     viewer: napari.Viewer,
     labels: Labels,
     objects: Objects,
@@ -153,8 +153,7 @@ def go_to(
 ) -> None:
     """Centre the camera on objects of a layer, in the slice of the first of them.
 
-    Rows that are no object have no place; without any other the camera stays.  Without
-    ``moves_camera`` the slice alone is shown.
+    Without ``moves_camera`` the slice alone is shown.
     """
     objects = objects.take(objects.present)
     if not len(objects):
@@ -162,7 +161,7 @@ def go_to(
     centers, dims = objects.centers, viewer.dims
     center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
     middle = np.asarray(labels.data_to_world(center))
-    shown, _ = axes_and_place(dims, labels)
+    shown, _ = axes_and_position(dims, labels)
     for axis in set(range(labels.ndim)).difference(shown):
         dims.set_point(dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:

@@ -90,7 +90,7 @@ class MeasurePanel(LayerPanel):
             group: CheckBox(text=group.capitalize(), value=group in USUAL, tooltip=tip)
             for group, tip in GROUP_TIPS.items()
         }
-        self.whole = CheckBox(
+        self.without_border = CheckBox(
             text="Leave out objects at the border", tooltip=TIPS["whole"]
         )
         self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
@@ -103,7 +103,7 @@ class MeasurePanel(LayerPanel):
             ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:]))), ""),
         ):
             add_row(self._form, words, widget, tip)
-        self._form.addRow(self.whole.native)
+        self._form.addRow(self.without_border.native)
         self._body = panel(self._form)
         for part in (self._body, self.text, self.measure.native):
             self.rows.addWidget(part)
@@ -155,14 +155,14 @@ class MeasurePanel(LayerPanel):
         images = [image for image in linked.images if not misfit(image, labels)]
         names = ", ".join(f"'{image.name}'" for image in images)
         note = f"Measured in {names}." if images else NO_IMAGE
-        how = {
+        options = {
             "scale": pixel_size(labels),
             "first_axis": self.axis.value,
-            "groups": [one for one in GROUPS if self.groups[one].value],
-            "with_border": not self.whole.value,
+            "groups": [group for group in GROUPS if self.groups[group].value],
+            "with_border": not self.without_border.value,
         }
         pixels = _pixels(images, labels)
-        return MeasuredSource(pixels, finest(labels), labels.name, how, (note,))
+        return MeasuredSource(pixels, finest(labels), labels.name, options, (note,))
 
     # Inside
 
@@ -182,7 +182,7 @@ class MeasurePanel(LayerPanel):
         if tuple(value for _, value in axes) != tuple(self.axis.choices):
             offer(self.axis, list(axes), axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
-        self._tell()
+        self._update_text()
 
     def _offer_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
         """List images with the ticks of a person for these labels, or the proposal."""
@@ -203,7 +203,7 @@ class MeasurePanel(LayerPanel):
             tick.toggled.connect(self._on_tick)
             self.images.addWidget(tick)
 
-    def _tell(self) -> None:
+    def _update_text(self) -> None:
         """Say what is going to be measured, and in what."""
         labels = self.labels.value
         has_images = labels is not None and bool(self.linked_to(labels).images)
@@ -220,7 +220,7 @@ class MeasurePanel(LayerPanel):
     def _on_tick(self) -> None:
         labels = self.labels.value
         self._chosen[labels] = WeakSet(self.linked_to(labels).images)
-        self._tell()
+        self._update_text()
         self.ticked.emit()
 
     def _on_measure(self) -> None:

@@ -16,7 +16,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
-    axes_and_place,
+    axes_and_position,
     finest,
     is_in_slice,
 )
@@ -39,9 +39,8 @@ TOO_MANY = (
 class ObjectColors(QObject):
     """Gives a Labels layer a colormap that follows the map and the selection.
 
-    Without ``look.color_objects`` the objects have the colours that a person gave the
-    layer, and selected ones are lit; with it, those of their points on the map, and the
-    others than the selected ones fade.
+    With ``look.color_objects`` objects have the colours of their points, and those that
+    are not selected fade; without it, selected ones are lit in the layer's colours.
     """
 
     def __init__(
@@ -52,8 +51,8 @@ class ObjectColors(QObject):
         self._session, self._linked = workspace.session, workspace.linked
         self._layer: Labels | None = None
         """The layer that is coloured by the map."""
-        self._before: Any = None
-        self._own: Any = None
+        self._former_colormap: Any = None
+        self._our_colormap: Any = None
         """Its original colormap, and the one that it has meanwhile."""
         self._counted: tuple[Any, Any] = None, None
         """The labels whose numbers were looked at, and those of the objects."""
@@ -95,39 +94,40 @@ class ObjectColors(QObject):
         if is_wanted:
             n_known = {len(points), len(mapped)} if is_mapped else {len(points)}
             ids = objects.label_ids
-            is_wanted = n_known == {len(ids)} and self._fits(labels, dataset)
+            is_wanted = n_known == {len(ids)} and self._has_colors(labels, dataset)
         if not is_wanted or labels is not self._layer:
             self._end()
         if not is_wanted:
             return
-        if labels.colormap is not self._own:  # somebody has chosen another one
-            self._layer, self._before = labels, labels.colormap
+        if labels.colormap is not self._our_colormap:  # somebody has chosen another one
+            self._layer, self._former_colormap = labels, labels.colormap
         # Labels may occur again in other slices.
-        here = is_in_slice(objects, *axes_and_place(self._viewer.dims, labels))
-        chosen, lit = ids[here & points], transform_color(COLOR)
+        visible = is_in_slice(objects, *axes_and_position(self._viewer.dims, labels))
+        chosen, lit = ids[visible & points], transform_color(COLOR)
         if is_mapped:
             colors = np.zeros((MAX_COLORS, 4), np.float32)  # of no point: nothing
-            colors[ids[here]] = mapped[here]
+            colors[ids[visible]] = mapped[visible]
             lit = colors[chosen]
         else:
-            colors = np.array(self._before.map(np.arange(MAX_COLORS)), np.float32)
+            former = self._former_colormap.map(np.arange(MAX_COLORS))
+            colors = np.array(former, np.float32)
         if points.any():
             colors[:, 3] *= FADING
             colors[chosen] = lit
         labels.colormap = CyclicLabelColormap(colors=colors)
-        self._own = labels.colormap
+        self._our_colormap = labels.colormap
 
     def _end(self) -> None:
         """Restore the layer's colours, unless somebody has chosen others."""
         layer, self._layer = self._layer, None
-        if layer is not None and layer.colormap is self._own:
-            layer.colormap = self._before
-        self._own = None
+        if layer is not None and layer.colormap is self._our_colormap:
+            layer.colormap = self._former_colormap
+        self._our_colormap = None
 
     def _on_paint(self, event: object = None) -> None:
         self._counted = None, None
 
-    def _fits(self, labels: Labels, dataset: Dataset) -> bool:
+    def _has_colors(self, labels: Labels, dataset: Dataset) -> bool:
         """Return whether a colormap has room for labels; if not, say so once."""
         counted = finest(labels), dataset.source_objects.label_ids
         if any(a is not b for a, b in zip(counted, self._counted, strict=True)):
@@ -136,5 +136,5 @@ class ObjectColors(QObject):
             largest = max(int(some.max(initial=0)) for some in held)
             self._counted, self._has_room = counted, largest < MAX_COLORS
             if not self._has_room:
-                self._session.say(TOO_MANY)
+                self._session.show_message(TOO_MANY)
         return self._has_room

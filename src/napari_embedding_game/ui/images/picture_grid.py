@@ -22,7 +22,7 @@ FAILED = (
     "The pictures cannot be cut out of the layers as they are now ({}): open the image "
     "and its labels again."
 )
-Made = list[tuple[int, QImage]]
+RowPictures = list[tuple[int, QImage]]
 """Rows and their pictures."""
 Pictures: TypeAlias = Any
 """``pictures[row]`` is that of a row: (h, w) or (h, w, 3), uint8 or 0 to 1."""
@@ -79,8 +79,8 @@ class PictureGrid(QListWidget):
             item.setToolTip(self.row_name(row))
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
-        def make() -> Generator[Made, None, Made]:
-            made: Made = []
+        def make() -> Generator[RowPictures, None, RowPictures]:
+            made: RowPictures = []
             for row in lacking:
                 picture = to_qimage(pictures[row])
                 made.append((int(row), fitted(picture, 2 * SIDE)))  # sharp on any
@@ -88,15 +88,15 @@ class PictureGrid(QListWidget):
             return made
 
         if pictures is not None and lacking:
-            self._making.ask(make)
+            self._making.submit(make)
 
-    def places(self, rows: NDArray[np.integer]) -> list[int]:
+    def indices(self, rows: NDArray[np.integer]) -> list[int]:
         """Return where those of these rows stand that are shown, in growing order."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
     def follow(self, rows: NDArray[np.integer]) -> None:
         """Frame the pictures of these rows."""
-        chosen = [self.item(place) for place in self.places(rows)]
+        chosen = [self.item(index) for index in self.indices(rows)]
         with QSignalBlocker(self):
             self.clearSelection()
             for item in chosen:
@@ -105,21 +105,21 @@ class PictureGrid(QListWidget):
             self.executeDelayedItemsLayout()
             self.scrollToItem(chosen[0])
 
-    def _show(self, made: Made) -> None:
+    def _show(self, made: RowPictures) -> None:
         """Show what has been made by now."""
         new = {row: image for row, image in made[:] if row not in self._icons}
         for row, image in new.items():
             self._icons[row] = steady_icon(QPixmap.fromImage(image))
-        for place in self.places(np.array([*new], np.intp)):
-            self.item(place).setIcon(self._icons[int(self.rows[place])])
+        for index in self.indices(np.array([*new], np.intp)):
+            self.item(index).setIcon(self._icons[int(self.rows[index])])
 
     def _on_failed(self, error: BaseException) -> None:
         self.pictures = None
         self.failed.emit(failure(error))
 
     def _on_selected(self) -> None:
-        places = [index.row() for index in self.selectedIndexes()]
-        self._on_pick(self.rows[places])
+        indices = [index.row() for index in self.selectedIndexes()]
+        self._on_pick(self.rows[indices])
 
 
 def failure(error: BaseException) -> str:

@@ -17,10 +17,10 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
-from napari_embedding_game.data.label_objects import Objects, share_shown
+from napari_embedding_game.data.label_objects import Objects, share_matching
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.loading import Loading
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.sources import ExperimentSource
 from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
@@ -63,10 +63,10 @@ TIP = (
 
 
 class Relink(LayerPanel):
-    """Says which layer of the map is missing, or differs from it, and offers a way.
+    """Shows which layer of the map is missing, or has changed, and a button.
 
     A layer is linked as soon as it is open.  ``wanted`` asks to read the objects of
-    the linked labels again, ``missed`` tells that a layer is missing.
+    the linked labels again, ``missed``: a layer is missing.
     """
 
     missed = Signal()
@@ -81,7 +81,7 @@ class Relink(LayerPanel):
     ) -> None:
         super().__init__(viewer)
         self._session, self._loading, self._record = session, loading, record
-        self._of_folder = self._differs = ""
+        self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
         self._is_read = False
         """Whether the linked labels are read as they are now."""
@@ -93,26 +93,27 @@ class Relink(LayerPanel):
         self.button = push_button("", TIP, lambda: self._act())
         self.rows.addWidget(self.text)
         self.rows.addWidget(self.button)
-        self._looking = Latest(self, self._on_looked, self._on_failed)
+        self._opening = Latest(self, self._on_opened, self._on_failed)
         self.follow(viewer.layers.selection.events.changed)
         self._connections.connect(record.changed, self._on_linked)
         self._connections.connect(session.dataset_changed, self._on_dataset)
         self._connections.connect(session.restored, self._on_restored)
         self._on_linked(record.current)
-        self._tell()
+        self._update()
 
     def open_again(self) -> None:
         """Open the files of layers that are missing, where they still exist."""
-        lost, linked, folder = self._record.missed, self._record.current, self._folder()
-        if lost is None:
+        missing, linked = self._record.missed, self._record.current
+        folder = self._folder()
+        if missing is None:
             return
         if linked is None and folder is not None:
             self._open_folder(folder)
             return
         present = images_of(self._viewer)
-        images = [x for x in lost.images if _layer_of(x, present) is None]
+        images = [x for x in missing.images if _layer_of(x, present) is None]
         if linked is None:
-            self._open(lost.labels, is_labels=True)
+            self._open(missing.labels, is_labels=True)
         for image in {x.path: x for x in images[::-1]}.values():
             self._open(image)  # once, also where it became several layers
 
@@ -121,15 +122,15 @@ class Relink(LayerPanel):
         record, dataset = self._record, self._session.dataset
         linked = record.current
         if linked is not None and linked.labels not in self._viewer.layers:
-            self._of_folder = ""
+            self._folder_text = ""
             record.set(None, record.record)
         if dataset is not None and dataset.objects is not None and record.missed:
             found = find(self._viewer, record.missed, dataset.objects)
             if found is not None:
                 self._link(found)
-        self._tell()
+        self._update()
 
-    def note_asked(self) -> None:
+    def on_read_started(self) -> None:
         """Note whether the objects of the labels are read as they are now."""
         for layer in self._viewer.layers:
             self._strokes[layer] = strokes(layer)
@@ -137,11 +138,11 @@ class Relink(LayerPanel):
         is_known = source is not None and labels is not None
         self._is_read = is_known and source.pixels is finest(labels)
 
-    def note_loaded(self) -> None:
+    def on_read_finished(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
         if self._is_read:
-            self._differs = ""
-        self._tell()
+            self._edit_text = ""
+        self._update()
 
     # What happens
 
@@ -150,7 +151,7 @@ class Relink(LayerPanel):
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
             self._of_labels.close()
-            self._watched, self._differs = labels, ""
+            self._watched, self._edit_text = labels, ""
             if labels is not None:  # a look sets off none of these
                 events = labels.events
                 self._of_labels.connect_all((events.paint, events.data), self._on_edit)
@@ -160,52 +161,53 @@ class Relink(LayerPanel):
 
     def _on_drawn(self, event: object = None) -> None:
         """Look whether an edit was made, or taken back."""
-        now = strokes(self._watched)
-        if self._strokes.setdefault(self._watched, now) != now:
+        n_strokes = strokes(self._watched)
+        if self._strokes.setdefault(self._watched, n_strokes) != n_strokes:
             self._on_edit()
 
     def _on_edit(self, event: object = None) -> None:
-        self._is_read, self._differs = False, EDITED.format(self._watched.name)
+        self._is_read, self._edit_text = False, EDITED.format(self._watched.name)
         self._strokes[self._watched] = strokes(self._watched)
-        self._tell()
+        self._update()
 
     def _on_restored(self, saved: SavedMap) -> None:
         """Look for the layers recorded in a file, which may hold anything."""
         dataset, record = self._session.dataset, self._record
         if record.current is None and dataset is not None and dataset.objects:
-            record.missed, self._of_folder = LayersRecord(), ""
+            record.missed, self._folder_text = LayersRecord(), ""
             with suppress(msgspec.ValidationError):
                 record.missed = msgspec.convert(saved.view.get("layers"), LayersRecord)
             self.refresh()
 
     def _on_dataset(self, dataset: object) -> None:
-        self._looking.stop()
+        self._opening.stop()
         self._record.missed = None
-        self._tell()
+        self._update()
 
     def _link(self, found: Linked) -> None:
         """Link layers; what is still missing is looked for on."""
         record, former = self._record, self._record.current
         record.set(found, record.missed)
-        if self._lost is None:
+        if self._missing is None:
             record.missed = None
         if former is None or former.labels is not found.labels:
             self._compare()
 
     def _compare(self) -> None:
         """Find out whether the labels are those that were read."""
-        linked, dataset, self._differs = self._record.current, self._session.dataset, ""
+        linked, dataset = self._record.current, self._session.dataset
+        self._edit_text = ""
         objects = None if dataset is None else dataset.source_objects
         if linked is not None and objects is not None:
-            share = share_shown(finest(linked.labels), objects, COMPARED)
+            share = share_matching(finest(linked.labels), objects, COMPARED)
             if share < 1:
-                self._differs = OTHERS.format(1 - share, linked.labels.name)
+                self._edit_text = OTHERS.format(1 - share, linked.labels.name)
 
-    # What is told
+    # Texts
 
-    def _tell(self) -> None:
-        """Say the first thing that is wrong, and offer what mends it."""
-        text, words, self._act = self._trouble()
+    def _update(self) -> None:
+        """Show the first problem, and a button that solves it."""
+        text, words, self._act = self._problem()
         is_new = text not in ("", self.text.text())
         show_text(self.text, text, "warning")
         self.button.setText(literal(in_lines(words)))
@@ -214,12 +216,12 @@ class Relink(LayerPanel):
         if is_new and self._record.missed is not None:
             self.missed.emit()
 
-    def _trouble(self) -> tuple[str, str, Callable[[], object]]:
-        """Return a sentence, the words of a button ("" for none), what it does."""
-        linked, layer = self._record.current, self._lost
+    def _problem(self) -> tuple[str, str, Callable[[], object]]:
+        """Return a sentence, the text of a button ("" for none), and its action."""
+        linked, layer = self._record.current, self._missing
         folder = self._folder() if linked is None else None
         if folder is not None:
-            text = self._of_folder or NO_FOLDER.format(folder)
+            text = self._folder_text or NO_FOLDER.format(folder)
             return text, LOCATE, self._locate
         if layer is not None:
             path = f"(from {layer.path}) " if layer.path else ""
@@ -227,19 +229,19 @@ class Relink(LayerPanel):
             text = (NO_LABELS if linked is None else NO_IMAGE).format(which)
             image = self._candidate()
             words = "" if image is None else f"This is the image: {image.name}"
-            return text, words, lambda: self._take(image)
+            return text, words, lambda: self._use_as_missing(image)
         is_measured = bool(_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
-        can_read = is_measured or self._loading.taken is not None
-        return self._differs, words if can_read else "", self.wanted.emit
+        can_read = is_measured or self._loading.current_source is not None
+        return self._edit_text, words if can_read else "", self.wanted.emit
 
     @property
-    def _lost(self) -> LayerRecord | None:
-        """What is recorded of the first layer that is missing."""
-        lost, linked = self._record.missed, self._record.current
-        if lost is None or linked is None:
-            return None if lost is None else lost.labels
-        gone = (x for x in lost.images if _layer_of(x, linked.images) is None)
+    def _missing(self) -> LayerRecord | None:
+        """The record of the first missing layer."""
+        missing, linked = self._record.missed, self._record.current
+        if missing is None or linked is None:
+            return None if missing is None else missing.labels
+        gone = (x for x in missing.images if _layer_of(x, linked.images) is None)
         return next(gone, None)
 
     def _candidate(self) -> Image | None:
@@ -251,21 +253,21 @@ class Relink(LayerPanel):
         fitting = [x for x in images if not misfit(x, linked.labels)]
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
-    def _take(self, image: Image) -> None:
-        """Take a layer for the image that is missing."""
-        lost, unknown, found = self._record.missed, self._lost, record_of(image)
-        images = tuple(found if x is unknown else x for x in lost.images)
-        self._record.missed = LayersRecord(lost.labels, images)
+    def _use_as_missing(self, image: Image) -> None:
+        """Use a layer as the missing image."""
+        missing, unknown, found = self._record.missed, self._missing, record_of(image)
+        images = tuple(found if x is unknown else x for x in missing.images)
+        self._record.missed = LayersRecord(missing.labels, images)
         self.refresh()
 
     # Files
 
     def _folder(self) -> Path | None:
         """Return the folder of the images that were measured; None of other data."""
-        dataset, lost = self._session.dataset, self._record.missed
-        if lost is None or not _image_names(dataset):
+        dataset, missing = self._session.dataset, self._record.missed
+        if missing is None or not _image_names(dataset):
             return None
-        path = lost.labels.path or str(_measured(dataset).get("folder", ""))
+        path = missing.labels.path or str(_measured(dataset).get("folder", ""))
         return Path(path) if path else None
 
     def _locate(self) -> None:
@@ -277,39 +279,40 @@ class Relink(LayerPanel):
         """Show the images of a folder that were measured before, and link them."""
         if not folder.is_dir():
             return
-        self._of_folder = f"Opening the images of {folder} again …"
+        self._folder_text = f"Opening the images of {folder} again …"
         names = _image_names(self._session.dataset)
-        self._looking.ask(partial(open_images, folder, names))
-        self._tell()
+        self._opening.submit(partial(open_images, folder, names))
+        self._update()
 
-    def _on_looked(self, images: ExperimentImages) -> None:
+    def _on_opened(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
         if images.names == _image_names(dataset):
-            self._loading.ask_again_as(ExperimentSource(images.folder, images))
+            self._loading.replace_source(ExperimentSource(images.folder, images))
             self._link(show_experiment(self._viewer, images, dataset.name))
         else:
-            self._of_folder = OTHER_IMAGES.format(images.folder.name)
-        self._tell()
+            self._folder_text = OTHER_IMAGES.format(images.folder.name)
+        self._update()
 
     def _on_failed(self, error: BaseException) -> None:
         log_error("Images could not be linked again", error)
-        self._of_folder = sentence(error)
-        self._tell()
+        self._folder_text = error_text(error)
+        self._update()
 
     def _open(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a layer, where there is one, with pixels of their size."""
         path, name = layer.path, layer.name
         if not path or not Path(path).is_file():
             return
-        how = {"plugin": "napari", "layer_type": "image"}
+        options = {"plugin": "napari", "layer_type": "image"}
+        options |= {"name": name} if name else {}
         measured = _measured(self._session.dataset)
         try:
-            opened = self._viewer.open(path, **how, **({"name": name} if name else {}))
+            opened = self._viewer.open(path, **options)
             if is_labels:  # they may have been made of a mask
                 axis = measured.get("first_axis", "z")
                 opened = [use_as_labels(self._viewer, opened[0], axis)]
-            for one in opened:
-                _scale(one, measured.get("scale"))
+            for layer in opened:
+                _scale(layer, measured.get("scale"))
         except Exception as error:  # whatever the reader raises: it stays missing
             log_error(f"{path} could not be opened again", error)
 
@@ -321,18 +324,18 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     of the same name; the images are known by name or file, or else as they are proposed
     for measuring.
     """
-    known = [x for x in viewer.layers if isinstance(x, Labels)]
+    layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
-        (share_shown(finest(x), objects), x.name == lost.labels.name) for x in known
+        (share_matching(finest(x), objects), x.name == lost.labels.name) for x in layers
     ]
-    if not known or max(ranks)[0] < MOSTLY:
+    if not layers or max(ranks)[0] < MOSTLY:
         return None
-    labels = known[ranks.index(max(ranks))]
+    labels = layers[ranks.index(max(ranks))]
     images = [x for x in viewer.layers if isinstance(x, Image)]
-    if not any(one.name for one in lost.images):
+    if not any(layer.name for layer in lost.images):
         return Linked(labels, tuple(proposed(labels, images)))
     fitting = [x for x in images if not misfit(x, labels)]
-    found = [_layer_of(one, fitting) for one in lost.images]
+    found = [_layer_of(layer, fitting) for layer in lost.images]
     return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
 
 
@@ -341,26 +344,26 @@ def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
 
     None of another file that has the same name, where the recorded one still exists.
     """
-    path, known = recorded.path, {image: record_of(image) for image in images}
-    named = [x for x, one in known.items() if one.name == recorded.name]
+    path, records = recorded.path, {image: record_of(image) for image in images}
+    named = [x for x, record in records.items() if record.name == recorded.name]
     if Path(path).is_file():
-        named = [image for image in named if known[image].path in ("", path)]
-    of_file = [image for image, one in known.items() if one.path == path != ""]
+        named = [image for image in named if records[image].path in ("", path)]
+    of_file = [x for x, record in records.items() if record.path == path != ""]
     both = [image for image in named if image in of_file]
     return next(iter((*both, *named, *of_file)), None)
 
 
 def _measured(dataset: Dataset | None) -> Mapping[str, Any]:
     """Return how objects were measured; a session file may say anything."""
-    known = None if dataset is None else dataset.provenance.get("measured")
-    return known if isinstance(known, Mapping) else {}
+    values = None if dataset is None else dataset.provenance.get("measured")
+    return values if isinstance(values, Mapping) else {}
 
 
 def _image_names(dataset: Dataset | None) -> tuple[str, ...]:
     """Return the names of the images of a folder that was measured."""
     images = _measured(dataset).get("images")
-    known = images if isinstance(images, list | tuple) else ()
-    return tuple(str(x.get("name")) for x in known if isinstance(x, Mapping))
+    values = images if isinstance(images, list | tuple) else ()
+    return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 
 
 def _scale(layer: Layer, scale: Any) -> None:

@@ -26,7 +26,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.layouts import in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 MAX_PARTS, MAX_LETTERS = 60, 44
 """Of clusters found anew; of a line on a button."""
@@ -50,21 +50,21 @@ class ClusterEdits(QWidget):
     """
 
     def __init__(
-        self, session: Session, table: Table, tell: Callable[[str], None]
+        self, session: Session, table: Table, show_message: Callable[[str], None]
     ) -> None:
         super().__init__()
-        self._session, self._book = session, session.clusters
-        self._table, self._tell = table, tell
+        self._session, self._clusters = session, session.clusters
+        self._table, self._show_message = table, show_message
         self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
-        self._finding = Asking(self, "Clustering …", self._select, tell)
-        self._make()
+        self._finding = PaneJobs(self, "Clustering …", self._select, show_message)
+        self._make_actions()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
         connections.connect(session.selection.changed, self._follow)
-        connections.connect(self._book.changed, self._follow_edits)
-        connections.connect(session.dataset_changed, lambda _: tell(""))
+        connections.connect(self._clusters.changed, self._follow_edits)
+        connections.connect(session.dataset_changed, lambda _: show_message(""))
         self._follow_edits()
 
     def _follow(self) -> None:
@@ -87,7 +87,7 @@ class ClusterEdits(QWidget):
 
     def _follow_edits(self) -> None:
         """Say what can be undone, and offer what can be done with the clusters."""
-        steps = self._book.undo_label, self._book.redo_label
+        steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = literal(in_lines(label, MAX_LETTERS))
             action.setText(text)
@@ -99,32 +99,34 @@ class ClusterEdits(QWidget):
 
     def name(self, cluster: int, name: str, listed: Clustering) -> None:
         """Give a cluster the name that was typed, since when there were these."""
-        self._do(self._book.rename, cluster, name, listed)
+        self._do(self._clusters.rename, cluster, name, listed)
 
     # Making
 
-    def _make(self) -> None:
-        session, book, action = self._session, self._book, self._action
+    def _make_actions(self) -> None:
+        session, clusters, action = self._session, self._clusters, self._action
         do, select = self._do, self._select
         tip = "Give the cluster a name (F2)."
         self.rename = action(
             "Rename", tip, lambda: self.edit_name(self._first.id), "F2"
         )
         ids = session.selection
-        self.merge = action("Merge", "", lambda: select(book.merge, ids.clusters))
+        self.merge = action("Merge", "", lambda: select(clusters.merge, ids.clusters))
         self.split = action("Split", "", lambda: select(session.split, self._first.id))
         self.recolor = action("Colour…", "", self._recolor)
         tip = "Write down what is known of the cluster."
         self.note = action("Note…", tip, self._annotate)
         self.release = action(
-            "Remove annotation", RELEASE_TIP, lambda: do(book.release, self._first.id)
+            "Remove annotation",
+            RELEASE_TIP,
+            lambda: do(clusters.release, self._first.id),
         )
         tip = "Make the selected points a cluster of their own."
         self.make = action("New cluster", tip, self._make_cluster)
         self.recluster = action("Cluster again…", RECLUSTER_TIP, self._recluster)
         self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
-        self.undo = action("", "", lambda: do(book.undo), "Ctrl+Z")
-        self.redo = action("", "", lambda: do(book.redo), "Ctrl+Shift+Z")
+        self.undo = action("", "", lambda: do(clusters.undo), "Ctrl+Z")
+        self.redo = action("", "", lambda: do(clusters.redo), "Ctrl+Shift+Z")
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
         self._rare.append(self.redo)
 
@@ -155,7 +157,7 @@ class ClusterEdits(QWidget):
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
         self.setLayout(row(*every, wide=every))
 
-    def _open_menu(self, place: QPoint) -> None:
+    def _open_menu(self, point: QPoint) -> None:
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions([self.rename, self.merge, self.split])
@@ -163,32 +165,32 @@ class ClusterEdits(QWidget):
         menu.addActions(self._rare)
         self._offer_column()
         if any(a.isVisible() for a in menu.actions() if not a.isSeparator()):
-            menu.popup(self._table.viewport().mapToGlobal(place))
+            menu.popup(self._table.viewport().mapToGlobal(point))
 
     # Acting
 
     @property
     def _first(self) -> Cluster:
-        """The selected cluster, of which there is one at least."""
+        """The first selected cluster; there is one at least."""
         return self._chosen()[0]
 
     def _chosen(self) -> list[Cluster]:
         chosen = self._session.selection.clusters
-        known = self._book.clustering.by_id if chosen else {}
+        known = self._clusters.clustering.by_id if chosen else {}
         return [known[c] for c in chosen if c in known]
 
-    def _do(self, edit: Callable[..., Any], *what: Any) -> Any:
+    def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
-        self._tell("")
+        self._show_message("")
         try:
-            return edit(*what)
+            return edit(*args)
         except (DataError, InputError) as error:
-            self._tell(str(error))
+            self._show_message(str(error))
             return None
 
-    def _select(self, edit: Callable[..., Any], *what: Any) -> Any:
+    def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""
-        made = self._do(edit, *what)
+        made = self._do(edit, *args)
         if made is not None:
             self._session.selection.replace([made] if isinstance(made, int) else made)
         return made
@@ -210,17 +212,17 @@ class ClusterEdits(QWidget):
 
         color = self._answer(ask)
         if color is not None:
-            self._do(self._book.recolor, cluster.id, color.name())
+            self._do(self._clusters.recolor, cluster.id, color.name())
 
     def _annotate(self) -> None:
         cluster = self._first
         question = "Note", f"What is known of {cluster.name}:", cluster.note
         note = self._answer(QInputDialog.getMultiLineText, *question)
         if note is not None:
-            self._do(self._book.annotate, cluster.id, note)
+            self._do(self._clusters.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        made = self._select(self._book.make_cluster, self._session.selection.points)
+        made = self._select(self._clusters.make_cluster, self._session.selection.points)
         if made is not None:
             self.edit_name(made)
 
@@ -246,18 +248,18 @@ class ClusterEdits(QWidget):
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
         shown = dict(zip(levels, hexes(colors), strict=True))
-        self._do(self._book.annotate_by, column, shown)
+        self._do(self._clusters.annotate_by, column, shown)
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:
         """Ask for how many, and cluster the selected points in the background."""
         n_points = len(self._session.selection.rows)
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
-        most = max(2, min(MAX_PARTS, n_points))
-        n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, most)
+        max_parts = max(2, min(MAX_PARTS, n_points))
+        n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, max_parts)
         find = n_parts and self._do(self._session.recluster, n_parts)
         if find:
-            self._finding.ask(find)
+            self._finding.submit(find)
 
 
 def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import Qt
 
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.data.clustering import Cluster, places
+from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.clusters.merging import Merging
@@ -60,27 +60,27 @@ class ClusterPane(Listener):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = text_label(role="warning")
-        self.edits = ClusterEdits(session, self.table, self.tell)
+        self.edits = ClusterEdits(session, self.table, self.show_message)
         self.table.edited.connect(
             lambda cluster, name: self.edits.name(cluster, name, self.table.source)
         )
         self.table.picked.connect(self._on_picked)
-        self._asking = Latest(
+        self._firmness_job = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
-        self._asked: Merging | None = None
+        self._asked_merging: Merging | None = None
         """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
-        self._heard.connect(session.dataset_changed, self.table.leave)
+        self._heard.connect(session.dataset_changed, self.table.end_edit)
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
         moves = session.clusters.changed, session.state_changed
         self._soon = self.follow(session, moves, self.catch_up)
         self.setLayout(column(self.table, self.slider))
-        self.tell("")
+        self.show_message("")
         self.catch_up()
 
-    def tell(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show a sentence on an edit; "" takes it away."""
         show_text(self.message, message)
 
@@ -119,17 +119,17 @@ class ClusterPane(Listener):
         """Find out how firm each number of clusters is, once the points rest."""
         session = self._session
         merging = None if session.is_moving else session.merging
-        if merging is self._asked or not self.isVisible():
+        if merging is self._asked_merging or not self.isVisible():
             return
-        self._asked = merging
-        self._asking.stop()
+        self._asked_merging = merging
+        self._firmness_job.stop()
         self.slider.strip.show_firmness(None)
         job = firmness_job(session)
         if job is not None:
-            self._asking.ask(job)
+            self._firmness_job.submit(job)
 
     def _on_firmness(self, found: Firmness) -> None:
-        if found.merging is self._asked:
+        if found.merging is self._asked_merging:
             self.slider.strip.show_firmness(found)
 
     def _on_failed(self, error: BaseException) -> None:
@@ -160,6 +160,6 @@ def misplaced_shares(
     """
     if stretch is None:
         return np.full(len(clusters), np.nan)
-    found = places([cluster.id for cluster in clusters], labels[stretch > FAR])
+    found = label_indices([cluster.id for cluster in clusters], labels[stretch > FAR])
     far = np.bincount(found, minlength=len(clusters))
     return far / np.maximum([cluster.size for cluster in clusters], 1)

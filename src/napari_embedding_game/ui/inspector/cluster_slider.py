@@ -14,7 +14,7 @@ from napari_embedding_game.ui.style.form_widgets import NUMBER_WIDTH, add_row, f
 from napari_embedding_game.ui.style.layouts import column, panel, row
 
 MIN_CLUSTERS = 1
-REST_MS = 40
+DELAY_MS = 40
 """The slider has rested so long before the map follows it."""
 STOPS = 60
 """Stops between few and many clusters, where there are as many."""
@@ -27,9 +27,9 @@ TIP = (
 class ClusterSlider(Listener):
     """Edits the number of clusters of a book; at its end each landmark is one."""
 
-    def __init__(self, book: Clusters) -> None:
+    def __init__(self, clusters: Clusters) -> None:
         super().__init__()
-        self._book = book
+        self._clusters = clusters
         self._stops = slider_stops(MIN_CLUSTERS)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
@@ -43,7 +43,7 @@ class ClusterSlider(Listener):
         rows = form()
         add_row(rows, "Clusters", panel(row(self.slider, self.number)), TIP)
         self.setLayout(column(rows, self.strip))
-        self._rest = qdebounced(self._apply, REST_MS, parent=self)
+        self._apply_soon = qdebounced(self._apply, DELAY_MS, parent=self)
         self._is_moving = False
         """Whether the slider has not rested yet."""
         self.slider.valueChanged.connect(self._on_slider)
@@ -52,33 +52,33 @@ class ClusterSlider(Listener):
         assert typed is not None
         typed.returnPressed.connect(lambda: self._on_number(self.number.value()))
         self.strip.picked.connect(self._pick)
-        self.listen([book.changed], self.catch_up)
+        self.listen([clusters.changed], self.catch_up)
         self.catch_up()
 
     def catch_up(self) -> None:
         """Show the number of clusters of the book."""
-        book, n_landmarks = self._book, self._book.n_landmarks
+        clusters, n_landmarks = self._clusters, self._clusters.n_landmarks
         # Small clusters are merged while nobody has decided: so many as are seen.
-        asked = book.state.n_clusters or len(book.clusters) or n_landmarks
+        n_clusters = clusters.state.n_clusters or len(clusters.clusters) or n_landmarks
         self.setEnabled(n_landmarks > MIN_CLUSTERS)
         text = self.number.text()  # "" before any number was shown
         is_typing = bool(text) and text != str(self.number.value())
         if not self.isEnabled() or self._is_moving or is_typing:
             return
-        asked = min(asked, n_landmarks)
+        n_clusters = min(n_clusters, n_landmarks)
         with QSignalBlocker(self.slider), QSignalBlocker(self.number):
             if self._stops[-1] != n_landmarks:
                 self._stops = slider_stops(n_landmarks)
                 self.slider.setRange(0, len(self._stops) - 1)
                 self.number.setRange(MIN_CLUSTERS, n_landmarks)
-            self.number.setValue(asked)
-            self._move_slider(asked)
+            self.number.setValue(n_clusters)
+            self._move_slider(n_clusters)
 
     def _on_slider(self, stop: int) -> None:
         with QSignalBlocker(self.number):
             self.number.setValue(self._stops[stop])
         self._is_moving = True
-        self._rest.throttle()
+        self._apply_soon.throttle()
 
     def _pick(self, n_clusters: int) -> None:
         """Take a number, also the one that the box has while nobody has decided."""
@@ -96,8 +96,8 @@ class ClusterSlider(Listener):
 
     def _apply(self) -> None:
         self._is_moving, wanted = False, self.number.value()
-        is_each = wanted >= self._book.n_landmarks
-        self._book.set_n_clusters(None if is_each else wanted)
+        is_each = wanted >= self._clusters.n_landmarks
+        self._clusters.set_n_clusters(None if is_each else wanted)
 
 
 def slider_stops(n_landmarks: int) -> np.ndarray:

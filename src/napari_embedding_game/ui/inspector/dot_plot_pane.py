@@ -29,7 +29,7 @@ from napari_embedding_game.ui.style.coloring import (
 from napari_embedding_game.ui.style.form_widgets import Choice, check_box
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
@@ -54,14 +54,14 @@ class DotPlotPane(PlotPane):
     def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__(session, self._tip)
         self._on_name = on_name
-        self._search = Asking(
-            self, "Comparing …", self._on_found, self.say, self._on_failed
+        self._search = PaneJobs(
+            self, "Comparing …", self._on_result, self.show_message, self._on_failed
         )
-        self._asked: tuple[object, ...] = ()
+        self._request: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
-        self._trouble = ""
-        self._shown: Rows | None = None
-        self._coming: Rows | None = None
+        self._message = ""
+        self._rows: Rows | None = None
+        self._next_rows: Rows | None = None
         """The latest request, with the present names."""
         self.result: ClusterExpression | None = None
         self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
@@ -76,11 +76,11 @@ class DotPlotPane(PlotPane):
         others = session.dataset_changed, session.columns_changed
         self.listen(others, self.catch_up)
 
-    def let_go(self) -> None:
+    def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
         self._search.stop()
-        self._asked, self._trouble = (), ""
-        self.result = self._shown = self._coming = None
+        self._request, self._message = (), ""
+        self.result = self._rows = self._next_rows = None
         self._draw()
 
     def catch_up(self) -> None:
@@ -95,29 +95,29 @@ class DotPlotPane(PlotPane):
         if dataset is None or session.snapshot is None:
             return
         if session.is_moving:
-            self.say(WAITING)
+            self.show_message(WAITING)
             return
         rows = rows_of(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
-        asked = dataset, choice, names, rows.codes.tobytes()
-        self._coming = rows, choice
-        if asked != self._asked:
-            self._asked = asked
+        request = dataset, choice, names, rows.codes.tobytes()
+        self._next_rows = rows, choice
+        if request != self._request:
+            self._request = request
             find = partial(iter_cluster_expression, dataset, rows, names)
-            self._search.ask(partial(find, n_leading=N_LEADING))
+            self._search.submit(partial(find, n_leading=N_LEADING))
         elif not self._search.is_busy:
             self._show()
 
     def plot(self) -> ExpressionPlot | None:
         """Return what is shown; None where nothing is."""
-        found, shown = self.result, self._shown
-        if found is None or shown is None:
+        found, rows = self.result, self._rows
+        if found is None or rows is None:
             return None
         summary, is_scaled = found.summary, self.scaled.isChecked()
         values = summary.scaled if is_scaled else summary.means
         return ExpressionPlot(
             genes=found.genes,
-            groups=tuple(shown[0].categories),
+            groups=tuple(rows[0].categories),
             values=values,
             shares=summary.shares,
             scale=shades(),
@@ -130,39 +130,39 @@ class DotPlotPane(PlotPane):
     def _offer_columns(self) -> None:
         """Let groups be of columns, and call genes what they are."""
         dataset, choices = self._session.dataset, [CLUSTERS]
-        some = "CD3D, MS4A1"
+        example = "CD3D, MS4A1"
         if dataset is not None:
             choices = offered_rows(dataset, composition_columns(dataset))
             if not dataset.has_expression:
-                some = ", ".join(dataset.profile_names[:2])
+                example = ", ".join(dataset.profile_names[:2])
         self.rows.offer((choice.text, choice) for choice in choices)
         self.rows.setVisible(len(choices) > 1)
         offer = worded("Leading markers, or genes: ", dataset)
-        self.genes.setPlaceholderText(offer + some)
+        self.genes.setPlaceholderText(offer + example)
         self.genes.setToolTip(worded(GENES_TIP, dataset))
         self.scaled.setText(worded("Scale genes", dataset))
         self.scaled.setToolTip(worded(SCALED_TIP, dataset))
 
-    def _on_failed(self, why: str) -> None:
-        self.result, self._trouble = None, why
+    def _on_failed(self, message: str) -> None:
+        self.result, self._message = None, message
         self._draw()
 
-    def _on_found(self, found: ClusterExpression) -> None:
-        self.result, self._trouble = found, found.note
+    def _on_result(self, found: ClusterExpression) -> None:
+        self.result, self._message = found, found.note
         self._show()
 
     def _show(self) -> None:
         """Show the groups under the names that they have by now."""
-        self._shown = self._coming
+        self._rows = self._next_rows
         self._draw()
 
     def _draw(self, *event: object) -> None:
         """Show what was found, and what there is to say."""
         if not self._search.is_busy:
-            self.say(self._trouble, "warning")
+            self.show_message(self._message, "warning")
         self.canvas.show_plot(self.plot(), is_scrolled=True)
 
-    def _at(self, x: float, y: float) -> tuple[int | None, int | None]:
+    def _cell_at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a position; None outside."""
         if self.result is None or self.canvas.is_due:  # what is seen is another
             return None, None
@@ -173,22 +173,22 @@ class DotPlotPane(PlotPane):
         )
 
     def _tip(self, x: float, y: float) -> str:
-        (group, gene), found, shown = self._at(x, y), self.result, self._shown
-        if found is None or shown is None or (group is None and gene is None):
+        (group, gene), found, rows = self._cell_at(x, y), self.result, self._rows
+        if found is None or rows is None or (group is None and gene is None):
             return ""
         if group is None:
             return f"{found.genes[gene]}: click to colour the map by it."
-        name, size = shown[0].categories[group], counted(found.sizes[group], "point")
+        name, size = rows[0].categories[group], counted(found.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, Ctrl-click to add it."
-        summary, place = found.summary, (group, gene)
-        mean, share = summary.means[place], summary.shares[place]
+        summary, cell = found.summary, (group, gene)
+        mean, share = summary.means[cell], summary.shares[cell]
         where = f"{found.genes[gene]} in {name}"
         return f"{where}\nmean {mean:.3g}, above 0 in {share:.0%} of {size}"
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""
-        (group, gene), found = self._at(x, y), self.result
+        (group, gene), found = self._cell_at(x, y), self.result
         if group is not None:
             self._choose(group, is_added)
         elif found is not None and gene is not None:
@@ -196,10 +196,10 @@ class DotPlotPane(PlotPane):
 
     def _choose(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""
-        selection, shown = self._session.selection, self._shown
-        if shown is None:
+        selection, rows = self._session.selection, self._rows
+        if rows is None:
             return
-        rows, choice = shown
+        rows, choice = rows
         if choice != CLUSTERS:
             selection.pick(rows.codes == group, is_added=is_added)
             return

@@ -80,7 +80,7 @@ class FirmnessStrip(QWidget):
         line, text, dim = self._colors
         painter = QPainter(self)
         cuts, marked = self.firmness.cuts, self._suggested
-        if self.firmness.is_whole and not any(cut.is_firm for cut in cuts):
+        if self.firmness.is_complete and not any(cut.is_firm for cut in cuts):
             painter.setPen(dim)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NONE_FIRM)
             return

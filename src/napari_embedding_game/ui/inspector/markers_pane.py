@@ -17,7 +17,7 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     iter_markers,
 )
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison, newest
 from napari_embedding_game.session.groups import (
@@ -37,7 +37,7 @@ from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
@@ -80,7 +80,7 @@ COLUMNS = (
     Column("In", "Share of the selected points above 0.", "{:.0%}".format),
     Column("Out", "Share of the compared points above 0.", "{:.0%}".format),
 )
-SHOWN = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
+NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
 """Of a :class:`MarkerTable`, in the same order."""
 
 
@@ -118,18 +118,18 @@ class MarkersPane(Listener):
     def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
         super().__init__()
         self.session = session
-        self._search = Asking(
-            self, "Comparing …", self._show, self._say, self._on_failed
+        self._search = PaneJobs(
+            self, "Comparing …", self._show, self._show_text, self._on_failed
         )
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
         self._obs: object = None
         """The metadata whose columns are offered; each change makes others."""
-        self._asked: object = None
+        self._request: object = None
         """The latest request: the title, the points and the test."""
         self._columns: list[str] = []
         """Those whose levels can be compared."""
-        self.against, self.test, self.one, self.other = (
+        self.against, self.test, self.first, self.second = (
             Choice(tip, n_letters=6)
             for tip in (
                 AGAINST_TIP,
@@ -145,17 +145,17 @@ class MarkersPane(Listener):
         self.saved.setSizePolicy(policy)
         self.state, self.table = text_label(), Table(*COLUMNS)
         self.table.setMinimumHeight(HEAD + MIN_ROWS * ROW)
-        pair = self.one, QLabel("vs"), self.other
-        self.levels = panel(row(*pair, wide=(self.one, self.other)))
+        pair = self.first, QLabel("vs"), self.second
+        self.levels = panel(row(*pair, wide=(self.first, self.second)))
         under = row(self.test, self.saved)
         parts = self.against, self.levels, under, self.state, self.table
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         self.table.picked.connect(lambda names, _: list(map(on_name, names)))
-        for box in (self.against, self.test, self.one, self.other):
+        for box in (self.against, self.test, self.first, self.second):
             box.changed.connect(self.catch_up)
-        self._say("")
-        self.keep_until(session.dataset_changed)
+        self._show_text("")
+        self.clear_at(session.dataset_changed)
         others = session.dataset_changed, session.columns_changed
         self.listen([session.selection.changed, *others], self.catch_up)
         moves = session.state_changed, session.clusters.changed
@@ -173,11 +173,11 @@ class MarkersPane(Listener):
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
             return
-        shown = self._wanted()
-        asked = shown.title, shown.key
-        if asked == self._asked:
+        shown = self._comparison()
+        request = shown.title, shown.key
+        if request == self._request:
             return
-        self._asked = asked
+        self._request = request
         self._search.stop()
         if len(selection.rows) < 2:
             self._show_none("Select two or more points to find their markers.")
@@ -194,10 +194,10 @@ class MarkersPane(Listener):
                 log1p=expression.is_log1p,
             )
             markers = yield from found
-            rows = markers.frame()[:N_LISTED].set_index("names", drop=False)[SHOWN]
+            rows = markers.frame()[:N_LISTED].set_index("names", drop=False)[NAMES]
             return Compared(markers, shown, rows, expression.note)
 
-        self._search.ask(find)
+        self._search.submit(find)
 
     def remember(self, compared: Compared) -> None:
         """Add a comparison that was written to a file to the notebook."""
@@ -206,9 +206,9 @@ class MarkersPane(Listener):
 
     # Inside
 
-    def let_go(self) -> None:
+    def clear_data(self) -> None:
         """Show nothing of data that are gone."""
-        self._has_missed, self._asked = True, None
+        self._has_missed, self._request = True, None
         self._search.stop()
         self._show_none("")
 
@@ -222,21 +222,21 @@ class MarkersPane(Listener):
         dataset = self.session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
-            self._obs, self._columns, self._asked, tests = obs, [], None, dict(TESTS)
+            self._obs, self._columns, self._request, tests = obs, [], None, dict(TESTS)
             if dataset is not None:  # samples may be named by a column
                 self._columns = level_columns(dataset.obs)
                 named = sample_columns(dataset.obs, composition_columns(dataset))
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
             self.test.offer(tests.items())
-        present, choices = self._present, [*offered(self.session, self._columns)]
-        of = [one for _, one in choices if one.column and one.column == present.column]
-        self.against.offer(choices, present, *of)
+        chosen, choices = self._chosen, [*offered(self.session, self._columns)]
+        of = [x for _, x in choices if x.column and x.column == chosen.column]
+        self.against.offer(choices, chosen, *of)
         levels = levels_in(self.session, self._column) if self._column else {}
         self.levels.setVisible(bool(levels))
         texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-        self.one.offer(texts.items(), present.levels[0])
-        texts.pop(self.one.currentText(), None)
-        self.other.offer([(OTHERS, None), *texts.items()], present.levels[1])
+        self.first.offer(texts.items(), chosen.levels[0])
+        texts.pop(self.first.currentText(), None)
+        self.second.offer([(OTHERS, None), *texts.items()], chosen.levels[1])
 
     @property
     def _column(self) -> str:
@@ -245,15 +245,15 @@ class MarkersPane(Listener):
         return against.column if against.levels == REST.levels else ""
 
     @property
-    def _present(self) -> Against:
+    def _chosen(self) -> Against:
         """What the boxes say."""
         against: Against = self.against.value or REST
         if self._column:
-            against = replace(against, levels=(self.one.value, self.other.value))
+            against = replace(against, levels=(self.first.value, self.second.value))
         return against
 
-    def _wanted(self) -> ShownComparison:
-        against, (method, samples) = self._present, self.test.value
+    def _comparison(self) -> ShownComparison:
+        against, (method, samples) = self._chosen, self.test.value
         inside, outside = groups(self.session, against)
         return ShownComparison(
             title=self._title(against),
@@ -268,21 +268,20 @@ class MarkersPane(Listener):
         assert compared is not None
 
         def write(path: Path) -> None:
-            with whole_or_nothing(path) as temporary:
+            with atomic_write(path) as temporary:
                 compared.markers.frame().to_csv(temporary, index=False)
 
-        said = save(self, self.session, "comparison", {".csv": "Table"}, write)
-        if said:
+        message = save(self, self.session, "comparison", {".csv": "Table"}, write)
+        if message:
             self.remember(compared)
-            self._say(said)
+            self._show_text(message)
 
     def _title(self, against: Against) -> str:
         """Return what is compared, in words."""
         if against.column:
-            one, other = against.levels
-            return (
-                f"{against.column}: {one} against {OTHERS if other is None else other}"
-            )
+            first, second = against.levels
+            second = OTHERS if second is None else second
+            return f"{against.column}: {first} against {second}"
         session = self.session
         if against.cluster in session.selection.clusters:
             return self.against.currentText()
@@ -292,16 +291,16 @@ class MarkersPane(Listener):
         text = self.against.currentText()  # which begins with "Against"
         return f"{chosen} {text[0].lower()}{text[1:]}"
 
-    def _on_failed(self, why: str) -> None:
-        self._asked = None  # again where it is asked for again
-        self._show_none(why)
+    def _on_failed(self, message: str) -> None:
+        self._request = None  # again where it is asked for again
+        self._show_none(message)
 
-    def _show_none(self, why: str) -> None:
+    def _show_none(self, message: str) -> None:
         self.compared = None
         self.table.show_frame(pd.DataFrame())
-        self._say(why)
+        self._show_text(message)
 
-    def _say(self, text: str, tip: str = "") -> None:
+    def _show_text(self, text: str, tip: str = "") -> None:
         """Tell something on as many lines as it takes."""
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
@@ -312,10 +311,12 @@ class MarkersPane(Listener):
     def _show(self, compared: Compared) -> None:
         self.compared = compared
         markers, dataset = compared.markers, self.session.dataset
-        what = "points" if dataset is None else f"{dataset.noun}s"
+        noun = "points" if dataset is None else f"{dataset.noun}s"
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
-            what, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
+            noun, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP
         self.table.show_frame(compared.rows)
-        sizes = f"{markers.n_inside:,} {what} against {markers.n_outside:,}."
-        self._say(f"{sizes} {words}", " ".join(filter(None, (compared.note, tip))))
+        sizes = f"{markers.n_inside:,} {noun} against {markers.n_outside:,}."
+        self._show_text(
+            f"{sizes} {words}", " ".join(filter(None, (compared.note, tip)))
+        )

@@ -56,12 +56,12 @@ class PlotsTab(QWidget):
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.plot()
         if plot is None:
-            pane.say(NOTHING)
+            pane.show_message(NOTHING)
         else:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
-            said = save_plot(plot, self, self._session, name.replace(" ", "_"))
-            if said:
-                pane.say(said)
+            message = save_plot(plot, self, self._session, name.replace(" ", "_"))
+            if message:
+                pane.show_message(message)
                 if pane is self.volcano and compared is not None:
                     self._markers.remember(compared)
 

@@ -61,8 +61,8 @@ class ScatterPlot(Plot):
             parts = [(order[~is_in], grey), (order[is_in], self.rgba)]
         for rows, colors in parts:
             rows = rows[:MAX_DRAWN]
-            places = across.to_numpy()[rows], up.to_numpy()[rows]
-            axes.scatter(*places, 9, colors[rows], linewidths=0, rasterized=True)
+            values = across.to_numpy()[rows], up.to_numpy()[rows]
+            axes.scatter(*values, 9, colors[rows], linewidths=0, rasterized=True)
         if self.gate is not None:
             (left, right), (low, high) = self.gate
             corners = (left, right, right, left, left), (low, low, high, high, low)
@@ -93,7 +93,7 @@ class ScatterPane(PlotPane):
         others = session.state_changed, session.dataset_changed, session.columns_changed
         self.listen([clusters, selection, *others], self.catch_up)
 
-    def let_go(self) -> None:
+    def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
         self._obs = None
         self._show(None)
@@ -113,7 +113,7 @@ class ScatterPane(PlotPane):
         points = self._session.selection.points
         if self._gated is not None and not np.array_equal(points, self._gated):
             self._gated = self._gate = None  # something else was selected
-            self._tell_axes()
+            self._show_correlation()
         self.canvas.show_plot(self.plot())
 
     def plot(self) -> ScatterPlot | None:
@@ -160,23 +160,23 @@ class ScatterPane(PlotPane):
         for field, axis in zip((self.across, self.up), axes, strict=True):
             field.setText(axis.name)
         self._show(axes)
-        self._tell_axes()
+        self._show_correlation()
 
     def _show(
         self,
         axes: tuple[pd.Series, pd.Series] | None,
-        said: str = "",
+        text: str = "",
         role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
-        self.say(said, role)
+        self.show_message(text, role)
         self.canvas.show_plot(self.plot())
 
-    def _tell_axes(self) -> None:
+    def _show_correlation(self) -> None:
         if self._axes is not None:
             r = correlation(*self._axes)
-            told = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-            self.say(f"{told}Drag to select points.")
+            text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
+            self.show_message(f"{text}Drag to select points.")
 
     def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""
@@ -192,7 +192,7 @@ class ScatterPane(PlotPane):
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
-        self.say(GATED.format(inside=n, all=n_all, share=n / n_all))
+        self.show_message(GATED.format(inside=n, all=n_all, share=n / n_all))
 
 
 def _limits(axis: pd.Series) -> tuple[float, float]:

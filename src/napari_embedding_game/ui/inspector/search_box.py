@@ -38,20 +38,20 @@ class SearchBox(QLineEdit):
         self._workspace = workspace
         self.hits: list[tuple[str, str]] = []
         """What each name is, and the name."""
-        self._shown = QStringListModel(self)
-        self._offer = QCompleter(self._shown, self)
-        self._offer.setCompletionMode(
+        self._model = QStringListModel(self)
+        self._completer = QCompleter(self._model, self)
+        self._completer.setCompletionMode(
             QCompleter.CompletionMode.UnfilteredPopupCompletion
         )
-        self._offer.setMaxVisibleItems(MAX_HITS)
-        self._offer.setWidget(self)
-        activated = self._offer.activated[QModelIndex]
-        activated.connect(lambda index: self._take(index.row()))
+        self._completer.setMaxVisibleItems(MAX_HITS)
+        self._completer.setWidget(self)
+        activated = self._completer.activated[QModelIndex]
+        activated.connect(lambda index: self._choose(index.row()))
         self.setPlaceholderText("Find a cluster, gene, row or text  ( / )")
         self.setToolTip(TIP)
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
-        self.returnPressed.connect(self._take_marked)
+        self.returnPressed.connect(self._choose_marked)
         changed = workspace.session.dataset_changed
         Connections(self).connect(changed, self.begin_anew)
 
@@ -59,7 +59,7 @@ class SearchBox(QLineEdit):
         """Take on the colours of napari's theme: the list is a window of its own."""
         ground, text = colors.foreground.name(), colors.text.name()
         sheet = SHEET.format(ground=ground, text=text, accent=colors.accent.name())
-        self._offer.popup().setStyleSheet(sheet)
+        self._completer.popup().setStyleSheet(sheet)
 
     def begin(self) -> None:
         """Put the cursor here."""
@@ -70,7 +70,7 @@ class SearchBox(QLineEdit):
         """Search other data: what was typed is of the former ones."""
         self.clear()
         self.hits = []
-        self._offer.popup().hide()
+        self._completer.popup().hide()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Leave the line on Escape; once more, and the dock hears of it."""
@@ -79,30 +79,30 @@ class SearchBox(QLineEdit):
             return
         self.clear()
         self.clearFocus()
-        around = self.parentWidget()
-        if around is not None:
-            around.setFocus(Qt.FocusReason.OtherFocusReason)
+        parent = self.parentWidget()
+        if parent is not None:
+            parent.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _find(self, text: str) -> None:
-        self.hits = self._found(text.strip())
-        self._shown.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
+        self.hits = self._matches(text.strip())
+        self._model.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
-            self._offer.complete()
+            self._completer.complete()
         else:
-            self._offer.popup().hide()
+            self._completer.popup().hide()
 
-    def _take_marked(self) -> None:
+    def _choose_marked(self) -> None:
         """Take what the arrow keys have marked, else the first."""
-        self._take(max(0, self._offer.popup().currentIndex().row()))
+        self._choose(max(0, self._completer.popup().currentIndex().row()))
 
-    def _take(self, place: int) -> None:
-        if place < len(self.hits):
-            (kind, name), self.hits = self.hits[place], []
-            self._offer.popup().hide()
+    def _choose(self, index: int) -> None:
+        if index < len(self.hits):
+            (kind, name), self.hits = self.hits[index], []
+            self._completer.popup().hide()
             self.setText(name)
-            self._show(kind, name)
+            self._open_hit(kind, name)
 
-    def _show(self, kind: str, name: str) -> None:
+    def _open_hit(self, kind: str, name: str) -> None:
         """Select a cluster, reveal a cell, or colour by anything else."""
         session = self._workspace.session
         dataset = session.dataset
@@ -122,7 +122,7 @@ class SearchBox(QLineEdit):
             choice_of = choice_of_column if kind == COLUMN else choice_of_value
             session.look.color_by = choice_of(name, dataset)
 
-    def _found(self, text: str) -> list[tuple[str, str]]:
+    def _matches(self, text: str) -> list[tuple[str, str]]:
         """Return kind and name of what is a text, then begins with it or contains it.
 
         What comes first is found first, in any case; 60,000 names take some 10 ms.

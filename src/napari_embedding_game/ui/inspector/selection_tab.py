@@ -39,7 +39,7 @@ from napari_embedding_game.ui.style.form_widgets import (
 )
 from napari_embedding_game.ui.style.layouts import column, literal, panel, plain_tabs
 from napari_embedding_game.ui.style.table import Column, Table
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
@@ -58,7 +58,7 @@ NUMBERS_TIP = (
     "Misplaced points lie far from similar ones; outliers differ from all others: "
     "doubt both."
 )
-REST_MS = 300
+DELAY_MS = 300
 """The looks of an image have rested so long before the pictures follow."""
 MAX_PICTURES, MAX_TEXTS = 300, 200
 """Points whose pictures or texts are shown, drawn at random."""
@@ -93,9 +93,8 @@ class SelectionTab(Listener):
         self._context: tuple[int, ...] = ()
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
-        self._reporting = Asking(
-            *(self, HINT_LOOKING, self._on_report, self._wait, self._say), finishes=True
-        )
+        shows = self._on_report, self._show_busy, self._show_hint
+        self._reporting = PaneJobs(self, HINT_LOOKING, *shows, finishes=True)
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")
         self.two = TwoClusters(session)
@@ -112,8 +111,8 @@ class SelectionTab(Listener):
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
-        self._of_images = Connections(self)
-        self._rest = qdebounced(self._cut_anew, REST_MS, parent=self)
+        self._images_heard = Connections(self)
+        self._cut_soon = qdebounced(self._refresh_pictures, DELAY_MS, parent=self)
         self._build()
         self._connect()
 
@@ -124,7 +123,7 @@ class SelectionTab(Listener):
         self.title.setFocus()
         self.title.selectAll()
 
-    def leave_name(self) -> None:
+    def discard_name(self) -> None:
         """Leave the name as it is, whatever was typed."""
         self.title.setModified(False)
         self.title.clearFocus()
@@ -173,11 +172,11 @@ class SelectionTab(Listener):
         outside.setStretchFactor(self._report, 1)
         outside.addStretch(0)
         self.setLayout(outside)
-        self._say(HINT_NO_CLUSTER)
+        self._show_hint(HINT_NO_CLUSTER)
 
     def _connect(self) -> None:
         session = self._session
-        self.keep_until(session.dataset_changed)
+        self.clear_at(session.dataset_changed)
         self.listen([session.selection.changed], self._on_selection)
         moves = session.clusters.changed, session.state_changed
         self.follow(session, moves, self.refresh)
@@ -224,7 +223,7 @@ class SelectionTab(Listener):
         self._is_column_chosen = True
         self._describe()
 
-    def let_go(self) -> None:
+    def clear_data(self) -> None:
         """Keep nothing of data that are gone."""
         self._reporting.stop()
         self._watch(None)
@@ -237,9 +236,10 @@ class SelectionTab(Listener):
 
     def _watch(self, linked: Linked | None) -> None:
         """Follow how the images of these layers look, and no others any more."""
-        self._rest.cancel()
-        self._of_images.close()
-        self._of_images.connect_all(looks_of(linked), lambda _: self._rest.throttle())
+        self._cut_soon.cancel()
+        self._images_heard.close()
+        looks = looks_of(linked)
+        self._images_heard.connect_all(looks, lambda _: self._cut_soon.throttle())
 
     def _offer_tabs(self) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
@@ -277,16 +277,16 @@ class SelectionTab(Listener):
                 action.setData(name)
                 action.setCheckable(True)
                 action.setChecked(name not in off)
-                action.toggled.connect(self._cut_anew)
+                action.toggled.connect(self._refresh_pictures)
         rows = self.thumbnails.rows
         self._watch(linked)
         self.thumbnails.set_pictures(pictures_of(dataset, linked, off))
         self.thumbnails.set_rows(rows)
 
-    def _cut_anew(self, *event: object) -> None:
+    def _refresh_pictures(self, *event: object) -> None:
         """Follow an image layer that has other colours, or channels."""
         self._cut_of = ()
-        self._heeded(self.refresh)()
+        self._if_open(self.refresh)()
 
     def _on_selection(self) -> None:
         selection = self._session.selection
@@ -302,7 +302,7 @@ class SelectionTab(Listener):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        shown = self.thumbnails.places(rows) or self.texts.rows_of(rows)
+        shown = self.thumbnails.indices(rows) or self.texts.rows_of(rows)
         return bool(shown)
 
     def _follow(self, rows: _Rows) -> None:
@@ -324,13 +324,13 @@ class SelectionTab(Listener):
             rows = as_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
             self._session.selection.pick(rows, is_added=is_added)
 
-    def _on_tab(self, place: int = 0) -> None:
+    def _on_tab(self, index: int = 0) -> None:
         """Offer channels next to pictures that have several."""
         is_seen = self.tabs.currentWidget() is self.thumbnails
         n_channels = len(self._channel_menu.actions())
         self.channels.setVisible(is_seen and n_channels > 1)
 
-    # What is shown
+    # Report
 
     def _describe(self) -> None:
         """Bring the report up to date, in the background."""
@@ -339,7 +339,7 @@ class SelectionTab(Listener):
         self.two.refresh()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
-            self._say(HINT_NO_CLUSTER)
+            self._show_hint(HINT_NO_CLUSTER)
             return
         clusters = self._described()
         if self.report is not None:
@@ -374,7 +374,7 @@ class SelectionTab(Listener):
             )
             return report, _numbers(report, dataset), clusters
 
-        self._reporting.ask(describe)
+        self._reporting.submit(describe)
 
     def _on_report(self, found: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
         report, numbers, clusters = found
@@ -402,11 +402,11 @@ class SelectionTab(Listener):
         if selection.is_of_points and clusters:
             self._follow(selection.rows)
 
-    def _wait(self, words: str) -> None:
+    def _show_busy(self, words: str) -> None:
         if self.report is None:
-            self._say(words)
+            self._show_hint(words)
 
-    def _say(self, hint: str) -> None:
+    def _show_hint(self, hint: str) -> None:
         """Show a sentence instead of a selection."""
         show_text(self.hint, hint)
         self._report.hide()

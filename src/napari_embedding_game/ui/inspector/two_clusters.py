@@ -11,7 +11,7 @@ from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
-from napari_embedding_game.ui.tasks.worker import Asking
+from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
 TIP = (
@@ -28,22 +28,22 @@ class TwoClusters(QWidget):
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
         self.answer = text_label(role="plain")
-        self._say = partial(show_text, self.answer)
-        self._asking = Asking(
-            self, LOOKING, lambda found: self._say(str(found)), self._say
+        self._show_text = partial(show_text, self.answer)
+        self._job = PaneJobs(
+            self, LOOKING, lambda found: self._show_text(str(found)), self._show_text
         )
-        self._of: tuple[object, ...] = ()
+        self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
         self.setLayout(column(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:
         """Forget the answer where other clusters are selected, or have other points."""
         session = self._session
-        of = session.clusters.clustering, session.selection.clusters
-        if of != self._of:
-            self._of = of
-            self._asking.stop()
-            self._say("")
+        source = session.clusters.clustering, session.selection.clusters
+        if source != self._source:
+            self._source = source
+            self._job.stop()
+            self._show_text("")
         is_pair = len(session.selection.clusters) == 2
         self.setVisible(is_pair and not session.is_moving)
 
@@ -51,6 +51,6 @@ class TwoClusters(QWidget):
         try:
             job = separation_job(self._session, self._session.selection.clusters)
         except DataError as error:
-            self._say(str(error))
+            self._show_text(str(error))
         else:
-            self._asking.ask(job)
+            self._job.submit(job)

@@ -21,18 +21,18 @@ class VolcanoPane(PlotPane):
     def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
         super().__init__(markers.session, self._tip)
         self._markers, self._on_name = markers, on_name
-        markers.shown_by.append(self)
+        markers.visible_with.append(self)
         self.listen([markers.compared_changed], self.catch_up)
         self.canvas.clicked.connect(self._pick)
 
     def showEvent(self, event: object) -> None:
         """Compare now what was selected while nobody looked."""
         super().showEvent(event)
-        self._markers.meet()
+        self._markers.catch_up_if_missed()
 
     def catch_up(self) -> None:
         """Show what was compared."""
-        self.say(self._markers.state.text())
+        self.show_message(self._markers.state.text())
         if self.canvas.plot is not self.plot():
             self.canvas.show_plot(self.plot())
 
@@ -45,7 +45,7 @@ class VolcanoPane(PlotPane):
         plot = self.plot()
         if plot is None or self.canvas.is_due:  # what is seen is another
             return None
-        return self.canvas.nearest(plot.places(), x, y)
+        return self.canvas.nearest(plot.positions(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         row, found = self._row_at(x, y), self._markers.result

@@ -44,7 +44,7 @@ OF_FILE = " (file)"
 COLUMN = "column"
 """What a column of the metadata is called, and of a profile of neither genes nor
 measures."""
-PLACES = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
+POSITION_COLUMNS = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
 """Columns that say where an object lies, which the map does not."""
 MAX_LEVELS, MAX_COLORS = 60, 1_000
 """A column with more different names than these has no legend; is no colour."""
@@ -147,7 +147,7 @@ def of_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    known = _looked_at(dataset)
+    known = _columns_of(dataset)
     if choice not in known.columns:
         place = dataset.profile_names.index(known.values[choice])
         return of_values(dataset.expression.column(place), limits)  # as logarithms
@@ -199,13 +199,13 @@ def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colore
     palette = level_colors(whole.categories, known)[is_there]
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     levels = pd.Categorical.from_codes(codes, names)
-    how = {"title": TOO_MANY.format(name, len(names)), "find_levels": lambda: levels}
+    options = {"title": TOO_MANY.format(name, len(names))}
     if len(names) <= MAX_LEVELS:
         n_missing, *counts = np.bincount(codes + 1, minlength=len(names) + 1).tolist()
-        told = [*zip(map(str, names), counts, strict=True)]
-        told += [(NO_LEVEL, n_missing)] if n_missing else []
-        how |= {"title": name, "levels": tuple(told), "colors": table[: len(told)]}
-    return Colored(table.take(codes, axis=0), **how)
+        rows = [*zip(map(str, names), counts, strict=True)]
+        rows += [(NO_LEVEL, n_missing)] if n_missing else []
+        options |= {"title": name, "levels": tuple(rows), "colors": table[: len(rows)]}
+    return Colored(table.take(codes, axis=0), find_levels=lambda: levels, **options)
 
 
 def choices(dataset: Dataset | None) -> list[str]:
@@ -215,20 +215,20 @@ def choices(dataset: Dataset | None) -> list[str]:
     """
     if dataset is None:
         return list(BUILT_IN)
-    columns, values = _looked_at(dataset)[2:]
+    columns, values = _columns_of(dataset)[2:]
     # Few measures are listed as well, in their own units.  Genes are too many, and
-    # components or pixels tell nothing by their names, which number them.
+    # the names of components or pixels only number them.
     named = {name.rstrip("0123456789") for name in dataset.profile_names}
-    is_told = dataset.profile is not dataset.X or len(named) > 1
+    is_named = dataset.profile is not dataset.X or len(named) > 1
     is_measured = dataset.images is None and not dataset.has_expression
-    if not (is_told and is_measured) or len(values) > MAX_VALUES:
+    if not (is_named and is_measured) or len(values) > MAX_VALUES:
         values = {}
     others = [one for one, name in values.items() if name not in columns.values()]
     return [*BUILT_IN, *columns, *others]
 
 
-class _Known(NamedTuple):
-    """What takes long to find out of a dataset."""
+class _Columns(NamedTuple):
+    """The columns of a dataset that can be coloured by; slow to find."""
 
     obs: pd.DataFrame
     """The metadata, of which each change is another."""
@@ -240,12 +240,12 @@ class _Known(NamedTuple):
     """Genes, or other columns of the profile, by choice."""
 
 
-_known: WeakKeyDictionary[Dataset, _Known] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 
 
-def _looked_at(dataset: Dataset) -> _Known:
+def _columns_of(dataset: Dataset) -> _Columns:
     """Return what the points of a dataset can be coloured by."""
-    obs, known = dataset.obs, _known.get(dataset)
+    obs, known = dataset.obs, _cache.get(dataset)
     if known is None or known.obs is not obs:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
@@ -261,7 +261,7 @@ def _looked_at(dataset: Dataset) -> _Known:
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
             values[name + dataset.value_suffix if choice in columns else choice] = name
-        known = _known[dataset] = _Known(obs, list(map(str, usable)), columns, values)
+        known = _cache[dataset] = _Columns(obs, list(map(str, usable)), columns, values)
     return known
 
 
@@ -288,38 +288,37 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
-    return list(_looked_at(dataset).usable)
+    return list(_columns_of(dataset).usable)
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns for the composition of a cluster.
 
-    Groups first that tell by their names what a cell is.  Where an object lies in its
-    image tells nothing of that.
+    Columns that name kinds of cells come first; positions of objects are left out.
     """
-    places = PLACES if dataset.objects is not None else frozenset()
+    places = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     columns = [name for name in metadata_columns(dataset) if name not in places]
 
-    def tells_no_kind(name: str) -> bool:
+    def is_no_kind(name: str) -> bool:
         return not names_kinds(name) or is_continuous(dataset.obs[name].head(1000))
 
-    return sorted(columns, key=tells_no_kind)
+    return sorted(columns, key=is_no_kind)
 
 
 def name_of(choice: str, dataset: Dataset) -> str | None:
     """Return what a choice is called in the file; None if it is not of the file."""
-    known = _looked_at(dataset)
+    known = _columns_of(dataset)
     return known.columns.get(choice) or known.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
     """Return the choice of an informative metadata column."""
-    return _choice_of(name, _looked_at(dataset).columns)
+    return _choice_of(name, _columns_of(dataset).columns)
 
 
 def choice_of_value(name: str, dataset: Dataset) -> str:
     """Return the choice that means a gene, or another column of the profile."""
-    return _choice_of(name, _looked_at(dataset).values)
+    return _choice_of(name, _columns_of(dataset).values)
 
 
 def _choice_of(name: str, names: Mapping[str, str]) -> str:

@@ -63,10 +63,10 @@ class LegendView(QWidget):
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
             self.levels.show_frame(frame, dict(enumerate(hexes(legend.colors))))
 
-    def _on_picked(self, places: list[int], is_added: bool) -> None:
+    def _on_picked(self, indices: list[int], is_added: bool) -> None:
         self.levels.choose(())  # so that the same row can be clicked again
-        for place in places:
-            self.picked.emit(place, is_added)
+        for index in indices:
+            self.picked.emit(index, is_added)
 
 
 class _Scale(QWidget):
@@ -105,10 +105,10 @@ class _Scale(QWidget):
         self.low.setText(number_text(legend.limits[0]))
         self.high.setText(number_text(legend.limits[1]))
         self._extent = low, high = legend.extent
-        places = (np.array(legend.limits) - low) * STEPS / (high - low)
+        stops = (np.array(legend.limits) - low) * STEPS / (high - low)
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
-                self.slider.setValue([round(p) for p in np.clip(places, 0, STEPS)])
+                self.slider.setValue([round(p) for p in np.clip(stops, 0, STEPS)])
 
     def _paint(self, shades: Colors, counts: NDArray[np.integer]) -> None:
         """Paint the colours, and above them how many points have each."""

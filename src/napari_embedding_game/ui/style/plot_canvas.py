@@ -95,11 +95,11 @@ class PlotCanvas(QScrollArea):
         return QPoint(round(across), round(self.canvas.height() - 1 - up))
 
     def nearest(
-        self, places: NDArray[np.floating], x: float, y: float, reach: float = 8.0
+        self, positions: NDArray[np.floating], x: float, y: float, reach: float = 8.0
     ) -> int | None:
         """Return which position (n, 2) is at most so many pixels away, or None."""
         to_pixels = self.axes.transData.transform
-        away = np.hypot(*(to_pixels(places) - to_pixels((x, y))).T) / self._ratio
+        away = np.hypot(*(to_pixels(positions) - to_pixels((x, y))).T) / self._ratio
         if not np.isfinite(away).any() or np.nanmin(away) > reach:
             return None
         return int(np.nanargmin(away))
@@ -167,7 +167,7 @@ class PlotCanvas(QScrollArea):
         ):
             self.canvas.mpl_connect(event, slot)
 
-    def _place(self, event: Any) -> tuple[float, float]:
+    def _position_at(self, event: Any) -> tuple[float, float]:
         x, y = self.axes.transData.inverted().transform((event.x, event.y))
         return float(x), float(y)
 
@@ -177,13 +177,13 @@ class PlotCanvas(QScrollArea):
 
     def _on_press(self, event: Any) -> None:
         if event.button == 1 and self.axes is not None:
-            self._begun = _pixel(event), self._place(event)
+            self._begun = _pixel(event), self._position_at(event)
 
     def _on_move(self, event: Any) -> None:
         if self.axes is None:
             return
         if self._begun is None:
-            self.canvas.setToolTip(self._tip(*self._place(event)))
+            self.canvas.setToolTip(self._tip(*self._position_at(event)))
         elif self._is_drag(event):
             ends = self._begun[0], _pixel(event)
             corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
@@ -198,7 +198,7 @@ class PlotCanvas(QScrollArea):
         self._begun = None
         if self.axes is None:  # the plot went meanwhile
             return
-        place, is_added = self._place(event), adds(event.guiEvent)
+        place, is_added = self._position_at(event), adds(event.guiEvent)
         if is_drag:
             self.dragged.emit(*begin, *place, is_added)
         else:
@@ -224,14 +224,14 @@ class PlotPane(Listener):
         parts = self.head, self.state, self.canvas
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
-        self.keep_until(session.dataset_changed)
-        self.say("")
+        self.clear_at(session.dataset_changed)
+        self.show_message("")
 
-    def say(self, text: str, role: str = "note") -> None:
+    def show_message(self, text: str, role: str = "note") -> None:
         """Show a sentence."""
         show_text(self.state, text, role)
 
-    def let_go(self) -> None:
+    def clear_data(self) -> None:
         """Keep nothing of data that are gone."""
         self.canvas.show_plot(None)
 

@@ -128,10 +128,10 @@ class Table(QTableWidget):
         Whether headings are seen, by which rows are sorted.
     wraps : bool
         Whether long texts take several lines.
-    most_rows : int
+    max_rows : int
         So many rows are seen without scrolling, and no room is left below fewer; 0:
         it takes the room that there is.
-    least_rows : int
+    min_rows : int
         So many are seen however little room there is; 0: as many as above.
     """
 
@@ -151,9 +151,9 @@ class Table(QTableWidget):
     ) -> None:
         super().__init__(0, len(columns))
         self._is_following = self._adds = False
-        self._later: tuple[Any, ...] | None = None
+        self._pending: tuple[Any, ...] | None = None
         """What is to be shown when nobody types."""
-        self._most_rows, self._least_rows = max_rows, min_rows or max_rows
+        self._max_rows, self._min_rows = max_rows, min_rows or max_rows
         self._head = HEAD if has_head else 0
         self._columns = columns
         self.frame = pd.DataFrame()
@@ -189,19 +189,19 @@ class Table(QTableWidget):
         head.setResizeContentsPrecision(0)  # of the rows that are seen
         head.setMinimumSectionSize(36)
         head.setHighlightSections(False)
-        for place, column in enumerate(columns):
+        for section, column in enumerate(columns):
             heading = QTableWidgetItem(column.title)
             heading.setToolTip(column.tip)
-            heading.setTextAlignment(_RIGHT if place else _LEFT)
-            self.setHorizontalHeaderItem(place, heading)
+            heading.setTextAlignment(_RIGHT if section else _LEFT)
+            self.setHorizontalHeaderItem(section, heading)
             if column.is_bar and not column.title:
                 head.setSectionResizeMode(0, sizes.ResizeToContents)
-                head.setSectionResizeMode(place, sizes.Stretch)
-            elif not place:
-                head.setSectionResizeMode(place, sizes.Stretch)
+                head.setSectionResizeMode(section, sizes.Stretch)
+            elif not section:
+                head.setSectionResizeMode(section, sizes.Stretch)
             elif column.is_bar:
-                head.setSectionResizeMode(place, sizes.Fixed)
-                head.resizeSection(place, BAR_WIDTH)
+                head.setSectionResizeMode(section, sizes.Fixed)
+                head.resizeSection(section, BAR_WIDTH)
         head.setVisible(has_head)
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -240,7 +240,7 @@ class Table(QTableWidget):
         While a name is typed its row stays where it is: they are shown after that.
         """
         if self.is_typed_into:
-            self._later = frame, colors, tips, source
+            self._pending = frame, colors, tips, source
             return
         self.source = source
         looks = colors or {}, tips or {}
@@ -256,7 +256,7 @@ class Table(QTableWidget):
 
     def _sort(self, *event: object) -> None:
         """Stand by another heading; what is being typed counts for its own row."""
-        self.leave(commits=True)
+        self.end_edit(commits=True)
         self._fill()
 
     def _fill(self) -> None:
@@ -273,9 +273,9 @@ class Table(QTableWidget):
         highest = [max(numbers.get(name, 1), 1) for name in frame.columns]
         with QSignalBlocker(self.model()):
             for row, values in enumerate(frame.itertuples(index=False, name=None)):
-                for place, value in enumerate(values):
-                    cell = self._cell(place, self.keys[row], value, highest[place])
-                    self.setItem(row, place, cell)
+                for section, value in enumerate(values):
+                    cell = self._cell(section, self.keys[row], value, highest[section])
+                    self.setItem(row, section, cell)
         self.model().layoutChanged.emit()
         for row in self.rows_of(present):
             flags = QItemSelectionModel.SelectionFlag.NoUpdate
@@ -285,28 +285,28 @@ class Table(QTableWidget):
     def _sorted(self) -> pd.DataFrame:
         """Return the rows in their order, or by the heading that was pressed."""
         head, frame = self.horizontalHeader(), self.frame
-        place = head.sortIndicatorSection()
-        if not 0 <= place < frame.shape[1]:
+        section = head.sortIndicatorSection()
+        if not 0 <= section < frame.shape[1]:
             return frame
-        ranks = [_rank(value) for value in frame.iloc[:, place]]
+        ranks = [_rank(value) for value in frame.iloc[:, section]]
         falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
 
     def _cell(
-        self, place: int, key: Any, value: Any, highest: float
+        self, section: int, key: Any, value: Any, highest: float
     ) -> QTableWidgetItem:
-        column, is_text = self._columns[place], not isinstance(value, tuple)
+        column, is_text = self._columns[section], not isinstance(value, tuple)
         text = column.text(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
-        cell.setTextAlignment(_RIGHT if place else _LEFT)
+        cell.setTextAlignment(_RIGHT if section else _LEFT)
         tip = self.tips.get(key, "")
-        cell.setToolTip(tip if place else f"{text}\n{tip}".strip())
+        cell.setToolTip(tip if section else f"{text}\n{tip}".strip())
         color = self._colors.get(key)
         cell.setData(COLOR, color)
         if not column.is_edited:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
-        if not place and color is not None:
+        if not section and color is not None:
             cell.setIcon(_disc(QColor(color)))
         if column.is_bar:
             bar = (0.0, float(value / highest), np.nan) if is_text else value
@@ -317,15 +317,15 @@ class Table(QTableWidget):
 
     def sizeHint(self) -> QSize:
         """Return room for every row, up to some."""
-        return self._room(self._most_rows) or super().sizeHint()
+        return self._room(self._max_rows) or super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
         """Return room for the rows that are always seen."""
-        return self._room(self._least_rows) or super().minimumSizeHint()
+        return self._room(self._min_rows) or super().minimumSizeHint()
 
-    def _room(self, most: int) -> QSize | None:
-        n_rows = min(max(self.rowCount(), 1), most)
-        return QSize(200, self._head + ROW * n_rows + 2) if most else None
+    def _room(self, max_rows: int) -> QSize | None:
+        n_rows = min(max(self.rowCount(), 1), max_rows)
+        return QSize(200, self._head + ROW * n_rows + 2) if max_rows else None
 
     def choose(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
         """Mark the rows of these keys, and scroll to the first of them."""
@@ -349,13 +349,13 @@ class Table(QTableWidget):
 
     def type_into(self, key: Any) -> None:
         """Open the editor of a row's first cell; what is typed elsewhere counts."""
-        self.leave(commits=True)
+        self.end_edit(commits=True)
         for row in self.rows_of([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
             self.edit(index)
 
-    def leave(self, event: object = None, *, commits: bool = False) -> None:
+    def end_edit(self, event: object = None, *, commits: bool = False) -> None:
         """Close the editor, if there is one; what was typed counts or is given up."""
         editor = self.indexWidget(self.currentIndex())
         if editor is not None:
@@ -368,7 +368,7 @@ class Table(QTableWidget):
     ) -> None:
         """Show the rows that have waited for it."""
         super().closeEditor(editor, hint)
-        later, self._later = self._later, None
+        later, self._pending = self._pending, None
         if later is not None:
             self.show_frame(*later)
 

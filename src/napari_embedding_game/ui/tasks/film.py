@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.export.atomic import whole_or_nothing
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import FACING, flat_map
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
@@ -43,7 +43,7 @@ def write_film(
     import imageio.v3 as imageio
 
     maps = (frame.embedding for frame in replay_frames(X, record, N_FRAMES))
-    with whole_or_nothing(path) as temporary:
+    with atomic_write(path) as temporary:
         pictures = np.stack(list(_paint(maps, colors, facing)))
         times = [FRAME_MS] * (len(pictures) - 1) + [LAST_MS]
         imageio.imwrite(temporary, pictures, extension=".gif", duration=times, loop=0)

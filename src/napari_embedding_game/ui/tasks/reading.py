@@ -13,13 +13,13 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import AS_USUAL, ReadOptions
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.session.sources import Source, source_of
 from napari_embedding_game.ui.images.fields import show_experiment
 from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
@@ -33,20 +33,20 @@ from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
 from napari_embedding_game.ui.workspace import Workspace
 
-PUT_AWAY = "The map of {} is kept: Data > Open other data > Recent maps."
+MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
 
 
 class ReadingTask(QObject):
     """Reads one source at a time: the newest request replaces the former."""
 
-    asked = Signal(bool)
+    started = Signal(bool)
     """Something is going to be read, or a session file was taken up, and whether that
     is another source than before."""
     loaded = Signal(object)
     """The :class:`ReadResult` that came of the source that was taken up."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
-    given_up = Signal(object)
+    cancelled = Signal(object)
     """Reading failed or was cancelled, and what was loaded before stays.
 
     A function that reads the same without the rows that have missing values, where
@@ -90,33 +90,32 @@ class ReadingTask(QObject):
         objects of an open Labels layer where they clearly fit.
 
         ``linked``: the layers that show its objects. ``is_again``: whether it is the
-        source of the open map, read in another way: then the map stays, and there is a
-        new one. ``then``: is called afterwards if all went well.
+        source of the open map: then that map stays. ``then``: called if all went well.
         """
         if not is_again:
             source = with_labels(source, self._viewer)
         self._linked = linked
 
         def read_complete() -> None:
-            complete = replace(options or AS_USUAL, missing="drop")
+            complete = replace(options or DEFAULT_OPTIONS, missing="drop")
             self.load(source, complete, linked=linked, is_again=is_again)
 
         self._read_complete = read_complete
-        self.asked.emit(self._loading.ask(source))
+        self.started.emit(self._loading.request(source))
         if options is not None:
             self._loading.options = options
 
-        def take_up(loaded: ReadResult) -> None:
-            self._take_up(loaded, linked, is_again=is_again)
-            self._loading.take_up(source, loaded)
+        def finish(loaded: ReadResult) -> None:
+            self._show_result(loaded, linked, is_again=is_again)
+            self._loading.finish(source, loaded)
             self.loaded.emit(loaded)
             if then is not None:
                 then()
 
         def read() -> Stages[ReadResult]:
-            return (yield from source.read(options or AS_USUAL)).looked_at()
+            return (yield from source.read(options or DEFAULT_OPTIONS)).looked_at()
 
-        self._read(source.name, read, take_up)
+        self._read(source.name, read, finish)
 
     def reload(
         self, options: ReadOptions, then: Callable[[], None] | None = None
@@ -132,28 +131,28 @@ class ReadingTask(QObject):
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
 
-        def look() -> Stages[Source | None]:
+        def find_source() -> Stages[Source | None]:
             is_session = yield from archive.is_session(path)
             return None if is_session else source_of(path)
 
-        def go_on(source: Source | None) -> None:
+        def open_found(source: Source | None) -> None:
             if source is None:
                 self.open_session(path)
             else:
                 self.load(source, then=then)
 
-        self._read(path.name, look, go_on)
+        self._read(path.name, find_source, open_found)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
 
-        def take_up(result: tuple[SavedSession, list[str]]) -> None:
+        def finish(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
-            self._store.begin_anew()
-            self.asked.emit(self._loading.ask(None))
+            self._store.start_new()
+            self.started.emit(self._loading.request(None))
             self._workspace.linked.set(None)
             self._workspace.maps.restore(saved)
-            read = self._loading.take_back()
+            read = self._loading.restore()
             if read is not None:
                 self.loaded.emit(read)
             self.session_opened.emit()
@@ -162,7 +161,7 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._read(path.name, lambda: archive.open_stages(path), take_up)
+        self._read(path.name, lambda: archive.open_stages(path), finish)
 
     @property
     def is_busy(self) -> bool:
@@ -174,13 +173,13 @@ class ReadingTask(QObject):
         if self.is_busy:
             self._reading.stop()
             self.stage_changed.emit(None)
-            self._give_up()
+            self._cancel()
 
     def close(self) -> None:
         """Deliver nothing any more."""
         if self.is_busy:
             self._reading.stop(CLOSE_SECONDS)
-            self._loading.go_back()
+            self._loading.cancel()
 
     # Inside
 
@@ -190,22 +189,22 @@ class ReadingTask(QObject):
         self._then = then
         self.trouble.emit("")
         self.stage_changed.emit(Stage(f"Reading {name}"))
-        self._reading.ask(read)
+        self._reading.submit(read)
 
     def _on_read(self, result: Any) -> None:
         self.stage_changed.emit(None)
         try:
             self._then(result)
         except (DataError, InputError) as error:
-            self.trouble.emit(sentence(error))
+            self.trouble.emit(error_text(error))
 
     def _on_failed(self, error: BaseException) -> None:
         self.stage_changed.emit(None)
-        self.trouble.emit(sentence(error))
+        self.trouble.emit(error_text(error))
         is_incomplete = isinstance(error, MissingValuesError)
-        self._give_up(self._read_complete if is_incomplete else None)
+        self._cancel(self._read_complete if is_incomplete else None)
 
-    def _take_up(
+    def _show_result(
         self, loaded: ReadResult, linked: Linked | None, *, is_again: bool
     ) -> None:
         """Show what was read: another reading of the open map, or other data."""
@@ -213,13 +212,13 @@ class ReadingTask(QObject):
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
         layers = self._workspace.linked
-        lost = layers.missed if is_again else None
+        missing = layers.missed if is_again else None
         if loaded.join is not None:
             joined = joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
             if joined is None:  # they are other layers by now, or gone
-                lost = LayersRecord(LayerRecord(loaded.join.request.name))
+                missing = LayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
         maps, session = self._workspace.maps, self._workspace.session
@@ -228,14 +227,14 @@ class ReadingTask(QObject):
         else:
             former, had_map = session.dataset, session.snapshot is not None
             names = maps.carried(loaded.dataset) if is_again else None
-            self._store.begin_anew()
+            self._store.start_new()
             session.load(loaded.dataset)
             if names is not None:
                 session.clusters.restore(names)
             if had_map and former is not None:
-                session.say(PUT_AWAY.format(former.name))
+                session.show_message(MAP_KEPT.format(former.name))
         has_objects = loaded.dataset.objects is not None
-        layers.set(*((linked, lost) if has_objects else (None,)))
+        layers.set(*((linked, missing) if has_objects else (None,)))
 
     def _show_pictures(self, loaded: ReadResult) -> Linked:
         present = self._workspace.linked.current
@@ -244,6 +243,6 @@ class ReadingTask(QObject):
         is_shown = np.array_equal(present.labels.data, loaded.labels)
         return present if is_shown else show_pictures(self._viewer, loaded)
 
-    def _give_up(self, read_complete: Callable[[], None] | None = None) -> None:
-        self._loading.go_back()
-        self.given_up.emit(read_complete)
+    def _cancel(self, read_complete: Callable[[], None] | None = None) -> None:
+        self._loading.cancel()
+        self.cancelled.emit(read_complete)

@@ -9,7 +9,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.session import Session, sentence
+from napari_embedding_game.session.session import Session, error_text
 
 OTHER_DATA = "Nothing was saved, as other data have come meanwhile: save again."
 
@@ -30,7 +30,7 @@ def ask(
         parent, "Save", name + first, ";;".join(filters)
     )
     if typed and session.dataset is not dataset:  # they were being read
-        session.say(OTHER_DATA)
+        session.show_message(OTHER_DATA)
         return None
     path = Path(typed)
     if typed and path.suffix.lower() not in kinds:
@@ -57,7 +57,7 @@ def save(
     try:
         write(path)
     except (DataError, OSError) as error:
-        session.say(sentence(error))
+        session.show_message(error_text(error))
         return ""
     return f"Saved as {path.name}."
 

@@ -16,7 +16,7 @@ from napari_embedding_game.session.file.autosave import (
     find_recent_sessions,
     was_closed,
 )
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
 from napari_embedding_game.ui.tasks.worker import Latest, Worker
@@ -76,12 +76,12 @@ class SessionStore(QObject):
         files = []
         for path in paths:
             try:
-                files.append((path, _recent_told(path)))
+                files.append((path, _recent_text(path)))
             except (DataError, OSError) as error:
                 logger.info("%s is not listed: %s", path.name, error)
         return files
 
-    def begin_anew(self) -> None:
+    def start_new(self) -> None:
         """Save once more in the background, as other data replace the present ones."""
         self._timer.stop()
         self._saving.stop()
@@ -98,9 +98,9 @@ class SessionStore(QObject):
             worker.begin()
 
     def close(self) -> None:
-        """Save once more and let go, the first time."""
+        """Save once more and disconnect, the first time."""
         self._connections.close()
-        self.begin_anew()
+        self.start_new()
 
     # Inside
 
@@ -125,17 +125,18 @@ class SessionStore(QObject):
     def _save(self) -> None:
         job = None if self._autosave is None else self._autosave.job()
         if job is not None:
-            self._saving.ask(job)
+            self._saving.submit(job)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.trouble.emit(f"Not saved automatically: {sentence(error)}")
+        self.trouble.emit(f"Not saved automatically: {error_text(error)}")
         self._touch()  # it is tried again
 
 
-def _recent_told(path: Path) -> str:
-    one, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
-    begin, how = ("", "closed") if was_closed(path) else ("Not closed: ", "saved")
-    names = f", {counted(one.n_names, 'named cluster')}" if one.n_names else ""
+def _recent_text(path: Path) -> str:
+    saved, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
+    begin, verb = ("", "closed") if was_closed(path) else ("Not closed: ", "saved")
+    names = f", {counted(saved.n_names, 'named cluster')}" if saved.n_names else ""
     return (
-        f"{begin}{one.title}, {one.n_points:,} points{names}, {how} {when:%d %B, %H:%M}"
+        f"{begin}{saved.title}, {saved.n_points:,} points{names}, "
+        f"{verb} {when:%d %B, %H:%M}"
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from qtpy.QtCore import QObject, QThread, QTimer, Signal
 
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.tasks.late_errors import log_error
 
@@ -41,7 +41,7 @@ _collecting: list[QTimer] = []
 """Collects garbage instead of Python, while threads run."""
 
 
-def _collect_here() -> None:
+def _collect_in_window() -> None:
     """Collect garbage in the window's thread alone, as long as there are others.
 
     Python collects in whichever thread makes the object that is one too many: Qt's
@@ -62,7 +62,7 @@ def _collect() -> None:
         gc.collect(2 if old >= FULL_AFTER else 1)
 
 
-def _leave_to_python() -> None:
+def _restore_collector() -> None:
     if _collecting and not _alive:
         _collecting.pop().stop()
         gc.enable()
@@ -98,7 +98,7 @@ class Worker(QThread):
         self._timer.timeout.connect(self._show)
         self._arrived.connect(self._schedule)
         self._outcome.connect(self._deliver)
-        self.finished.connect(self._forget)
+        self.finished.connect(self._clean_up)
 
     def run(self) -> None:
         """Do the job; called by Qt in the new thread."""
@@ -115,7 +115,7 @@ class Worker(QThread):
 
     def begin(self) -> None:
         """Start the thread."""
-        _collect_here()
+        _collect_in_window()
         _alive.add(self)
         self.start()
 
@@ -154,17 +154,17 @@ class Worker(QThread):
             frame, self._newest = self._newest, None
         if frame is None or self._abandoned:
             return
-        begun = time.monotonic()
+        start = time.monotonic()
         self._showing = True
         self.frame.emit(frame)
         # Drawing follows in the event loop; this runs when it is done.
-        QTimer.singleShot(DRAWN_MS, lambda: self._measure(begun))
+        QTimer.singleShot(DRAWN_MS, lambda: self._measure(start))
 
-    def _measure(self, begun: float) -> None:
-        busy = time.monotonic() - begun
+    def _measure(self, start: float) -> None:
+        busy = time.monotonic() - start
         # One that alone took long, as the first, for which all is made, needs no rest.
         rest = min(REST * min(busy, self._busy), MAX_REST)
-        self._busy, self._next_show = busy, begun + max(FRAME_SECONDS, busy + rest)
+        self._busy, self._next_show = busy, start + max(FRAME_SECONDS, busy + rest)
         self._showing = False
         if self._newest is not None:
             self._schedule()
@@ -178,20 +178,20 @@ class Worker(QThread):
         else:
             self.failed.emit(error)
 
-    def _forget(self) -> None:
+    def _clean_up(self) -> None:
         self.wait()
         self._timer.stop()  # garbage from here on: deleted in its own slot, it crashes
         _alive.discard(self)
-        _leave_to_python()
+        _restore_collector()
         self.ended.emit()
 
 
 class Latest(QObject):
     """Runs jobs of one kind in a thread: the newest replaces the former.
 
-    ``owner``: nothing more is done once its dock is released. ``take`` receives what a
-    job has returned, ``fail`` the exception that it broke off with, ``tell`` what it
-    has yielded, which is how far it is. ``finishes``: whether a job that has begun is
+    ``owner``: nothing more is done once its dock is released. ``on_result`` receives
+    what a job returned, ``on_error`` its exception, ``on_progress`` what it yields.
+    ``finishes``: whether a job that has begun is
     finished, and its result taken, once another is asked for. ``at_once``: whether a
     job begins although the former one is still being broken off; otherwise it waits,
     and there is one thread at most.
@@ -200,15 +200,16 @@ class Latest(QObject):
     def __init__(
         self,
         owner: QObject | None,
-        take: Callable[[Any], None],
-        fail: Callable[[BaseException], None],
-        tell: Callable[[Any], None] | None = None,
+        on_result: Callable[[Any], None],
+        on_error: Callable[[BaseException], None],
+        on_progress: Callable[[Any], None] | None = None,
         *,
         finishes: bool = False,
         at_once: bool = False,
     ) -> None:
         super().__init__(owner)
-        self._take, self._fail, self._tell = take, fail, tell
+        self._on_result, self._on_error = on_result, on_error
+        self._on_progress = on_progress
         self._finishes, self._at_once = finishes, at_once
         self._worker: Worker | None = None
         self._next: Callable[[], Any] | None = None
@@ -216,7 +217,7 @@ class Latest(QObject):
         """Whether a request is pending."""
         Connections(self).call(self.stop)
 
-    def ask(self, job: Callable[[], Any]) -> None:
+    def submit(self, job: Callable[[], Any]) -> None:
         """Have a job done, or a generator function run; its result is taken."""
         self.is_busy = True
         if self._worker is not None and not self._finishes:
@@ -234,8 +235,8 @@ class Latest(QObject):
 
     def _begin(self, job: Callable[[], Any]) -> None:
         self._worker = worker = Worker(job)
-        if self._tell is not None:
-            worker.frame.connect(self._tell)
+        if self._on_progress is not None:
+            worker.frame.connect(self._on_progress)
         worker.returned.connect(self._on_returned)
         worker.failed.connect(self._on_failed)
         worker.ended.connect(lambda: self._on_ended(worker))
@@ -243,11 +244,11 @@ class Latest(QObject):
 
     def _on_returned(self, result: Any) -> None:
         self.is_busy = self._next is not None
-        self._take(result)
+        self._on_result(result)
 
     def _on_failed(self, error: BaseException) -> None:
         self.is_busy = self._next is not None
-        self._fail(error)
+        self._on_error(error)
 
     def _on_ended(self, worker: Worker) -> None:
         if worker is self._worker:
@@ -256,38 +257,38 @@ class Latest(QObject):
                 self._begin(job)
 
 
-class Asking(Latest):
-    """Jobs of a pane, which says that it works, how far it is, or what went wrong.
+class PaneJobs(Latest):
+    """Jobs of a pane, which shows that it works, how far it is, and errors.
 
-    ``owner``, ``take``, ``finishes``: as of :class:`Latest`. ``words``: what is
-    said of the work, such as "Comparing …". ``say`` receives that, with the share that
-    is done where a job yields it, and ``fail`` what a job broke off with as a sentence;
-    by default ``say`` does.
+    ``owner``, ``on_result``, ``finishes``: as of :class:`Latest`. ``busy_text``: text
+    during the work, such as "Comparing …". ``show`` receives it, with the share that is
+    done where a job yields it. ``on_error`` receives an error as a sentence, by default
+    ``show`` does.
     """
 
     def __init__(
         self,
         owner: QObject,
-        words: str,
-        take: Callable[[Any], None],
-        say: Callable[[str], None],
-        fail: Callable[[str], None] | None = None,
+        busy_text: str,
+        on_result: Callable[[Any], None],
+        show: Callable[[str], None],
+        on_error: Callable[[str], None] | None = None,
         *,
         finishes: bool = False,
     ) -> None:
-        fail, self._words, self._say = fail or say, words, say
+        on_error, self._busy_text, self._show_text = on_error or show, busy_text, show
         super().__init__(
             owner,
-            take,
-            lambda error: fail(sentence(error)),
-            lambda share: say(f"{words} {share:.0%}"),
+            on_result,
+            lambda error: on_error(error_text(error)),
+            lambda share: show(f"{busy_text} {share:.0%}"),
             finishes=finishes,
         )
 
-    def ask(self, job: Callable[[], Any]) -> None:
-        """Have a job done, and say so."""
-        super().ask(job)
-        self._say(self._words)
+    def submit(self, job: Callable[[], Any]) -> None:
+        """Have a job done, and show the text."""
+        super().submit(job)
+        self._show_text(self._busy_text)
 
 
 def running_workers() -> int:

@@ -16,7 +16,7 @@ from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, colored
 from napari_embedding_game.ui.tasks.late_errors import notify_error
@@ -87,7 +87,7 @@ class WritingTask(QObject):
         if error is None:
             self.saved.emit(name)
         else:
-            self.trouble.emit(sentence(error))
+            self.trouble.emit(error_text(error))
 
 
 # What writes each kind of file, in any thread, as the map is seen now
@@ -98,11 +98,10 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     dataset, result = workspace.session.dataset, workspace.session.result()
     if dataset is None or result is None:
         raise DataError(NO_MAP)
-    shown = result.shown
-    pairs = zip(shown.clusters, hexes(cluster_colors(shown.clusters)), strict=True)
-    clusters = tuple(replace(one, color=color) for one, color in pairs)
-    clustering = replace(shown, clusters=clusters)
-    return dataset, replace(result, clustering=clustering)
+    groups = result.groups
+    pairs = zip(groups.clusters, hexes(cluster_colors(groups.clusters)), strict=True)
+    clusters = tuple(replace(cluster, color=color) for cluster, color in pairs)
+    return dataset, replace(result, clustering=replace(groups, clusters=clusters))
 
 
 def _table(workspace: Workspace, path: Path) -> Write:
@@ -157,8 +156,8 @@ def _page(workspace: Workspace, path: Path) -> Write:
         frames = []
         if played is not None and is_short:
             with suppress(DataError):  # begun from a map that is not here
-                for shot in replay_frames(rows.X, played, N_FRAMES):
-                    frames.append(rows.expand(shot.embedding, np.nan))
+                for snapshot in replay_frames(rows.X, played, N_FRAMES):
+                    frames.append(rows.expand(snapshot.embedding, np.nan))
         write_web_page(new_anndata(rows, result), path, frames=frames, title=rows.name)
 
     return write

@@ -97,14 +97,14 @@ class PlateWidget(MapTool):
         """Show the wells of the chosen plate."""
         dataset, plates = self._of, self._plates
         if not plates:
-            self.say(NO_PLATE)
+            self.show_message(NO_PLATE)
             self.canvas.show_plot(None)
         if not plates or dataset is not self._session.dataset or not self.isVisible():
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, known = plates[number], clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in known]
-        self.say("" if chosen else CHOOSE)
+        self.show_message("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
         names = [known[c].title for c in chosen[:MAX_NAMED]]
@@ -160,7 +160,7 @@ class PlateWidget(MapTool):
         )
         wells = [w for w in self.texts if up <= w[0] <= down and left <= w[1] <= right]
         if session.snapshot is None:
-            self.say("Run the game first: a click then selects.")
+            self.show_message("Run the game first: a click then selects.")
         elif not wells:
             session.selection.clear()
         else:
@@ -171,4 +171,4 @@ class PlateWidget(MapTool):
 
     def _save(self) -> None:
         if self.canvas.plot is not None:
-            self.say(save_plot(self.canvas.plot, self, self._session, "plate"))
+            self.show_message(save_plot(self.canvas.plot, self, self._session, "plate"))

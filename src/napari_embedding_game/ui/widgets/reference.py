@@ -60,21 +60,21 @@ class ReferenceWidget(MapTool):
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
-        self._jobs = Latest(self, self._on_returned, self._on_failed, self.say_stage)
+        self._jobs = Latest(self, self._on_returned, self._on_failed, self.show_stage)
         self._reference: ReferenceMap | None = None
         self.file = push_button("Open a reference…", "", self._open)
-        self.cancel = push_button("Cancel", TIPS["cancel"], self._rest)
+        self.cancel = push_button("Cancel", TIPS["cancel"], self._reset)
         self.label = Choice(TIPS["label"])
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = QCheckBox("Remove a batch effect")
         self.correct.setToolTip(TIPS["correct"])
-        self._connections.connect(self._session.dataset_changed, self._rest)
+        self._connections.connect(self._session.dataset_changed, self._reset)
         rows = row(self.file, self.cancel), row(self.label, self.predict)
         self.lay_out(*rows, self.place, self.correct, self.state)
-        self._rest()
+        self._reset()
 
-    def _rest(self, event: object = None) -> None:
+    def _reset(self, event: object = None) -> None:
         """Give up what is under way, and say what can be done."""
         self._jobs.stop()
         reference, dataset, text = self._reference, self._session.dataset, HINT
@@ -85,7 +85,7 @@ class ReferenceWidget(MapTool):
             text = f"{reference.name}: {n:,} cells. Choose what is predicted."
             if not reference.label_columns:
                 text = f"{reference.name} has no column of groups to predict."
-        self.say(text)
+        self.show_message(text)
         self._show()
 
     def _show(self) -> None:
@@ -102,13 +102,13 @@ class ReferenceWidget(MapTool):
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a reference", "", FILES)
         if name:
-            self._begin(partial(load_reference, Path(name)), self._take)
+            self._begin(partial(load_reference, Path(name)), self._on_loaded)
 
-    def _take(self, reference: ReferenceMap) -> None:
+    def _on_loaded(self, reference: ReferenceMap) -> None:
         self._reference = reference
         columns = reference.label_columns
         self.label.offer(zip(columns, columns, strict=True), first_label(reference))
-        self._rest()
+        self._reset()
 
     def _predict(self) -> None:
         self._ask(predict_labels, self._on_predicted)
@@ -119,30 +119,30 @@ class ReferenceWidget(MapTool):
     def _ask(
         self, work: Callable[..., Stages[Any]], then: Callable[[Any], None]
     ) -> None:
-        asked = self._session.dataset, self._reference, self.label.value
+        inputs = self._session.dataset, self._reference, self.label.value
         is_corrected = self.correct.isChecked()
-        self._begin(partial(work, *asked, correct_batch=is_corrected), then)
+        self._begin(partial(work, *inputs, correct_batch=is_corrected), then)
 
     def _on_placed(self, cells: PlacedCells) -> None:
         try:
             self.workspace.maps.place(cells)
         except DataError as error:
-            self.say_error(error)
+            self.show_error(error)
         else:
-            self._tell(cells.predicted, cells.notes, PLACED)
+            self._show_result(cells.predicted, cells.notes, PLACED)
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (found,) = mapped.labels.values()
-        name = self._session.add(add_predicted, found)
+        name = self._session.add_obs(add_predicted, found)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
-        self._tell(found, mapped.notes)
+        self._show_result(found, mapped.notes)
 
-    def _tell(
+    def _show_result(
         self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
         role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [confidence_text(found, self._reference), more, *notes]
-        self.say(" ".join(filter(None, parts)), role)
+        self.show_message(" ".join(filter(None, parts)), role)
 
     # The worker
 
@@ -150,7 +150,7 @@ class ReferenceWidget(MapTool):
         self, stages: Callable[[], Stages[Any]], then: Callable[[Any], None]
     ) -> None:
         self._then = then
-        self._jobs.ask(stages)
+        self._jobs.submit(stages)
         self._show()
 
     def _on_returned(self, made: Any) -> None:
@@ -159,4 +159,4 @@ class ReferenceWidget(MapTool):
 
     def _on_failed(self, error: BaseException) -> None:
         self._show()
-        self.say_error(error)
+        self.show_error(error)

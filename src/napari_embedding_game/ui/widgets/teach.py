@@ -21,7 +21,7 @@ from napari_embedding_game.data.palette import category_colors, cluster_colors, 
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
-from napari_embedding_game.session.session import sentence
+from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
@@ -54,12 +54,12 @@ class TeachWidget(MapTool, Listener):
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
-        self._found: tuple[Learned, Examples] | None = None
+        self._learned: tuple[Learned, Examples] | None = None
         """What was learned last of the data on show, and from what."""
-        self._shown: Annotation | None = None
+        self._listed: Annotation | None = None
         """What the classes on show are of."""
         self._learning = Latest(
-            self, self._on_learned, lambda e: self._tell(sentence(e)), self.say_stage
+            self, self._on_learned, self._on_failed, self.show_stage
         )
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
@@ -82,7 +82,7 @@ class TeachWidget(MapTool, Listener):
         self._heard.connect(session.dataset_changed, self._on_data)
         self.listen([session.clusters.changed], self._on_clusters)
         self.listen([session.look.events.color_by], self.catch_up)
-        self.listen([session.selection.changed], self._tell)
+        self.listen([session.selection.changed], self._update)
         self.lay_out(
             self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
         )
@@ -94,7 +94,7 @@ class TeachWidget(MapTool, Listener):
         """Bring all up to date."""
         self._show_classes()
         self._show_doubtful()
-        self._tell()
+        self._update()
 
     # What a person does
 
@@ -109,16 +109,16 @@ class TeachWidget(MapTool, Listener):
         """Make the selected points examples of the chosen class."""
         session, chosen = self._session, self.classes.chosen()
         if session.selection.is_empty or not chosen:
-            self._tell(NOTHING_SELECTED)
+            self._update(NOTHING_SELECTED)
         else:
             self._do(session.clusters.add_to, chosen[0], session.selection.points)
 
-    def _do(self, edit: Callable[..., Any], *what: Any) -> Any:
+    def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; say why where it cannot be made."""
         try:
-            return edit(*what)
+            return edit(*args)
         except (DataError, InputError) as error:
-            self._tell(str(error))
+            self._update(str(error))
             return None
 
     def _learn(self) -> None:
@@ -126,46 +126,49 @@ class TeachWidget(MapTool, Listener):
         if self._learning.is_busy:
             self._learning.stop()
         elif not self._refusal:
-            examples = teaching.examples_of(dataset, self._said)
+            examples = teaching.examples_of(dataset, self._annotation)
 
             def learn() -> Stages[tuple[Learned, Examples]]:
                 return (yield from teaching.learn_examples(dataset, examples)), examples
 
-            self._learning.ask(learn)
-        self._tell()
+            self._learning.submit(learn)
+        self._update()
 
     # What happens
 
     def _on_learned(self, found: tuple[Learned, Examples]) -> None:
-        session, self._found = self._session, found
+        session, self._learned = self._session, found
         name = self._column or teaching.TAUGHT
-        column = session.add(teaching.add_classes, name, *found)
+        column = session.add_obs(teaching.add_classes, name, *found)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
         self.catch_up()
 
+    def _on_failed(self, error: BaseException) -> None:
+        self._update(error_text(error))
+
     def _on_clusters(self) -> None:
-        if self._said is not self._shown:
+        if self._annotation is not self._listed:
             self.catch_up()
 
     def _on_data(self, event: object = None) -> None:
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
-        self._found = None
-        self.classes.leave()
+        self._learned = None
+        self.classes.end_edit()
         self.catch_up()
-        self._tell(text)
+        self._update(text)
 
     # What is shown
 
     @property
-    def _said(self) -> Annotation:
+    def _annotation(self) -> Annotation:
         return self._session.clusters.state.annotation
 
     @property
     def _refusal(self) -> str:
         dataset = self._session.dataset
-        return "" if dataset is None else teaching.refusal(dataset, self._said)
+        return "" if dataset is None else teaching.refusal(dataset, self._annotation)
 
     @property
     def _column(self) -> str | None:
@@ -174,28 +177,28 @@ class TeachWidget(MapTool, Listener):
         return next(reversed({} if dataset is None else dataset.made("taught")), None)
 
     def _show_classes(self) -> None:
-        self._shown = said = self._said
-        groups = said.groups
+        self._listed = annotation = self._annotation
+        groups = annotation.groups
         recalls: dict[str, float] = {}
-        if self._found is not None:
-            learned, examples = self._found
+        if self._learned is not None:
+            learned, examples = self._learned
             recalls = dict(zip(examples, learned.recalls, strict=False))
-        sizes = np.bincount(said.codes + 1)
+        sizes = np.bincount(annotation.codes + 1)
         frame = pd.DataFrame(
             {
                 "class": [group.name for group in groups.values()],
                 "n": [int(sizes[code + 1]) for code in groups],
-                "right": [recalls.get(one.name, np.nan) for one in groups.values()],
+                "right": [recalls.get(group.name, np.nan) for group in groups.values()],
             },
             index=[*groups],
         )
-        on_map = self._on_map()
-        known = {i: one.name for i, one in groups.items() if one.name in on_map}
+        on_map = self._map_colors()
+        known = {i: group.name for i, group in groups.items() if group.name in on_map}
         self.classes.show_frame(frame, {i: on_map[name] for i, name in known.items()})
         if not self.classes.chosen():
             self.classes.choose([*groups][:1])
 
-    def _on_map(self) -> dict[str, str]:
+    def _map_colors(self) -> dict[str, str]:
         """Return the colours of classes by their names, as the map has them."""
         session, column = self._session, self._column
         if column is not None and session.look.color_by != CLUSTER:
@@ -210,7 +213,7 @@ class TeachWidget(MapTool, Listener):
         if column is None:
             return
         obs = dataset.obs
-        rows = teaching.doubtful(dataset, column, self._said)
+        rows = teaching.doubtful(dataset, column, self._annotation)
         texts = obs.index if dataset.texts is None else dataset.texts
         frame = pd.DataFrame(
             {
@@ -222,7 +225,7 @@ class TeachWidget(MapTool, Listener):
         )
         self.doubtful.show_frame(frame)
 
-    def _tell(self, said: str = "") -> None:
+    def _update(self, message: str = "") -> None:
         """Show what can be done, and say it after what has been done."""
         has_data, is_busy = self._session.dataset is not None, self._learning.is_busy
         can_learn = is_busy or (has_data and not self._refusal)
@@ -231,24 +234,27 @@ class TeachWidget(MapTool, Listener):
         for part, is_shown in (
             (self.new, has_data),
             (self.learn, can_learn),
-            (self.classes, has_data and bool(self._said.groups)),
-            (self.add, bool(self._said.groups)),
+            (self.classes, has_data and bool(self._annotation.groups)),
+            (self.add, bool(self._annotation.groups)),
             (self.doubtful, self._column is not None),
         ):
             part.setVisible(is_shown)
         if not is_busy:
-            self.say(f"{said} {self._sentence()}".strip() if has_data else NO_DATA)
+            text = (
+                f"{message} {self._next_step_text()}".strip() if has_data else NO_DATA
+            )
+            self.show_message(text)
 
-    def _sentence(self) -> str:
+    def _next_step_text(self) -> str:
         """Return what is to be done now."""
-        dataset, said = self._session.dataset, self._said
+        dataset, annotation = self._session.dataset, self._annotation
         if self._refusal:
             return self._refusal
-        examples = teaching.examples_of(dataset, said)
+        examples = teaching.examples_of(dataset, annotation)
         if self._column is not None:
             if examples != dataset.added[self._column].examples:
                 return OUTDATED
-            found = self._found
+            found = self._learned
             names = [*examples]
             return KNOWN if found is None else teaching.accuracy_text(found[0], names)
         name = min(examples, key=lambda name: len(examples[name]))
