@@ -28,10 +28,10 @@ from napari_embedding_game.ui.controls.settings_form import (
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
-    NUMBER_WIDTH,
     Fold,
     add_row,
     form,
+    set_role,
     show_text,
     text_label,
 )
@@ -72,7 +72,7 @@ class MethodControls(Listener):
         )
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
-        self.repulsion.native.setFixedWidth(NUMBER_WIDTH)
+        set_role(self.repulsion.native, "number")
         self.stale = text_label()
         main, fine, self._strength = form(), form(), form()
         self._rows = {name: main if name in MAIN else fine for name in NAMES}

@@ -10,7 +10,7 @@ from superqt.utils import qdebounced
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
-from napari_embedding_game.ui.style.form_widgets import NUMBER_WIDTH, add_row, form
+from napari_embedding_game.ui.style.form_widgets import add_row, form, set_role
 from napari_embedding_game.ui.style.layouts import column, panel, row
 
 MIN_CLUSTERS = 1
@@ -37,7 +37,7 @@ class ClusterSlider(Listener):
         self.number.setToolTip(TIP)
         self.number.setKeyboardTracking(False)
         self.number.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
-        self.number.setFixedWidth(NUMBER_WIDTH)
+        set_role(self.number, "number")
         self.number.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.strip = FirmnessStrip()
         rows = form()

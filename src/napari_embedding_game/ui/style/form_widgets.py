@@ -30,8 +30,8 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
 )
 
-NUMBER_WIDTH, LABEL_WIDTH = 84, 72
-"""Pixels of a number next to a slider, five digits; and the least of a label."""
+LABEL_WIDTH = 72
+"""Pixels of a label, at least."""
 CLICK_TIP = "Click selects its points; Shift or Ctrl adds them."
 
 

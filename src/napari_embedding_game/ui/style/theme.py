@@ -49,6 +49,7 @@ QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
+QAbstractSpinBox[role="number"] {{ min-width: 5em; max-width: 5em; }}
 QPushButton[role="menu"] {{ padding-right: 20px; }}
 QToolButton[role="edit"] {{
   background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
