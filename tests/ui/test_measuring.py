@@ -210,7 +210,7 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
         QTest.mouseClick(panel.measure.native, Qt.MouseButton.LeftButton)
         assert run.isHidden()
-        assert dock.run.stage.text().startswith("Other data are being read")
+        assert dock.run.stage.text().startswith("The data are being read")
     assert not run.isHidden()
     assert dock.run.stage.text().startswith("Ready")
     dataset = dock.controller.session.dataset

@@ -147,6 +147,7 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     qtbot, dots, session, dock, answer, tmp_path
 ):
     pixels = drawn(qtbot, dots).canvas.grab().toImage()
+    assert pixels.width() < 400  # of 600: dots grow no further
     own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
     assert pixels.pixelColor(own) != pixels.pixelColor(other)
     path = answer(tmp_path / "plot.svg")

@@ -358,6 +358,11 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     beside = spatial.drawn(layers.other(COMPARED))
     there = projection_of(spatial.viewer, layers.other(COMPARED)).cell
     seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
+    names = spatial.dock.names
+    lie, _ = names.layout_at(layers.projection())
+    is_other = names.names.panels == 1
+    at = layers.projection(COMPARED).to_pixels(names.names.positions[is_other])
+    assert np.abs(at - lie[is_other]).max() < there[2] / 4
     row = int(np.argmax(seen.all(axis=1)))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(beside[row]))
     assert session.selection.clusters == (int(session.clusters.labels[row]),)

@@ -33,6 +33,7 @@ def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch)
     session.clusters.rename(2, "Monocytes")
     find(played, "mono")
     assert session.selection.clusters == (2,)
+    assert not played.clusters.search.text()  # the next name can be typed
     session.clusters.rename(1, "Mono too")
     find(played, "mono too")
     assert session.selection.clusters == (1,)

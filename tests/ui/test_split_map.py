@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from napari_embedding_game.ui.canvas import marks
 from napari_embedding_game.ui.canvas.frame import SIDE
 from napari_embedding_game.ui.canvas.pick import row_at
 
@@ -22,9 +23,10 @@ def choose(dock, column):
 
 
 def test_groups_lie_side_by_side_are_hovered_and_together_again(
-    layers, dock, session, dataset, qtbot
+    layers, dock, session, dataset, qtbot, viewer, monkeypatch
 ):
-    before = positions(layers)
+    before, written, camera = positions(layers), [], viewer.scene.camera
+    monkeypatch.setattr(marks, "write", lambda painter, at, *_: written.append(at.y()))
     dock.look.landmarks.setChecked(True)
     assert layers.landmarks.visible
     choose(dock, "kind")
@@ -42,6 +44,10 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     columns = positions(layers)[:, 1]
     assert columns[is_b].max() < columns[~is_b].min()
     assert not layers.landmarks.visible  # they are of the map as a whole
+    top = layers.projection().to_pixels(session.view.panels.positions)[0, 1] - 5
+    camera.center = 0, camera.center[1] + top / camera.zoom, camera.center[2]
+    dock.overlay.grab()
+    assert min(written) > 5  # captions are seen where the canvas ends at their panels
     choose(dock, "")
     assert layers.landmarks.visible
     qtbot.waitUntil(is_known)

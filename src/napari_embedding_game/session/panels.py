@@ -32,7 +32,7 @@ class Panels:
     captions: tuple[tuple[str, str], ...]
     """Name of each panel, and the text after it."""
     positions: NDArray[np.float64]
-    """(m, d) position of these, the middle of the upper edge."""
+    """(m, d) position of these, above the middle of the upper edge."""
     width: float
     """Of a panel, without the gap, in units of the map."""
     offsets: NDArray[np.float32]
@@ -104,7 +104,7 @@ def lay_out(
     # The first row is the upper one.
     steps = np.column_stack([numbers % n_columns, -(numbers // n_columns)]) * pitch
     offsets = (steps @ facing).astype(np.float32)
-    upper = middle + (size[1] / 2 + (ABOVE - GAP / 2) * size[1]) * facing[1]
+    upper = middle + (0.5 + ABOVE / 4) * size[1] * facing[1]
     below = steps.min(axis=0) - size / 2
     above = steps.max(axis=0) + size / 2 + [0, ABOVE * size[1]]
     corners = middle + np.array([below, above]) @ facing

@@ -305,7 +305,7 @@ class VolcanoPlot(Plot):
         is_known, stands_out = np.isfinite(x), _stand_out(positions)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
         axes.scatter(*positions[is_known & ~stands_out].T, c=_GREY, **look)
-        axes.scatter(*positions[stands_out & (x < 0)].T, c="#d9804f", **look)
+        axes.scatter(*positions[stands_out & (x < 0)].T, c="#c45e2b", **look)
         axes.scatter(*positions[stands_out & (x > 0)].T, c="#3f7cb5", **look)
         widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
@@ -395,7 +395,8 @@ class PlatePlot(Plot):
         axes.set_xticks(range(0, n_columns, step), range(1, n_columns + 1, step))
         axes.set_yticks(range(0, n_rows, step), ROWS[:n_rows:step])
         axes.xaxis.tick_top()
-        axes.tick_params(length=0, labelsize="small")
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
         axes.set_title(plain(self.plate), size="medium", loc="left")
         form = "{x:.0%}" if self.is_share else ""
         explain_scale(axes, self, form, location="top")  # a dock is narrow
@@ -508,7 +509,7 @@ def _write(
         return
     text.set(**look)
     box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
-    taken.append(box)
+    taken.append(box.padded(0.15 * height))
     beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
     right, up = text.get_position()
     text.set_position((right + beyond * 72 / axes.figure.dpi, up))

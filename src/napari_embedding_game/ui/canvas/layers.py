@@ -246,6 +246,12 @@ class MapLayers:
         projection = projection_of(self._viewer, layer)
         return projection and projection.compose(self.frame.step, self.frame.origin)
 
+    def apart(self) -> NDArray[np.float64]:
+        """Return by how many pixels (x, y) napari's grid draws the other map apart."""
+        seen = filter(None, map(self.projection, (POINTS_NAME, COMPARED)))
+        corners = [drawn.cell[:2] for drawn in seen] or [(0.0, 0.0)]
+        return np.subtract(corners[-1], corners[0])
+
     def point_under(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating]
     ) -> NDArray[np.floating] | None:

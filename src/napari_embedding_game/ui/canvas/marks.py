@@ -36,16 +36,21 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
         half, positions = found.width * (1 + GAP) / 2 * found.facing[0], found.positions
         ends = projection.to_pixels(positions[0] + np.stack([-half, half]))
         width = float(np.abs(ends[1] - ends[0]).max())
-        pixels = projection.to_pixels(positions).tolist()
-        for (title, detail), (x, y) in zip(found.captions, pixels, strict=True):
+        pixels = projection.to_pixels(positions)
+        pixels[1:] += overlay.apart.x(), overlay.apart.y()
+        each = zip(found.captions, pixels.tolist(), strict=True)
+        for (title, detail), (x, y) in each:
             if np.isfinite(x + y):
                 text = f"{title} · {detail}" if detail else title
-                is_short = 2 * half_size(text, True)[1] <= width
-                name = text if is_short else fitted(title, True, width)
-                write(painter, QPointF(x, y), name, True, colors)
-                if detail and not is_short:
-                    below = QPointF(x, y + 2 * half_size(name, True)[0])
-                    write(painter, below, fitted(detail, False, width), False, colors)
+                is_short = not detail or 2 * half_size(text, True)[1] <= width
+                lines = [(text, True)] if is_short else [(title, True), (detail, False)]
+                height = 2 * half_size(title, True)[0]
+                room = height * len(lines)
+                # Above its panel; on it where the canvas ends there.
+                top = max(y - room, min(projection.cell[1], y + room))
+                for number, (line, is_bold) in enumerate(lines):
+                    at = QPointF(x, top + (number + 0.5) * height)
+                    write(painter, at, fitted(line, is_bold, width), is_bold, colors)
 
     def follow() -> None:
         overlay.want(paint, session.view.panels is not None)

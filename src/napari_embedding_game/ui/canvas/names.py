@@ -128,6 +128,7 @@ class MapNames(QObject):
         across[:] = np.where(
             is_near, np.clip(across, x + halves, x + width - halves), across
         )
+        pixels[names.panels > 0] += self._layers.apart()
         return pixels, strengths
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:

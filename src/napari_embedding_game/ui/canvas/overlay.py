@@ -85,6 +85,8 @@ class MapOverlay(QWidget):
         """Whether each has something to paint, the last above all others."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
+        self.apart = QPointF()
+        """How far from the map another one is drawn than without napari's grid."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
         """Takes a key that is pressed on the canvas, or leaves it to napari."""
         self.line: list[NDArray[np.floating]] = []
@@ -154,7 +156,9 @@ class MapOverlay(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._painted = projection = self._layers.projection()
         if projection is not None:
-            painter.setClipRect(QRectF(*projection.cell))
+            cell = QRectF(*projection.cell)
+            self.apart = QPointF(*self._layers.apart())
+            painter.setClipRect(cell.united(cell.translated(self.apart)))
             for paint, is_wanted in self._painters.items():
                 if is_wanted:
                     painter.save()

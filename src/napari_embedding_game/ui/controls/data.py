@@ -221,7 +221,7 @@ class DataControls(QWidget):
         others = self.genes_in_rows, self.transpose, self.drop, self.recipe
         made = self.columns, self.measure, self.others
         parts = *read, *messages, *others, *made
-        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
+        self.setLayout(column(*parts, spacing=5))
         self._offer_spaces([])
         self._offer_batches([], None)
         for widget in (self._progress, self.drop, self.transpose, self.trouble):

@@ -83,7 +83,7 @@ class MethodControls(Listener):
             else:
                 add_row(rows, control.label, control)
         self.more = Fold("More settings", fine)
-        self.setLayout(column(main, self.more, spacing=5, margins=(0, 0, 0, 6)))
+        self.setLayout(column(main, self.more, spacing=5))
         slider = self.repulsion_slider
         add_row(self._strength, "Repulsion", panel(row(slider, self.repulsion)), tip)
         self.steering = panel(column(self._strength, self.stale))

@@ -54,7 +54,7 @@ STOPPED = "Stopped. The map stays."
 STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
 SAVED = "Saved automatically at %H:%M."
-READING = "Other data are being read."
+READING = "The data are being read."
 
 
 class RunControls(QWidget):

@@ -59,7 +59,7 @@ class Start(QWidget):
         self.tour = push_button("Show me around", "In five callouts.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines
-        self.setLayout(column(*parts, spacing=6))
+        self.setLayout(column(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
     def choose_file(self) -> None:
         """Ask for a file of data or a session, and load it."""

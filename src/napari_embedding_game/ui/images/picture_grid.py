@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
-from qtpy.QtGui import QIcon, QImage, QPixmap
-from qtpy.QtWidgets import QListWidget, QListWidgetItem
+from qtpy.QtGui import QIcon, QImage, QPixmap, QResizeEvent
+from qtpy.QtWidgets import QListWidget, QListWidgetItem, QStyle
 
 from napari_embedding_game.ui.style.form_widgets import steady_icon
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 60, 4
+"""Pixels of a picture, and between two at least."""
 MIN_SMOOTHED = 40
 """Pixels: a smaller picture shows its pixels, as it would be a blur else."""
 FRAME = "QListWidget::item:selected { border: 3px solid #6ea8ff; background: none; }"
@@ -48,7 +49,6 @@ class PictureGrid(QListWidget):
         self._icons: dict[int, QIcon] = {}
         self._making = Latest(self, self._show, self._on_failed, self._show)
         self.setIconSize(QSize(SIDE, SIDE))
-        self.setGridSize(QSize(SIDE + GAP, SIDE + GAP))
         self.setStyleSheet(FRAME)
         self.setViewMode(QListWidget.ViewMode.IconMode)
         self.setMovement(QListWidget.Movement.Static)
@@ -58,6 +58,15 @@ class PictureGrid(QListWidget):
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListWidget.Shape.NoFrame)
         self.itemSelectionChanged.connect(self._on_selected)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Spread the pictures over the width."""
+        extent, bar = QStyle.PixelMetric.PM_ScrollBarExtent, self.verticalScrollBar()
+        width = self.maximumViewportSize().width() - 1
+        width -= self.style().pixelMetric(extent, None, bar)  # which Qt leaves free
+        side = SIDE + GAP
+        self.setGridSize(QSize(width // max(1, width // side), side))
+        super().resizeEvent(event)
 
     def set_pictures(self, pictures: Pictures | None) -> None:
         """Take up other pictures and forget all that were made."""
@@ -75,7 +84,7 @@ class PictureGrid(QListWidget):
             self.clear()
         for row in rows.tolist():
             item = QListWidgetItem(self._icons.get(row, QIcon()), "", self)
-            item.setSizeHint(self.gridSize())
+            item.setSizeHint(QSize(SIDE + GAP, SIDE + GAP))
             item.setToolTip(self.row_name(row))
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 

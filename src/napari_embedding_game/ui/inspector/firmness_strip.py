@@ -82,7 +82,8 @@ class FirmnessStrip(QWidget):
         cuts, marked = self.firmness.cuts, self._suggested
         if self.firmness.is_complete and not any(cut.is_firm for cut in cuts):
             painter.setPen(dim)
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, NONE_FIRM)
+            middle = SIDES[0] | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(self.rect().adjusted(5, 0, 0, 0), middle, NONE_FIRM)
             return
         for cut in cuts:
             height, middle = 1.0, self.place(cut.n_clusters)

@@ -99,7 +99,7 @@ class SearchBox(QLineEdit):
         if index < len(self.hits):
             (kind, name), self.hits = self.hits[index], []
             self._completer.popup().hide()
-            self.setText(name)
+            self.clear()
             self._open_hit(kind, name)
 
     def _open_hit(self, kind: str, name: str) -> None:

@@ -30,8 +30,8 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
 )
 
-LABEL_WIDTH = 72
-"""Pixels of a label, at least."""
+LABEL_WIDTH, INDENT = 76, 4
+"""Pixels of a label, at least, and left of its text, whatever the size of the type."""
 CLICK_TIP = "Click selects its points; Shift or Ctrl adds them."
 
 
@@ -48,6 +48,7 @@ def text_label(text: str = "", role: str = "note") -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)  # names of people may have a "<b>"
     label.setProperty("role", role)
     label.setWordWrap(True)
+    label.setIndent(INDENT)
     label.setMinimumWidth(1)  # a long word must not widen the dock
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
@@ -180,8 +181,8 @@ def check_box(
 class Fold(QWidget):
     """Parts that are used now and then, folded away under a line of text."""
 
-    indent, letters = 12, 36
-    """Pixels of what is inside, and letters of a line of the title."""
+    indent, below, letters = 12, 6, 36
+    """Pixels left of what is inside and below it, and letters of a line of text."""
 
     def __init__(self, title: str, *inside: Any) -> None:
         super().__init__()
@@ -189,7 +190,7 @@ class Fold(QWidget):
         self.button = push_button("", "", self._flip, "fold")
         """The line of text, which opens and shuts it."""
         self.button.setMinimumWidth(1)
-        self.inside = panel(column(*inside, margins=(self.indent, 0, 0, 0)))
+        self.inside = panel(column(*inside, margins=(self.indent, 0, 0, self.below)))
         self.setLayout(column(self.button, self.inside, spacing=2))
         self.expand(False)
 
@@ -207,8 +208,8 @@ class Fold(QWidget):
         """Show what is inside without a line of text, or fold it away under one."""
         if is_bare != self.button.isHidden():
             self.button.setVisible(not is_bare)
-            indent = 0 if is_bare else self.indent
-            self.inside.layout().setContentsMargins(indent, 0, 0, 0)
+            left, below = (0, 0) if is_bare else (self.indent, self.below)
+            self.inside.layout().setContentsMargins(left, 0, 0, below)
             self.expand(is_bare)
 
     def set_title(self, title: str) -> None:

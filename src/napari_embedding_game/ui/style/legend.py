@@ -77,7 +77,8 @@ class _Scale(QWidget):
         self._view = view
         self._extent = (0.0, 1.0)
         self.low, self.high = QLabel(), QLabel()
-        self.low.setAlignment(Qt.AlignmentFlag.AlignRight)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        self.low.setAlignment(right)
         for number in self.low, self.high:  # the bar stays where it is dragged
             widest = number.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
             number.setMinimumWidth(widest)

@@ -12,6 +12,7 @@ from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QRubberBand, QScrollArea
 
 from napari_embedding_game.data.export.plots import Plot, paint
+from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import adds, show_text, text_label
@@ -22,9 +23,10 @@ MIN_DRAG = 4
 """Pixels; what is shorter is a click."""
 REST = 3.0
 """After painting it rests so many times as long: a running game changes all."""
-FONT_SIZE = 8
-DENSITY = 80
-"""Pixels of an inch of a plot that is larger than the room, and so is scrolled.
+FONT_SIZE, N_COLORS = 8, 8
+DENSITY, MAX_GROWTH = 80, 1.5
+"""Pixels of an inch of a plot that is larger than the room, and so is scrolled; and how
+much larger it grows where there is room.
 
 Its letters are 8 points at 100 dots per inch, and 10 points in a file.
 """
@@ -71,7 +73,7 @@ class PlotCanvas(QScrollArea):
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
-        self._colors = colors
+        self._colors, self._rests_until = colors, 0.0
         self._repaint()
 
     def sizeHint(self) -> QSize:
@@ -136,6 +138,9 @@ class PlotCanvas(QScrollArea):
         figure.set_facecolor(self._colors.background.name())
         size = self.plot.size() if self.plot and self._is_scrolled else (0, 0)
         self.canvas.setMinimumSize(*(round(DENSITY * side) for side in size))
+        if any(size):
+            most = (round(MAX_GROWTH * DENSITY * side) for side in size)
+            self.widget().setMaximumSize(*most)
         if self.plot is not None:
             figure.set_layout_engine("constrained")
             with rc_context(_style(self._colors)):
@@ -241,9 +246,12 @@ def _pixel(event: Any) -> QPoint:
 
 
 def _style(colors: ThemeColors) -> dict[str, Any]:
-    """Return matplotlib's settings for a theme of napari."""
+    """Return matplotlib's settings for a theme of napari, with the map's colours."""
+    from matplotlib import cycler
+
     text, ground = colors.text.name(), colors.background.name()
     names = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color")
     style: dict[str, Any] = dict.fromkeys((*names, "ytick.color"), text)
     style |= {"axes.edgecolor": colors.dim.name(), "axes.facecolor": ground}
+    style["axes.prop_cycle"] = cycler(color=hexes(category_colors(N_COLORS)))
     return style | {"font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 1}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
 
-LOWER = QColor("#d9804f")
+LOWER = QColor("#c45e2b")
 """Of what is lower in the selection than elsewhere, in any theme."""
 
 
@@ -17,6 +17,8 @@ class ThemeColors:
 
     background: QColor
     foreground: QColor
+    raised: QColor
+    """Of buttons."""
     text: QColor
     dim: QColor
     """Text that may be overlooked."""
@@ -31,9 +33,9 @@ class ThemeColors:
     def sheet(self) -> str:
         """Style of what is ours: headings, notes, messages, the main button."""
         names = {one.name: getattr(self, one.name).name() for one in fields(self)}
-        hover = self.accent.lighter(115).name()
-        raised = _mix(self.foreground, self.text, 0.15).name()
-        return _SHEET.format(hover=hover, raised=raised, **names)
+        hover = self.accent.darker(110).name()  # white is still read on it
+        over = _mix(self.raised, self.text, 0.15).name()
+        return _SHEET.format(hover=hover, over=over, **names)
 
 
 _SHEET = """
@@ -49,10 +51,10 @@ QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
 QProgressBar[role="slim"]::chunk {{ border-radius: 2px; background: {accent}; }}
-QAbstractSpinBox[role="number"] {{ min-width: 5em; max-width: 5em; }}
+QAbstractSpinBox[role="number"] {{ min-width: 6em; max-width: 6em; }}
 QPushButton[role="menu"] {{ padding-right: 20px; }}
 QToolButton[role="edit"] {{
-  background: {foreground}; color: {text}; border-radius: 2px; padding: 3px 8px;
+  background: {raised}; color: {text}; border-radius: 2px; padding: 3px 8px;
 }}
 *[role="link"] {{
   background: transparent; color: {line}; border: none; padding: 3px 0px 3px 5px;
@@ -61,16 +63,21 @@ QToolButton[role="edit"] {{
 *[role="link"]:hover {{ text-decoration: underline; }}
 QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
-  font-size: 14pt; padding: 0px;
+  font-size: 14pt; padding: 0px 0px 1px 2px;
 }}
 QLineEdit[role="title"]:!read-only {{ border-bottom: 1px dashed {dim}; }}
 QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
 QLineEdit[role="title"]:focus {{ background: {foreground}; }}
-QToolButton[role="edit"]:hover {{ background: {raised}; }}
-QToolButton[role="edit"]:checked {{ background: {accent}; color: white; }}
-QToolButton[role="edit"]:disabled {{ background: transparent; color: {dim}; }}
+QToolButton[role="edit"]:hover {{ background: {over}; }}
+QListWidget {{ background: {foreground}; }}
+QAbstractSpinBox {{ padding: 1px 2px; qproperty-alignment: AlignCenter; }}
+QScrollBar:vertical {{ width: 8px; margin: 0px; background: transparent; }}
+QScrollBar:horizontal {{ max-height: 8px; min-height: 8px; margin: 0px; }}
+QScrollBar::handle {{ border-radius: 4px; }}
+QScrollBar::add-line, QScrollBar::sub-line {{ width: 0px; height: 0px; }}
 QToolButton[role="edit"]::menu-indicator {{ image: none; }}
 QTabWidget::pane {{ border: 0px; }}
+QStackedWidget, QScrollArea {{ padding: 0px; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{
   background: transparent; color: {dim}; border: none; border-radius: 0px;
@@ -92,20 +99,21 @@ QPushButton[role="main"]:disabled {{ background: {foreground}; color: {dim}; }}
 def theme_colors(name: str) -> ThemeColors:
     """Return the colours of a theme by its name, such as ``viewer.theme``."""
     theme = get_theme(name)
-    background, foreground, text = (
+    background, foreground, raised, text = (
         QColor(*color.as_rgb_tuple(alpha=False))
-        for color in (theme.background, theme.foreground, theme.text)
+        for color in (theme.background, theme.foreground, theme.primary, theme.text)
     )
     dark = background.lightness() < 128
     return ThemeColors(
         background=background,
         foreground=foreground,
+        raised=raised,
         text=text,
-        dim=_mix(text, background, 0.38),
-        accent=QColor("#3d7be0" if dark else "#2f6fd6"),
-        line=QColor("#6ea8ff" if dark else "#2f6fd6"),
-        # napari's own are too dark on dark, too light on light, to be read
-        warning=QColor("#f0b93a" if dark else "#8a5a00"),
+        # Of these texts the contrast is 4.5 at least, also on a table.
+        dim=_mix(text, background, 0.3),
+        accent=QColor("#3671d6" if dark else "#2f6fd6"),
+        line=QColor("#6ea8ff" if dark else "#1b58ba"),
+        warning=QColor("#f0b93a" if dark else "#7f5200"),
         error=QColor("#ff7b72" if dark else "#b3261e"),
     )
 
