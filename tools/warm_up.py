@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numba.core.caching import IndexDataCacheFile
 
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
@@ -69,9 +70,24 @@ def of_the_libraries() -> None:
     import napari_embedding_game.ui.game_dock  # noqa: F401
 
 
+def take_turns(lock: Any) -> None:
+    """Have one process at a time write numba's cache.
+
+    Of two that write what one function is compiled to it takes one for the other.
+    """
+    warnings.simplefilter("ignore", EmbeddingWarning)
+    save = IndexDataCacheFile.save
+
+    def save_alone(*what: Any) -> None:
+        with lock:
+            save(*what)
+
+    IndexDataCacheFile.save = save_alone
+
+
 if __name__ == "__main__":
-    quiet = warnings.simplefilter, ("ignore", EmbeddingWarning)
-    with ProcessPoolExecutor(2, get_context("spawn"), *quiet) as processes:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(2, spawn, take_turns, (spawn.Lock(),)) as processes:
         first = of_the_window, of_many_rows, of_the_libraries
         begun = [processes.submit(each) for each in first]
         begun += [processes.submit(of_a_method, method) for method in METHODS]
