@@ -22,8 +22,8 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
 KILLED = """
 import os, sys
 from pathlib import Path
-from napari_embedding_game.data.export.atomic import whole_or_nothing
-with whole_or_nothing(Path(sys.argv[1])) as temporary:
+from napari_embedding_game.data.export.atomic import atomic_write
+with atomic_write(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")
     os._exit(9)
 """

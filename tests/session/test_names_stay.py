@@ -51,7 +51,7 @@ class Player(Desk):
 
     def names(self):
         """Return what a file would hold of each cell."""
-        return np.asarray(self.session.result().shown.names)
+        return np.asarray(self.session.result().groups.names)
 
 
 @pytest.fixture
