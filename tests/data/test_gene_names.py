@@ -4,6 +4,8 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.gene_names import find_names, names_of, split_names
+from napari_embedding_game.session.axis_values import axis_of
+from worlds import annotated, read, write_adata
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,20 @@ def test_symbols_of_genes_whose_identifiers_come_twice():
     var = pd.DataFrame({"feature_name": pd.Categorical(["A", "", None])}, ids)
     assert names_of(var).tolist() == ["A", *ids[1:]]
     assert names_of(var.rename(index=str.lower)).tolist() == [i.lower() for i in ids]
+
+
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+@pytest.mark.parametrize("on_show", ["names", "Gene Symbol"])
+def test_genes_are_found_by_symbol_and_by_identifier(tmp_path, on_show):
+    adata, ids = annotated(), [f"ENSG{i:011d}.{i}" for i in range(6)]
+    symbols, is_index = ["MT-CO1", "GFAP", "DUP", "DUP", "a", "b"], on_show == "names"
+    other = {"ids": ids} if is_index else {on_show: pd.Categorical(symbols)}
+    adata.var = pd.DataFrame(other, symbols if is_index else ids)
+    adata.raw, adata.obs["b"] = adata, range(12)
+    dataset = read(write_adata(adata[:, 1:].copy(), tmp_path / "a.h5ad"), space="X")
+    assert dataset.profile_names == ("MT-CO1", "GFAP", "DUP", "DUP-1", "a", "b")
+    asked = ["gfap", ids[1], "ensg00000000003", "ENSG00000000000.7", "ENSG00000000009"]
+    found = dataset.find_columns(asked)
+    assert (found.indices, found.missing) == ([1, 3, 0], asked[-1:])
+    assert axis_of(dataset, ids[3]).name == "DUP-1"
+    assert axis_of(dataset, "b").tolist() == [*range(12)]  # the column

@@ -53,16 +53,6 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
         )
 
 
-def test_genes_are_found_by_name_version_case_or_another_column():
-    by_name = match_genes(["CD3E", "MS4A1"], ["MS4A1", "x", "CD3E"])
-    assert by_name.each.tolist() == [2, 0]
-    assert match_genes(["ENSG01.3", "ENSG02.1"], ["ENSG02.7", "ENSG01"]).share == 1
-    assert match_genes(["CD3E"], ["cd3e"]).share == 1
-    other = match_genes(["CD3E"], ["ENSG01"], {"gene_name": ["CD3E"]})
-    assert (other.by, other.share) == ("gene_name", 1)
-    assert match_genes(["a", "b", "c"], ["a", "b"]).missing == ["c"]
-
-
 def by_scanpy(counts, scales):
     sc = pytest.importorskip("scanpy")
     with warnings.catch_warnings():

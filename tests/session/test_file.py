@@ -625,14 +625,19 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     desk.book.rename(desk.book.clusters[0].id, "still editable")
 
 
-def test_counts_that_changed_are_refused_though_components_are_kept(tmp_path):
-    world(tmp_path, "raw counts").save(tmp_path / "work.zip")
+def test_counts_may_be_sorted_and_not_changed_though_components_are_kept(tmp_path):
+    desk, path = world(tmp_path, "raw counts"), tmp_path / "work.zip"
+    desk.save(path)
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    adata[::-1].write_h5ad(tmp_path / "cells.h5ad")
+    pd.testing.assert_frame_equal(
+        by_name(Desk.opened(path).session), by_name(desk.session)
+    )
     changed = adata.X.toarray()
     changed[9] = changed[8]
     adata.X = sp.csr_matrix(changed)
     adata.write_h5ad(tmp_path / "cells.h5ad")
-    _, (trouble,) = archive.open_session(tmp_path / "work.zip")
+    _, (trouble,) = archive.open_session(path)
     assert "gives other numbers" in trouble
 
 

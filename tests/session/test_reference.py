@@ -147,6 +147,12 @@ def test_genes_are_compared_by_identifier_or_by_symbol():
             given.raw = given
             tl.map_onto_reference(given, old, "kind")
             seen.append(given.obsm["X_embedding_game"])
+    old.var = pd.DataFrame({"gene_ids": ids}, new.var_names)  # the other way round
+    tl.embedding_game(old, use_rep="X", **QUICK)
+    tl.map_onto_reference(
+        given := AnnData(new.X, new.obs.copy(), both[[]]), old, "kind"
+    )
+    np.testing.assert_array_equal(given.obsm["X_embedding_game"], seen[2])
     np.testing.assert_array_equal(seen[0], seen[1])
     np.testing.assert_array_equal(seen[2], seen[3])
     np.testing.assert_array_equal(seen[2], seen[4])

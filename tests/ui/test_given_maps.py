@@ -17,18 +17,30 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     umap[7] = umap[8]
     obs = pd.DataFrame({"cell_type": pd.Categorical(np.array([*"abc"])[kind])})
     obs.index = [f"cell{i}" for i in range(150)]
-    cells = anndata.AnnData(obs=obs, obsm={"X_pca": X, "X_umap": umap})
+    maps = {"X_tsne": umap[:, ::-1] ** 2, "X_umap": umap}
+    cells = anndata.AnnData(obs=obs, obsm={"X_pca": X, **maps})
     cells.write_h5ad(tmp_path / "cells.h5ad")
 
     dock = person.dock
     session, run = dock.controller.session, dock.run
     person_at_the_window.drop_files(person.viewer, tmp_path / "cells.h5ad")
-    qtbot.waitUntil(run.given_button.isVisible)
-    assert run.given_button.text() == "Show the map X_umap"
-    click(run.given_button)
-    qtbot.waitUntil(lambda: session.state == "finished")
-    shown = session.snapshot.embedding
-    assert np.corrcoef(shown[:, 0], umap[:, 0])[0, 1] > 0.999
+    qtbot.waitUntil(
+        lambda: session.dataset is not None and run.given_button.isVisible()
+    )
+    for name, given in maps.items():  # the second beside the first, which stays
+        run.maps.aboutToShow.emit()
+        assert [one.text() for one in run.given_button.menu().actions()] == [*maps]
+        run.maps.actions()[[*maps].index(name)].trigger()
+        qtbot.waitUntil(
+            lambda: session.state == "finished" and run.given_button.isVisible()
+        )
+        shown = session.snapshot.embedding
+        assert np.corrcoef(shown[:, 0], given[:, 0])[0, 1] > 0.999
+    other = session.timeline.marks[0]
+    assert other.title == "X_tsne"
+    dock.timeline.begin_comparison(other.number)
+    qtbot.waitUntil(lambda: session.view.compared is not None)
+    dock.timeline.end.click()
     assert dock.look.color_by.value == "cell_type"
     qtbot.waitUntil(lambda: "misplaced" in dock.trust.summary.text())
 

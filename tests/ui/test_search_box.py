@@ -64,8 +64,11 @@ def test_all_rows_of_a_repeated_name_are_found(played, session, play, dataset):
     twice = [f"cell{number // 2}" for number in range(40)]
     texts = [f"No. {number}\non <b>ice</b>" for number in range(40)]
     obs = dataset.obs.set_axis(twice).assign(text=texts)
-    session.load(replace(dataset, obs=obs))
+    ids = {"b": "ENSG00000139618.15"}
+    session.load(replace(dataset, obs=obs, gene_ids=ids))
     play()
+    find(played, "ensg00000139618")
+    assert session.look.color_by == "b"
     find(played, "cell7")
     assert session.selection.rows.tolist() == [14, 15]
     find(played, "NO. 3")

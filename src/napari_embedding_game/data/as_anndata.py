@@ -55,9 +55,10 @@ def read(source: str | Path, **options: Any) -> AnnData:
 
 def as_anndata(dataset: Dataset) -> AnnData:
     """Return the rows of a dataset that are on the map, as :func:`read` does."""
-    names = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
-    obs = dataset.obs.set_axis(names)
-    adata = adata_of(dataset.expression.values, obs, dataset.profile_names)
+    rows = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
+    obs = dataset.obs.set_axis(rows)
+    names, ids = dataset.profile_names, dataset.gene_ids
+    adata = adata_of(dataset.expression.values, obs, names, ids)
     adata.obsm[FEATURES] = dataset.X
     adata.uns |= scanpy_colors(adata.obs, dataset.level_colors)
     return adata

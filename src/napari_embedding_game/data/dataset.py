@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
@@ -101,6 +102,8 @@ class Dataset:
     """
     profile_names: tuple[str, ...] = ()
     """(G,) names of the columns of ``profile``."""
+    gene_ids: Mapping[str, str] = field(default_factory=dict)
+    """Ensembl identifiers of genes, by their names."""
     has_expression: bool = False
     """Whether ``profile`` is expression: counts of genes, or what was made of them."""
     source_obs: pd.DataFrame | None = None
@@ -140,6 +143,12 @@ class Dataset:
     def expression(self) -> Expression:
         """The ``profile`` as its columns are compared: raw counts as logarithms."""
         return Expression(self.profile, self.has_expression)
+
+    def find_columns(self, wanted: Sequence[str]) -> FoundNames:
+        """Find columns of the ``profile`` by their names, genes by identifiers too."""
+        known, names = self.gene_ids, self.profile_names
+        ids = [known.get(name, "") for name in names] if known else []
+        return find_names(wanted, names, ids=ids)
 
     @property
     def n_source_rows(self) -> int:
@@ -217,6 +226,27 @@ class Dataset:
             kept=kept,
             notes=(*self.notes, *notes),
             left_out=left_out,
+            images=None if self.images is None else self.images[rows],
+        )
+
+    def in_order(self, order: NDArray[np.integer]) -> Dataset:
+        """Return the dataset with the rows of its source (n_source_rows,) reordered."""
+        rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
+        X, names, objects = self.X[rows], self.var_names, self.source_objects
+        if self.is_distances:
+            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
+        return replace(
+            self,
+            X=X,
+            var_names=names,
+            profile=X if self.profile is self.X else self.profile[rows],
+            obs=self.obs.iloc[rows],
+            kept=self.kept[order],
+            source_obs_names=self.source_obs_names[order],
+            source_obs=None if self.source_obs is None else self.source_obs.iloc[order],
+            source_objects=None if objects is None else objects.take(order),
+            quality={name: one[order] for name, one in self.quality.items()},
+            left_out={why: one[order] for why, one in self.left_out.items()},
             images=None if self.images is None else self.images[rows],
         )
 

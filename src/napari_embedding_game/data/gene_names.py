@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 ENSEMBL = r"ENS[A-Z]{0,4}G\d{6,}(\.\d+)?"
 SYMBOLS = (
-    *("feature_name", "gene_symbols", "gene_symbol", "gene_names", "gene_name"),
-    *("symbol", "symbols"),
+    *("featurename", "genesymbols", "genesymbol", "genenames", "genename", "symbol"),
+    *("symbols", "hgncsymbol", "mgisymbol", "externalgenename", "geneshortname"),
 )
-"""Columns of var that name genes, where its index has their Ensembl identifiers."""
+"""Letters of columns of var that name genes whose identifiers are its index."""
 MAX_LISTED = 8
 """Missing names that are listed one by one."""
 
@@ -67,11 +67,23 @@ def names_of(var: pd.DataFrame) -> pd.Index:
     Symbols, where a file knows them beside Ensembl identifiers, as CELLxGENE's do.
     """
     ids = var.index.astype(str)
-    column = next((name for name in SYMBOLS if name in var), None)
-    if column is None or not len(ids) or ids.str.fullmatch(ENSEMBL).mean() < 0.5:
+    known = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
+    column = next((known[name] for name in SYMBOLS if name in known), None)
+    if column is None or not _are_ids(ids):
         return ids
-    names = var[column].astype(object)
+    names = column.astype(object)
     return pd.Index(np.where(names.isna() | names.eq(""), ids, names).astype(str))
+
+
+def ids_of(var: pd.DataFrame) -> pd.Series | None:
+    """Return the Ensembl identifiers of the genes of an AnnData; None without them."""
+    columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
+    every = (pd.Series(var.index.astype(str)), *columns)
+    return next((one for one in every if _are_ids(one)), None)
+
+
+def _are_ids(names: pd.Index | pd.Series) -> bool:
+    return bool(len(names) and names.str.fullmatch(ENSEMBL).mean() >= 0.5)
 
 
 def split_names(text: str) -> list[str]:
@@ -88,20 +100,23 @@ def split_names(text: str) -> list[str]:
 
 
 def find_names(
-    wanted: Sequence[str], names: Sequence[str], by: str = "names"
+    wanted: Sequence[str],
+    names: Sequence[str],
+    by: str = "names",
+    ids: Sequence[str] = (),
 ) -> FoundNames:
-    """Find names among those of the data.
+    """Find names among those of the data, or else among their identifiers.
 
     Letters may be of the other case, and Ensembl identifiers of another version, where
     only one name of the data is meant.
     """
     asked, known = pd.Series(list(wanted), dtype=str), pd.Series(list(names), dtype=str)
     each = _indices(asked, known.drop_duplicates())
-    rest = each < 0
-    if rest.any():
-        each[rest] = _indices(
-            _plain(asked[rest]), _plain(known).drop_duplicates(keep=False)
-        )
+    for other in (known, pd.Series(list(ids), dtype=str)):
+        if (rest := each < 0).any():
+            each[rest] = _indices(
+                _plain(asked[rest]), _plain(other).drop_duplicates(keep=False)
+            )
     return FoundNames(tuple(asked), each, by)
 
 

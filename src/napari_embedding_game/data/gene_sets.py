@@ -17,7 +17,7 @@ from napari_embedding_game.data.errors import (
     check_installed,
     explain_damage,
 )
-from napari_embedding_game.data.gene_names import FoundNames, find_names, split_names
+from napari_embedding_game.data.gene_names import FoundNames, split_names
 
 MAX_FILE = 64_000_000
 """Bytes; all sets of MSigDB together are a third of it."""
@@ -76,7 +76,7 @@ def score_genes(
             "prepare its raw counts."
         )
     check_installed("scanpy", "The score of a gene set")
-    found = find_names(gene_set.genes, dataset.profile_names)
+    found = dataset.find_columns(gene_set.genes)
     if not found.indices:
         raise DataError(
             f'No gene of "{gene_set.name}" is in the data. {found.note} Use the names '

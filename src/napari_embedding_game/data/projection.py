@@ -111,19 +111,18 @@ def match_genes(
     names: Sequence[str],
     others: Mapping[str, Sequence[str]] | None = None,
     *,
-    symbols: Sequence[str] | None = None,
+    also: Sequence[Sequence[str]] = (),
     min_share: float = 0.5,
     where: str = "The new cells",
 ) -> FoundNames:
     """Find the genes of a reference among those of new cells, by :func:`find_names`.
 
-    `others` are other names of the M genes, by the column that they are of, and
-    `symbols` of those of the reference; what finds the most is taken.  Raises DataError
-    if less than `min_share` of them are found.
+    `others` are other names of the M genes, by the column that they are of, and `also`
+    of those of the reference; what finds the most is taken.  Raises DataError if less
+    than `min_share` of them are found.
     """
     known = {"names": names, **(others or {})}
-    spelled = [genes] if symbols is None else [genes, symbols]
-    tried = [find_names(each, known[by], by) for each in spelled for by in known]
+    tried = [find_names(each, known[by], by) for each in (genes, *also) for by in known]
     best = max(tried, key=lambda match: match.share)
     if best.share >= min_share:
         return best

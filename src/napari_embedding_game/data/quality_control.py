@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 
-MITOCHONDRIAL = re.compile(r"mt[-.]", re.IGNORECASE)
-"""How names of mitochondrial genes begin, in human and mouse."""
+MITOCHONDRIAL = re.compile(r"(\w+_)?mt[-.:]", re.IGNORECASE)
+"""How names of mitochondrial genes begin, as MT-CO1 and, of two species, mm10_mt-Co1.
+"""
 MIN_CELLS_FOR_DOUBLETS = 50
 """Cells below which doublets cannot be recognised."""
 FloatArray = NDArray[np.float64]

@@ -30,12 +30,14 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
     """Return a column of numbers (n,), or a gene as it is compared everywhere.
 
     NaN where a number is missing.  Letters may be of the other case where only one name
-    is meant.
+    is meant, and genes be called by their identifiers.
 
     Raises DataError: there is no such column and no such gene.
     """
     columns, names = numeric_columns(dataset), axis_names(dataset)
-    found = find_names([name.strip()], names).indices
+    ids = [dataset.gene_ids.get(one, "") for one in names]
+    ids[: len(columns)] = [""] * len(columns)
+    found = find_names([name.strip()], names, ids=ids).indices
     if not found:
         raise DataError(
             f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '

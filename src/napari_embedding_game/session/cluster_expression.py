@@ -14,7 +14,6 @@ from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 MAX_GENES = 200
@@ -110,7 +109,7 @@ def iter_cluster_expression(
     note, codes = "", groups.codes.astype(np.intp)
     n_groups = len(groups.categories)
     if wanted:
-        found = find_names(wanted, dataset.profile_names)
+        found = dataset.find_columns(wanted)
         indices, note = found.indices, found.note
     else:
         indices = yield from _leading(dataset, codes, n_groups, n_leading)

@@ -144,7 +144,7 @@ class Session:
         self._source = self.placed_on = None
         self.timeline.restore(TimelineState())
         self.hand.clear()
-        self.dataset = dataset
+        self.dataset, self.given_map = dataset, ""
         self.clusters.restore(initial_state(0 if dataset is None else len(dataset.obs)))
         self.selection.clear()
         self.comparisons = ()
@@ -196,6 +196,7 @@ class Session:
                 f"{get_method('given').title}."
             )
         name = self.given_map if self.given_map in maps else next(iter(maps))
+        self.given_map = name
         layout = data.obs[maps[name]].to_numpy(np.float32, na_value=np.nan)
         are_missing = ~np.isfinite(layout).all(axis=1)
         if are_missing.any():
@@ -451,7 +452,8 @@ class Session:
             if progress.snapshot.finished:
                 run.resume()  # at its end it waits by itself, also for other settings
                 self.clusters.finish()
-                self.mark("Finished", "end")
+                is_given = self.steered.method == "given"
+                self.mark(self.given_map if is_given else "Finished", "end")
             elif run.paused:
                 assert self.moment is not None
                 self.timeline.follow(self.moment)

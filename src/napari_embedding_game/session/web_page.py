@@ -31,6 +31,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order
 from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.gene_names import find_names, ids_of, names_of
 from napari_embedding_game.data.palette import hexes, level_colors
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def write_web_page(
     ``columns``: of ``obs``, to colour by. The first one with levels is that of the
     groups, which have markers and are counted in a selection. By default the clusters
     of the map and the first four others that are numbers or have at most 200 levels.
-    ``genes``: of ``var_names``, to colour by. By default the first markers of the
-    groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
+    ``genes``: symbols or identifiers, to colour by. By default the first markers of
+    the groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
     played; of at most 20,000 of the points.
 
     Raises DataError: there is no such map, column or gene, or the file cannot be
@@ -193,9 +194,11 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
 
 
 def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
-    if name not in adata.var_names or adata.X is None:
+    ids, names = ids_of(adata.var), names_of(adata.var)
+    found = find_names([name], names, ids=() if ids is None else ids).indices
+    if not found or adata.X is None:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
-    values = expression.column(int((adata.var_names == name).argmax()))
+    values = expression.column(found[0])
     return {**_numbers(name, values.astype(float)), "is_gene": True}
 
 
@@ -227,7 +230,8 @@ def _markers(
     n_groups = len(groups["levels"])
     leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
     found = zip(groups["levels"], finished(leading), strict=True)
-    return {level: adata.var_names[one[:N_MARKERS]].tolist() for level, one in found}
+    names = names_of(adata.var)
+    return {level: names[one[:N_MARKERS]].tolist() for level, one in found}
 
 
 def _filled(page: Mapping[str, Any]) -> str:

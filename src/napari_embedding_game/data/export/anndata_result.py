@@ -145,7 +145,7 @@ def _of_dataset(dataset: Dataset) -> AnnData:
         obs = obs.reindex(range(dataset.n_source_rows))
     obs = storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
     values = _all_rows(dataset, dataset.profile)
-    adata = adata_of(values, obs, dataset.profile_names)
+    adata = adata_of(values, obs, dataset.profile_names, dataset.gene_ids)
     adata.uns |= scanpy_colors(obs, dataset.level_colors)
     place = split_space(dataset.space)
     if place is not None and place[0] == "obsm":

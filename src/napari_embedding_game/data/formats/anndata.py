@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.expression import dense
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.gene_names import names_of
+from napari_embedding_game.data.gene_names import ids_of, names_of
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
@@ -70,6 +70,8 @@ class _Source:
     notes: Sequence[str] = ()
     by_ids: bool = False
     """Whether genes keep the names of the index, as files are compared by them."""
+    gene_ids: dict[str, str] = field(default_factory=dict)
+    """Those of the tables that were read, by the names of genes."""
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
@@ -219,6 +221,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         profile=X if profile is values else profile,
         profile_names=genes,
         has_expression=profile is not None,
+        gene_ids=source.gene_ids,
         level_colors=_level_colors(obs, source),
     )
     all_notes = (*source.notes, *dataset.notes, *repeated_names(obs.index))
@@ -302,7 +305,13 @@ def _genes(
 
 def _names_of(source: _Source, var: Any) -> pd.Index:
     table = store.read_element(var, source.where, "its table var")
-    return table.index.astype(str) if source.by_ids else names_of(table)
+    known = source.gene_ids
+    names = table.index.astype(str) if source.by_ids else names_of(table)
+    if (ids := ids_of(table)) is not None:
+        for name, one in zip(unique_names(names), ids, strict=True):
+            if known.setdefault(name, one) != one:  # of X another gene than of raw
+                known[name] = ""
+    return names
 
 
 def _has_counts(item: Any) -> bool:

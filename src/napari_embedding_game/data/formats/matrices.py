@@ -92,13 +92,18 @@ def from_matrix(
     return dataset
 
 
-def adata_of(X: Matrix, obs: pd.DataFrame, names: Sequence[str]) -> AnnData:
+def adata_of(
+    X: Matrix, obs: pd.DataFrame, names: Sequence[str], ids: Mapping[str, str] = {}
+) -> AnnData:
     """Return an AnnData, without the warning on names that occur twice."""
     from anndata import AnnData
 
+    var = pd.DataFrame(index=list(names))
+    if ids:
+        var["gene_ids"] = [ids.get(name, "") for name in names]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*names are not unique")
-        return AnnData(X, obs, pd.DataFrame(index=list(names)))
+        return AnnData(X, obs, var)
 
 
 def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:

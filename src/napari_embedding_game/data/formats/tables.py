@@ -20,7 +20,7 @@ from pandas.api.types import is_string_dtype
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.gene_names import ENSEMBL
+from napari_embedding_game.data.gene_names import ENSEMBL, ids_of, names_of
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -40,7 +40,8 @@ NUMBERS_AS_NAMES = (
     "row, write a line of names above them."
 )
 _NOTES = "notes"
-"""Key among the ``attrs`` of a frame: what was read otherwise."""
+_IDS = "gene_ids"
+"""Keys among the ``attrs`` of a frame: what was read otherwise, and as in a Dataset."""
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
 # With fewer other measurements, x and y are what the table is about.
@@ -177,6 +178,7 @@ def from_frame(
         notes=notes,
         name=name,
         source=source,
+        gene_ids=frame.attrs.get(_IDS, {}),
     )
     return ReadResult(dataset, [usual], list(found))
 
@@ -279,13 +281,17 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             f"{where} has no column of numbers to be turned into a row: leave it as it "
             "is, or choose another source."
         )
-    names, notes = columns.numbered_names(pd.Index(first.astype(str)))
-    turned = pd.DataFrame(values, index=names).T
     others = [str(c) for c in frame.columns if c != first.name and c not in values]
+    var = frame[others].set_axis(first.astype(str))
+    others = [c for c in others if not names_of(var).equals(pd.Index(frame[c]))]
+    names, notes = columns.numbered_names(names_of(var))
+    turned = pd.DataFrame(values, index=names).T
     without = f", without {columns.listed(others)}" if others else ""
     note = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
     known = frame.attrs.get(_NOTES, [])
     turned.attrs[_NOTES] = [*known, f"Transposed: {note}.", *notes]
+    if (ids := ids_of(var)) is not None:
+        turned.attrs[_IDS] = dict(zip(names, ids, strict=True))
     return turned
 
 

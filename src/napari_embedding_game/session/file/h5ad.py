@@ -19,12 +19,11 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import explain_damage
 from napari_embedding_game.data.export.anndata_result import rows_by_name, storable_obs
-from napari_embedding_game.data.formats.anndata import adata_stages, read_all
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.stages import Stage, Stages
+from napari_embedding_game.data.stages import Stages
 
 ENDING = ".h5ad"
 _PLACE = f"uns/{KEY}/session"
@@ -81,25 +80,11 @@ def without_results(obs: pd.DataFrame, results: Collection[str] = ()) -> pd.Data
     return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
 
-def read_rows(
-    path: Path, names: tuple[str, ...] | None, options: ReadOptions
-) -> Stages[ReadResult]:
-    """Read an .h5ad file again; that of a map by the names of all of its rows.
-
-    These come without what a map is.  Names that are not known are those there.
-    """
+def read_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+    """Read a file again; the .h5ad of a map without what a map is."""
+    result = yield from read_stages(path, options)
     if not has_session(path):
-        return (yield from read_stages(path, options))
-    there = obs_in(path).index
-    order = rows_by_name(there if names is None else pd.Index(names), there, path.name)
-    if (order == np.arange(len(order))).all():
-        result = yield from read_stages(path, options)
-    else:
-        yield Stage("Matching the rows by name")
-        adata = read_all(path)[order]
-        result = yield from adata_stages(adata, path.name, options, path)
-        dataset = replace(result.dataset, read_options=options)
-        result = replace(result, dataset=dataset)
+        return result
     obs = without_results(result.dataset.obs)
     return replace(result, dataset=replace(result.dataset, obs=obs))
 

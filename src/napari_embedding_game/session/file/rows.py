@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
+from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
@@ -30,11 +31,11 @@ from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import can_read, read_stages
+from napari_embedding_game.data.readers import can_read
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.recipe import Prepared
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.file.h5ad import ENDING, read_rows
+from napari_embedding_game.session.file.h5ad import read_rows
 
 MAX_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
@@ -75,6 +76,7 @@ class Rows:
     genes: sp.csr_matrix | None = None
     """(n, G) the same where they are sparse."""
     profile_names: tuple[str, ...] = ()
+    gene_ids: Mapping[str, str] = field(default_factory=dict)
     has_expression: bool = False
     obs: pd.DataFrame | None = None
     """(n rows) metadata, where no file has them."""
@@ -157,7 +159,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    same = "X var_names has_expression level_colors quality notes"
+    same = "X var_names gene_ids has_expression level_colors quality notes"
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
@@ -222,7 +224,7 @@ def dataset_of(rows: Rows) -> Dataset:
     if X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
-        "name space profile_names has_expression var_names kept provenance "
+        "name space profile_names gene_ids has_expression var_names kept provenance "
         "level_colors quality left_out"
     )
     dataset = Dataset(
@@ -298,13 +300,11 @@ def read_again(
         path = _source_path(rows, folder)
         for options in _possible_options(rows):
             if (path, options) not in read:
-                names = rows.source_names or (rows.names if rows.kept.all() else None)
-                is_h5ad = path.suffix.lower() == ENDING
-                job = (read_rows, names) if is_h5ad else (read_stages,)
-                result = yield from read_apart(path, *job, options)
+                result = yield from read_apart(path, read_rows, options)
+                result = _in_former_order(result, rows)
                 result = yield from prepared(result, options, recipe_result(rows, ()))
                 read[path, options] = result
-            result = read[path, options]
+            result = _in_former_order(read[path, options], rows)
             if (found := _as_saved(result.dataset, rows)) is not None:
                 break
     if found is None:
@@ -320,11 +320,30 @@ def read_again(
     if rows.objects is not None:
         objects, provenance["linked"] = rows.objects, rows.provenance.get("linked", {})
     found = replace(found, space=rows.space, provenance=provenance)
-    left_out = rows.left_out or found.left_out
+    is_alike = {*rows.left_out} == {*found.left_out}  # which is in the present order
+    left_out = found.left_out if is_alike else rows.left_out or found.left_out
     found = replace(found, left_out=left_out, source_objects=objects)
     found = found.with_added(dataset)
     found.known[FINGERPRINT] = mark
     return replace(result, dataset=found)
+
+
+def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
+    """Return what was read, its rows by their names in the order that they had."""
+    dataset, kept, there = result.dataset, rows.kept, result.dataset.source_obs_names
+    known, places = pd.Index(rows.source_names or rows.names), kept
+    if rows.source_names:
+        places = np.ones_like(kept)
+    is_other = len(there) != len(kept) or not (there.is_unique or known.is_unique)
+    if is_other or there[places].equals(known):
+        return result
+    order = np.full(len(kept), -1)
+    found = pd.Index(unique_names(there)).get_indexer(unique_names(known))
+    order[places] = found
+    if (found < 0).any():
+        return result
+    order[order < 0] = np.setdiff1d(np.arange(len(kept)), found)  # without a name
+    return replace(result, dataset=dataset.in_order(order))
 
 
 def _possible_options(rows: Rows) -> list[ReadOptions]:

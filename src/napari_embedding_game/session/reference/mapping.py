@@ -36,7 +36,7 @@ from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.formats.spaces import RAW, split_space
-from napari_embedding_game.data.gene_names import SYMBOLS, FoundNames
+from napari_embedding_game.data.gene_names import FoundNames
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.projection import (
     Projection,
@@ -61,8 +61,6 @@ MOSTLY_UNLIKE = (
     "or treatment, or another batch. Their labels say little{}."
 )
 CORRECT = "; where the kinds of cells are the same, correct the batch"
-_OTHER_NAMES = {"gene_ids", "gene_id", "ensembl_id", *SYMBOLS}
-"""Columns of var under which files keep other names of their genes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,10 +246,13 @@ def _aligned(
     # All genes count for the depth of a cell: the widest is the most complete.
     origin, values, var = max(usable, key=lambda one: one[1].shape[1])
     genes = list(map(str, var.index))
-    named = [name for name in var if str(name).casefold() in _OTHER_NAMES]
-    aliases = {column: list(map(str, var[column])) for column in named}
-    symbols = [reference.symbols.get(gene, gene) for gene in projection.genes]
-    how: Any = {"symbols": symbols, "min_share": min_share, "where": name}
+    texts = var.loc[:, [one.kind == "O" for one in var.dtypes]].astype(str)
+    aliases = {str(column): names.tolist() for column, names in texts.items()}
+    other_names = reference.symbols, reference.dataset.gene_ids
+    also = [
+        [known.get(gene, gene) for gene in projection.genes] for known in other_names
+    ]
+    how: Any = {"also": also, "min_share": min_share, "where": name}
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QMenu, QWidget
 from superqt.utils import qthrottled
 
 from napari_embedding_game.data.stages import Stage
@@ -22,6 +23,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import (
+    add_entries,
     column,
     evenly,
     in_lines,
@@ -38,9 +40,7 @@ RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
 LATER = "then lay out the map."
 CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
 REMEDY_TIP = "Change settings and lay the map out anew: {}."
-GIVEN_TIP = (
-    "Show the map that the data came with, and which of its points are misplaced."
-)
+GIVEN_TIP = "Show a map that the data came with, and its misplaced points."
 PLAIN_TIP = "Make a map of the data as they are."
 RESTORED = "Opened. Click a group to see what is in it."
 LOOKED_BACK = "An earlier map."
@@ -79,6 +79,8 @@ class RunControls(QWidget):
         self.run = push_button("Run", RUN_TIP, self._run)
         self.plain = push_button("Run without preparing", PLAIN_TIP, self._play, "link")
         self.given_button = push_button("", GIVEN_TIP, self._show_given, "link")
+        self.maps = QMenu(self.given_button)
+        self.maps.aboutToShow.connect(self._list_maps)
         text = "Continue from here"
         self.continue_button = push_button(text, CONTINUE_TIP, self._continue)
         pause_tip, stop_tip = (
@@ -157,15 +159,22 @@ class RunControls(QWidget):
         self.pause.setText("Resume" if state == "paused" else "Pause")
         set_role(self.pause, "main" if state == "paused" else "")
         maps = list(session.given_maps)
-        self.given_button.setText(literal(f"Show the map {maps[0]}") if maps else "")
+        has_choice, is_asked = len(maps) > 1, session.settings.method == "given"
+        named = f"Show the map {maps[0]}" if maps else ""
+        self.given_button.setText(
+            "Show a map of the file" if has_choice else literal(named)
+        )
+        self.given_button.setMenu(self.maps if has_choice else None)
+        set_role(self.given_button, "menu" if has_choice else "link")
         is_open = session.stale or state in ("stopped", "failed")
-        is_given = state == "finished" and session.settings.method == "given"
+        is_given = state == "finished" and is_asked
         can_go_on = is_given or (is_open and session.can_continue)
         is_free = not (is_alive or self._is_reading)
+        can_show = not has_map or (has_choice and is_asked)
         for widget, is_shown in (
             (self.run, is_free and (has_data or bool(first))),
             (self.plain, is_free and has_data and bool(first)),
-            (self.given_button, is_free and bool(maps) and not has_map),
+            (self.given_button, is_free and bool(maps) and can_show),
             (self.remedy_button, not self._is_reading and bool(self._remedy)),
             (self.pause, moving),
             (self.stop, is_alive),
@@ -190,8 +199,16 @@ class RunControls(QWidget):
         finish_typing()
         self._begin()
 
-    def _show_given(self) -> None:
-        self._session.settings.choose_method("given")
+    def _list_maps(self) -> None:
+        self.maps.clear()
+        names = self._session.given_maps
+        entries = [(name, partial(self._show_given, name), "") for name in names]
+        add_entries(self.maps, entries)
+
+    def _show_given(self, name: str = "") -> None:
+        session = self._session
+        session.given_map = name or next(iter(session.given_maps))
+        session.settings.choose_method("given")
         self._play()
 
     def _continue(self) -> None:
