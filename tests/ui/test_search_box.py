@@ -3,18 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QCompleter
 
 from napari_embedding_game.ui.inspector import search_box
-
-
-@pytest.fixture
-def played(play, dock):
-    play()
-    return dock
 
 
 def typed(dock, text):
@@ -29,17 +22,18 @@ def find(dock, text):
     QTest.keyClick(typed(dock, text), Qt.Key.Key_Return)
 
 
-def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch):
+def test_clusters_genes_columns_and_rows_are_found(play, dock, session, monkeypatch):
+    play()
     session.clusters.rename(2, "Monocytes")
-    find(played, "mono")
+    find(dock, "mono")
     assert session.selection.clusters == (2,)
-    assert not played.clusters.search.text()  # the next name can be typed
+    assert not dock.clusters.search.text()  # the next name can be typed
     session.clusters.rename(1, "Mono too")
-    find(played, "mono too")
+    find(dock, "mono too")
     assert session.selection.clusters == (1,)
-    find(played, "c")
+    find(dock, "c")
     assert session.look.color_by == "c"
-    names = typed(played, "cell2")
+    names = typed(dock, "cell2")
     marked = names.findChild(QCompleter).popup()
     for _ in range(3):
         QTest.keyClick(marked, Qt.Key.Key_Down)
@@ -47,34 +41,34 @@ def test_clusters_genes_columns_and_rows_are_found(played, session, monkeypatch)
     QTest.keyClick(marked, Qt.Key.Key_Return)
     assert session.dataset.obs.index[session.selection.rows].tolist() == [third]
     values = session.dataset.profile[:, 2]
-    colors = played.controller.scene.layers.points.face_color
+    colors = dock.controller.scene.layers.points.face_color
     highest, lowest = values.argmax(), values.argmin()
     assert colors[highest, 1] > colors[lowest, 1]  # viridis: yellow, not violet
-    find(played, "kind")
+    find(dock, "kind")
     assert session.look.color_by == "kind"
-    find(played, "cell23")
+    find(dock, "cell23")
     assert session.selection.rows.tolist() == [23]
     monkeypatch.setattr(search_box, "MAX_ROWS", 3)  # of many, by the whole name
-    assert not typed(played, "cell2x").hits
-    find(played, "cell7")
+    assert not typed(dock, "cell2x").hits
+    find(dock, "cell7")
     assert session.selection.rows.tolist() == [7]
 
 
-def test_all_rows_of_a_repeated_name_are_found(played, session, play, dataset):
+def test_all_rows_of_a_repeated_name_are_found(dock, session, play, dataset):
     twice = [f"cell{number // 2}" for number in range(40)]
     texts = [f"No. {number}\non <b>ice</b>" for number in range(40)]
     obs = dataset.obs.set_axis(twice).assign(text=texts)
     ids = {"b": "ENSG00000139618.15"}
     session.load(replace(dataset, obs=obs, gene_ids=ids))
     play()
-    find(played, "ensg00000139618")
+    find(dock, "ensg00000139618")
     assert session.look.color_by == "b"
-    find(played, "cell7")
+    find(dock, "cell7")
     assert session.selection.rows.tolist() == [14, 15]
-    find(played, "NO. 3")
+    find(dock, "NO. 3")
     assert session.selection.rows.tolist() == [3, *range(30, 40)]
     session.selection.clear()  # what was searched goes with its data
-    search = typed(played, "cell3")
+    search = typed(dock, "cell3")
     assert search.hits
     session.load(session.dataset.subset(np.arange(40) < 30))
     assert search.text() == ""

@@ -13,10 +13,6 @@ def layers(play, dock):
     return play()
 
 
-def positions(layers):
-    return layers.points.data.copy()
-
-
 def choose(dock, column):
     dock.look.split_by.value = column
     return dock.controller.scene.layers
@@ -25,7 +21,7 @@ def choose(dock, column):
 def test_groups_lie_side_by_side_are_hovered_and_together_again(
     layers, dock, session, dataset, qtbot, viewer, monkeypatch
 ):
-    before, written, camera = positions(layers), [], viewer.scene.camera
+    before, written, camera = layers.points.data, [], viewer.scene.camera
     monkeypatch.setattr(marks, "write", lambda painter, at, *_: written.append(at.y()))
     dock.look.landmarks.setChecked(True)
     assert layers.landmarks.visible
@@ -37,11 +33,10 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
         return np.allclose(points.extent.data, ends, atol=1e-3)
 
     qtbot.waitUntil(is_known)
-    np.testing.assert_allclose(
-        positions(layers), layers.to_world(session.view.drawn.embedding), atol=1e-3
-    )
+    drawn = layers.to_world(session.view.drawn.embedding)
+    np.testing.assert_allclose(points.data, drawn, atol=1e-3)
     is_b = (dataset.obs["kind"] == "B").to_numpy()
-    columns = positions(layers)[:, 1]
+    columns = points.data[:, 1]
     assert columns[is_b].max() < columns[~is_b].min()
     assert not layers.landmarks.visible  # they are of the map as a whole
     top = layers.projection().to_pixels(session.view.panels.positions)[0, 1] - 5
@@ -52,7 +47,7 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     assert layers.landmarks.visible
     qtbot.waitUntil(is_known)
     # The scale may ease towards the extent of the map.
-    np.testing.assert_allclose(positions(layers), before, atol=0.02 * SIDE)
+    np.testing.assert_allclose(layers.points.data, before, atol=0.02 * SIDE)
     choose(dock, "kind")
     drawn = layers.projection().to_pixels(session.view.drawn.embedding)
     for row in (0, 1, 20, 39):
