@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtCore import QLocale, QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
@@ -145,6 +145,14 @@ def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
         assert getattr(settings, name) == before
         press(Qt.Key.Key_Return)
         assert getattr(settings, name) == int(text)
+    game.more.expand()
+    rate = game.controls["learning_rate"].native
+    rate.setLocale(QLocale("de_DE"))  # where Qt takes a point for one of thousands
+    focus(person, rate)
+    rate.selectAll()
+    write("0.5")
+    press(Qt.Key.Key_Return)
+    assert settings.learning_rate == 0.5
     focus(person, landmarks)
     landmarks.selectAll()
     write("40")

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import (
     QApplication,
     QCheckBox,
     QComboBox,
+    QDoubleSpinBox,
     QFormLayout,
     QLabel,
     QScrollArea,
@@ -232,11 +233,12 @@ def calm(root: QWidget) -> None:
 
     The wheel scrolls the dock and changes no field that it passes over; numbers count
     when Enter is pressed or the field is left: until then "3" on the way to "300" would
-    be set.
+    be set.  A point is one of decimals also where the system has commas: Qt would take
+    0.5 for 5 there.
     """
     for field in root.findChildren(QAbstractSpinBox):
         field.setKeyboardTracking(False)
-    guard = _WheelGuard(root)
+    guard = _Guard(root)
     for kind in (QComboBox, QAbstractSlider, QAbstractSpinBox):
         for widget in root.findChildren(kind):
             if not isinstance(widget, QScrollBar):  # which the wheel is for
@@ -251,9 +253,13 @@ def finish_typing() -> None:
         field.clearFocus()
 
 
-class _WheelGuard(QObject):
+class _Guard(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
             event.ignore()
+            return True
+        is_key = event.type() == QEvent.Type.KeyPress
+        if is_key and isinstance(watched, QDoubleSpinBox) and event.text() == ".":
+            watched.lineEdit().insert(watched.locale().decimalPoint())
             return True
         return False
