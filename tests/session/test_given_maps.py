@@ -56,6 +56,9 @@ def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
         assert np.corrcoef(found, given)[0, 1] > 0.99999
     assert session.look.color_by == "cell_type"
     assert np.argmax(snapshot.stretch) == 7
+    session.restore(session.capture())
+    again = played(session, session.begin()).embedding  # and not the first map
+    assert np.array_equal(again, snapshot.embedding)
     assert shown(session, "X_tsne").embedding.shape == (300, 3)
     session.load(rows(np.eye(9)))
     assert session.settings.method == "game"  # of other data a map is made

@@ -54,12 +54,14 @@ def test_clusters_genes_columns_and_rows_are_found(play, dock, session, monkeypa
     assert session.selection.rows.tolist() == [7]
 
 
-def test_all_rows_of_a_repeated_name_are_found(dock, session, play, dataset):
+def test_all_rows_of_a_repeated_name_are_found(
+    dock, session, play, dataset, monkeypatch
+):
     twice = [f"cell{number // 2}" for number in range(40)]
     texts = [f"No. {number}\non <b>ice</b>" for number in range(40)]
     obs = dataset.obs.set_axis(twice).assign(text=texts)
     ids = {"b": "ENSG00000139618.15"}
-    session.load(replace(dataset, obs=obs, gene_ids=ids))
+    session.load(replace(dataset, obs=obs, gene_ids=ids, has_expression=True))
     play()
     find(dock, "ensg00000139618")
     assert session.look.color_by == "b"
@@ -67,6 +69,9 @@ def test_all_rows_of_a_repeated_name_are_found(dock, session, play, dataset):
     assert session.selection.rows.tolist() == [14, 15]
     find(dock, "NO. 3")
     assert session.selection.rows.tolist() == [3, *range(30, 40)]
+    monkeypatch.setattr(search_box, "MAX_ROWS", 3)  # many are searched once chosen
+    find(dock, "no. 4")
+    assert session.selection.rows.tolist() == [4]
     session.selection.clear()  # what was searched goes with its data
     search = typed(dock, "cell3")
     assert search.hits

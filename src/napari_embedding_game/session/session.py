@@ -589,7 +589,7 @@ class Session:
         """
         if self.dataset is None:
             return None
-        same = ("dataset", "snapshot", "merging", "comparisons", "placed_on")
+        same = "dataset", "snapshot", "merging", "comparisons", "placed_on", "given_map"
         moment = self.moment
         return SavedMap(
             key=key,
@@ -628,7 +628,7 @@ class Session:
         self.load(saved.dataset)
         self._choose(saved.settings, saved.look)
         self._source, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
-        self.placed_on = saved.placed_on
+        self.placed_on, self.given_map = saved.placed_on, saved.given_map
         self.hand.restore(saved)
         self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)

@@ -101,6 +101,8 @@ class SavedMap(Moment):
     timeline: TimelineState | None = None
     placed_on: PlacedOn | None = None
     """The map of a reference that the points were placed on, where they were."""
+    given_map: str = ""
+    """Which map of the data was shown last."""
 
     @property
     def visible_reference(self) -> PlacedOn | None:

@@ -10,6 +10,7 @@ from qtpy.QtCore import QModelIndex, QStringListModel, Qt
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QCompleter, QLineEdit
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.gene_names import ENSEMBL
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
@@ -23,7 +24,8 @@ from napari_embedding_game.ui.workspace import Workspace
 
 MAX_HITS = 12
 MAX_ROWS = 50_000
-"""Rows that are found by a part of their names; of more, by the whole name."""
+"""Rows that are found by a part of their names; of more, by the whole name, and their
+texts are searched once that is chosen."""
 CLUSTER, ROW, VALUE, TEXTS = "cluster", "row", "value", "in texts"
 TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
 SHEET = (
@@ -134,7 +136,8 @@ class SearchBox(QLineEdit):
         ranked: tuple[list[tuple[str, str]], ...] = [], [], []
         if dataset is not None and re.fullmatch(ENSEMBL, text, re.IGNORECASE):
             genes = dataset.find_columns([text]).indices
-            ranked[0].extend((VALUE, dataset.profile_names[place]) for place in genes)
+            names = (dataset.profile_names[place] for place in genes)
+            ranked[0].extend((_kind_of_values(dataset), name) for name in names)
         for kind, names in self._names(text) if query else ():
             for name in names:
                 folded = name.casefold()
@@ -142,9 +145,8 @@ class SearchBox(QLineEdit):
                     rank = 0 if folded == query else 2 - folded.startswith(query)
                     ranked[rank].append((kind, name))
         found = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
-        dataset = self._workspace.session.dataset
         texts = None if dataset is None or not query else dataset.texts
-        if texts and len(texts) <= MAX_ROWS and any(_has(one, query) for one in texts):
+        if texts and (len(texts) > MAX_ROWS or any(_has(one, query) for one in texts)):
             found.append((TEXTS, text))
         return found
 
@@ -157,13 +159,16 @@ class SearchBox(QLineEdit):
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
         yield COLUMN, metadata_columns(dataset)
         if dataset.images is None:  # else these are pixels
-            is_column = dataset.word == COLUMN
-            yield VALUE if is_column else dataset.word, dataset.profile_names
+            yield _kind_of_values(dataset), dataset.profile_names
         rows = dataset.obs.index
         if len(rows) > MAX_ROWS:
             is_number = rows.dtype.kind in "iu" and text.isdecimal()
             rows = rows[rows == (int(text) if is_number else text)]
         yield ROW, rows.astype(str).tolist()
+
+
+def _kind_of_values(dataset: Dataset) -> str:
+    return VALUE if dataset.word == COLUMN else dataset.word
 
 
 def _has(text: str, part: str) -> bool:
