@@ -31,7 +31,7 @@ class Played:
 
     def frame(self):
         """Play on by one frame; return whether there was one."""
-        if not self.session.is_playing(self.run):
+        if self.run is not self.session.playing:
             self.frames.close()
             return False
         self.session.receive(self.run, next(self.frames))

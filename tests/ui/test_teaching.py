@@ -129,14 +129,13 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     learn(qtbot, filled(qtbot, teach))
     assert session.look.color_by == "taught"
     assert session.dataset.obs["taught"].tolist() == ["even", "odd"] * 20
-    assert teach.state.text().startswith("100% (")
-    assert (
-        "of unseen examples are classified correctly (by chance 50%"
-        in teach.state.text()
-    )
+    told = teach.state.text()
+    assert told.startswith("100% (")
+    assert "of unseen examples are classified correctly (by chance 50%" in told
     assert column(teach.classes, 2) == ["100%", "100%"]
     names, book = column(teach.doubtful, 0), session.clusters
     said = book.state.annotation
+    ids = {group.name: number for number, group in said.groups.items()}
     expected = teaching.doubtful(session.dataset, "taught", said)
     assert names == session.dataset.obs.index[expected].tolist()
     sure = session.dataset.obs["taught_confidence"].iloc[expected[0]]
@@ -145,12 +144,12 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     QTest.mouseClick(teach.doubtful.viewport(), LEFT, pos=at)
     assert session.selection.rows.tolist() == [expected[0]]
     given = session.dataset.obs["taught"].iloc[expected[0]]
-    teach.classes.choose([said.group_id(given)])
+    teach.classes.choose([ids[given]])
     QTest.mouseClick(teach.add, LEFT)
     assert book.clustering.names[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
-    book.release(said.group_id("even"))
+    book.release(ids["even"])
     session.selection.clear()
     odd = dock.controller.scene.layers.points.face_color[1]
     swatch = QColor(teach.classes.item(0, 0).data(COLOR)).getRgbF()

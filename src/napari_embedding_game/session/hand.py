@@ -108,14 +108,14 @@ class Hand:
     def drag_to(self, position: Place) -> None:
         """Draw what the mouse holds to a position (d,), unless its run is over."""
         drag = self._drag
-        if drag is not None and self._session.is_playing(drag.run):
+        if drag is not None and self._session.playing is drag.run:
             drag.at = _within_reach(position)
             self._send(drag.run, _with_hold(self.forces, drag.target, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
         """Let go of what the mouse has hold of, or pin it where it is drawn to."""
         drag, self._drag = self._drag, None
-        if drag is not None and self._session.is_playing(drag.run):
+        if drag is not None and self._session.playing is drag.run:
             forces = _without_hold(self.forces, drag.target)
             if is_pinned:
                 forces = _with_hold(forces, drag.target, drag.at, is_pinned=True)
@@ -126,10 +126,9 @@ class Hand:
         if self._drag is not None and isinstance(self._drag.target, int):
             self._drag = None
         if self.forces.landmarks:
-            forces, run = replace(self.forces, landmarks=()), self._session.run
-            self._set(forces)
-            if run is not None and self._session.is_playing(run):
-                run.steer(forces=forces)
+            self._set(replace(self.forces, landmarks=()))
+            if (run := self._session.playing) is not None:
+                run.steer(forces=self.forces)
 
     # Chosen points
 
@@ -241,8 +240,7 @@ class Hand:
     def _running(self) -> tuple[Run, Snapshot]:
         """Return the run that is played and its newest snapshot."""
         session, snapshot = self._session, self._snapshot()
-        run = session.run
-        if run is None or not session.is_playing(run):
+        if (run := session.playing) is None:
             raise DataError("Nothing moves: press Continue first.")
         if not session.is_map_of(run):
             raise DataError("The map is not there yet: wait until its points move.")
@@ -251,7 +249,7 @@ class Hand:
 
     def _apply(self, label: str, forces: HandForces) -> Run | None:
         session = self._session
-        if session.run is not None and session.is_playing(session.run):
+        if session.playing is not None:
             run, _ = self._running()
             session.mark(label)
             self._send(run, forces)

@@ -15,6 +15,7 @@ this process there are a chunk, the reference and some bytes a row.
 from __future__ import annotations
 
 import json
+import operator
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -97,8 +98,9 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
         sent = client.scatter(work, broadcast=True)
         workers = client.get_executor(pure=False, retries=_RETRIES)
         starts = list(begins)
+        works = [sent] * len(starts)
         try:
-            yield from workers.map(_call, [sent] * len(starts), starts, list(ends))
+            yield from workers.map(operator.call, works, starts, list(ends))
         except KilledWorker as error:
             raise InputError(
                 "The workers of the cluster end again and again while they work on "
@@ -107,10 +109,6 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
 
     with client:
         yield run
-
-
-def _call(work: Work, begin: int, end: int) -> tuple[NDArray[Any], ...]:
-    return work(begin, end)
 
 
 def _nearest(

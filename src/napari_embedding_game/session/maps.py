@@ -25,9 +25,7 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
-from napari_embedding_game.session.clusters.annotation import (
-    NONE,
-)
+from napari_embedding_game.session.clusters.annotation import NONE
 from napari_embedding_game.session.clusters.following import apart
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession

@@ -353,8 +353,8 @@ class Session:
             self._end("stopped")
 
     def _stop_run(self) -> None:
-        if self.run and self.state in ALIVE:
-            self.run.stop()
+        if self.playing:
+            self.playing.stop()
             self.mark_present("Stopped")
             self.clusters.finish()
             self._set_state("stopped")
@@ -427,9 +427,10 @@ class Session:
 
     # What the driver reports back
 
-    def is_playing(self, run: Run) -> bool:
-        """Return whether this is the run that is played, and not yet ended."""
-        return run is self.run and self.state in ALIVE
+    @property
+    def playing(self) -> Run | None:
+        """The run that is played, and not yet ended."""
+        return self.run if self.state in ALIVE else None
 
     def is_map_of(self, run: Run) -> bool:
         """Return whether the map on show is one of this run."""
@@ -445,7 +446,7 @@ class Session:
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame; one of a run that is no longer played is dropped."""
-        if not self.is_playing(run):
+        if run is not self.playing:
             return
         if progress.snapshot is not None:
             self._follow(progress)
@@ -464,7 +465,7 @@ class Session:
 
     def ended(self, run: Run) -> None:
         """Note that the frames of a run have come to their end."""
-        if self.is_playing(run):
+        if run is self.playing:
             self._set_state("stopped")
 
     def failed(self, run: Run, error: BaseException) -> None:
@@ -633,7 +634,11 @@ class Session:
         self.comparisons = saved.comparisons
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
-            self._restore_timeline(saved)
+            self.timeline.restore(saved.timeline)
+            current = self.timeline.current
+            if current is not None and current.snapshot.embedding is self._positions:
+                self._source = current
+            self.mark_present("As it was opened")
             self._set_state("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
@@ -641,14 +646,6 @@ class Session:
             known = self.clusters.clustering.by_id  # names of a part may have come
             self.selection.replace(c for c in saved.selected if c in known)
         self.restored.emit(saved)
-
-    def _restore_timeline(self, saved: SavedMap) -> None:
-        if saved.timeline is not None:
-            self.timeline.restore(saved.timeline)
-            current = self.timeline.current
-            if current is not None and current.snapshot.embedding is self._positions:
-                self._source = current
-        self.mark_present("As it was opened")
 
     def _choose(self, settings: Settings, look: DisplaySettings) -> None:
         self.settings.update(**asdict(settings))
@@ -670,10 +667,7 @@ class Session:
 
     def _on_clusters(self) -> None:
         self.selection.follow(self.clusters.labels)
-        if self.message in (
-            "",
-            self._map_message,
-        ):  # not another message
+        if self.message in ("", self._map_message):  # not another message
             self._show_map_message()
 
     def _show_map_message(self) -> None:
@@ -688,8 +682,8 @@ class Session:
         if name == "n_landmarks":
             self.hand.forget_landmarks()
         steers = name in STEERABLE and self._is_steered
-        if self.run and self.state in ALIVE and steers and not self._needs_restart:
-            self._steer(self.run, self.chosen())
+        if self.playing and steers and not self._needs_restart:
+            self._steer(self.playing, self.chosen())
         self._check_staleness()
         if self._is_stopped and steers and not self.stale:
             self.play_on_wanted.emit()

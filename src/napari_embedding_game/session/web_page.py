@@ -137,7 +137,11 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     """Return the columns to colour by, one of groups first where there is one."""
     if names is None:
         clusters = f"{KEY}_cluster"
-        usable = [str(name) for name in adata.obs if _is_usable(adata.obs[name])]
+        usable = [
+            str(name)
+            for name, column in adata.obs.items()
+            if column.dtype.kind in "iuf" or column.nunique() <= MAX_LEVELS
+        ]
         others = [x for x in usable if not (x.startswith(KEY) or TEXT.match(x))]
         names = [clusters] * (clusters in usable) + others[: N_COLUMNS - 1]
     missing = [name for name in names if name not in adata.obs]
@@ -154,10 +158,6 @@ def _title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
     short = name.removeprefix(f"{KEY}_")
     title = f"map_{short}" if short != name and short in columns else short
     return f"{title} (column)" if title in genes else title
-
-
-def _is_usable(column: pd.Series) -> bool:
-    return column.dtype.kind in "iuf" or column.nunique() <= MAX_LEVELS
 
 
 def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Controller(QObject):
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame of a run, then render it; one of a former run is dropped."""
-        if not self.session.is_playing(run):
+        if run is not self.session.playing:
             return
         if progress.snapshot is None:
             self.session.receive(run, progress)

@@ -54,10 +54,6 @@ class Annotation:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def group_id(self, name: str) -> int | None:
-        """Return the id of the group of this name."""
-        return next((i for i, group in self.groups.items() if group.name == name), None)
-
     def with_group(self, rows: NDArray[Any], code: int, group: Group) -> Annotation:
         """Return it with the cells of ``rows`` in a group, new or known."""
         codes = self.codes.copy()

@@ -375,9 +375,9 @@ class Clusters:
         rows = np.flatnonzero(levels >= 0)
         of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
         joined = self._annotation.adopted(rows, of, self.state.free_ids())
-        ids = [joined.group_id(group.name) for group in groups]
+        ids = {group.name: number for number, group in joined.groups.items()}
         self._edit(label, joined)
-        return [number for number in ids if number is not None]
+        return [ids[group.name] for group in groups if group.name in ids]
 
     def _edit(self, label: str, annotation: Annotation) -> None:
         self._set_state(self.state.edited(label, annotation))

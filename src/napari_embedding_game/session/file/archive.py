@@ -186,10 +186,8 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
 
 def _stored(saved_map: SavedMap, rows: Rows) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
-    timeline, look = saved_map.timeline, saved_map.look
-    if timeline is not None:
-        timeline = thinned(timeline, MAX_BYTES)
-        timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
+    timeline, look = thinned(saved_map.timeline, MAX_BYTES), saved_map.look
+    timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
     parts: dict[str, Any] = {
         "dataset": rows,
         "clusters": replace(saved_map.clusters, done=(), undone=()),

@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
@@ -49,7 +49,11 @@ def find_recent_sessions(where: Path | None = None) -> list[Path]:
         written = where / half.name.split("-", 2)[-1]
         delete_temporaries(written, of_the_living=False)
     killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_living(x)]
-    return _newest_first([*killed, *where.glob(f"[!.]*{_ENDING}")])
+    files = []
+    for path in (*killed, *where.glob(f"[!.]*{_ENDING}")):
+        with contextlib.suppress(FileNotFoundError):  # another program deleted it
+            files.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(files, reverse=True)]
 
 
 def was_closed(path: Path) -> bool:
@@ -139,11 +143,3 @@ def _is_of_living(path: Path) -> bool:
         return bool(is_same) and process.status() != psutil.STATUS_ZOMBIE
     except (psutil.Error, ValueError):
         return False
-
-
-def _newest_first(paths: Iterable[Path]) -> list[Path]:
-    files = []
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):  # another program deleted it
-            files.append((path.stat().st_mtime, path))
-    return [path for _, path in sorted(files, reverse=True)]

@@ -91,7 +91,7 @@ def _check_map(saved: SavedMap) -> None:
     for made in dataset.added.values():
         found = [row for each in made.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in found), "its examples")
-    for moment in (saved, *(saved.timeline.marks if saved.timeline else ())):
+    for moment in (saved, *saved.timeline.marks):
         _check_moment(moment)
 
 

@@ -41,8 +41,6 @@ MAX_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
 ROWS, FINGERPRINT = "rows", "fingerprint"
 """Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
-
-
 TOO_LARGE = "What {} is compared by is too large for a session file: load its data."
 
 
@@ -331,9 +329,8 @@ def read_again(
 def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
     """Return what was read, its rows by their names in the order that they had."""
     dataset, kept, there = result.dataset, rows.kept, result.dataset.source_obs_names
-    known, places = pd.Index(rows.source_names or rows.names), kept
-    if rows.source_names:
-        places = np.ones_like(kept)
+    known = pd.Index(rows.source_names or rows.names)
+    places = kept | bool(rows.source_names)
     is_other = len(there) != len(kept) or not (there.is_unique or known.is_unique)
     if is_other or there[places].equals(known):
         return result

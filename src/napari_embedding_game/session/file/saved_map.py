@@ -98,7 +98,7 @@ class SavedMap(Moment):
     """What only the window knows, such as the camera, in values for JSON."""
     comparisons: tuple[ShownComparison, ...] = ()
     """Those of groups that were kept or saved, the oldest first."""
-    timeline: TimelineState | None = None
+    timeline: TimelineState = field(default_factory=TimelineState)
     placed_on: PlacedOn | None = None
     """The map of a reference that the points were placed on, where they were."""
     given_map: str = ""

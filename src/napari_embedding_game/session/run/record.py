@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -120,18 +120,12 @@ def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, A
     }
 
 
-_KEPT = (
-    *("embedding", "landmarks", "labels", "pressure", "stretch", "isolation"),
-    *("energy", "map_hash"),
-)
-"""What a result has of a snapshot."""
-
-
 def result_of(
     snapshot: Snapshot,
     parameters: Mapping[str, Any],
     clustering: Clustering | None = None,
 ) -> EmbeddingResult:
     """Return the snapshot as a result, with what is known of its clusters."""
-    parts = {part: getattr(snapshot, part) for part in _KEPT}
+    names = [part.name for part in fields(EmbeddingResult)]
+    parts = {name: getattr(snapshot, name) for name in names if hasattr(snapshot, name)}
     return EmbeddingResult(**parts, parameters=parameters, clustering=clustering)
