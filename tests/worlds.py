@@ -325,3 +325,29 @@ def click(widget):
     from qtpy.QtTest import QTest
 
     QTest.mouseClick(getattr(widget, "native", widget), Qt.MouseButton.LeftButton)
+
+
+def column(table, number=0):
+    """Return the texts in a column of a table or a list."""
+    model = table.model()
+    return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def drawn(qtbot, pane):
+    """Wait until the plot of a pane is drawn as it is now, and return its canvas."""
+    canvas = pane.canvas
+    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    return canvas
+
+
+def drag(qtbot, pane, one, other, key=None):
+    """Drag with the mouse from a place of a plot's axes to another."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtTest import QTest
+
+    canvas, key = drawn(qtbot, pane), key or Qt.KeyboardModifier.NoModifier
+    begin, end = canvas.pixel(*one), canvas.pixel(*other)
+    QTest.mousePress(canvas.canvas, Qt.MouseButton.LeftButton, key, begin)
+    QTest.mouseMove(canvas.canvas, (begin + end) / 2)
+    QTest.mouseMove(canvas.canvas, end)
+    QTest.mouseRelease(canvas.canvas, Qt.MouseButton.LeftButton, key, end)

@@ -45,28 +45,19 @@ def recipe(dock, load, source):
     return dock.data.recipe
 
 
-def drag(qtbot, canvas, one, other):
-    """Drag from a place of the axes to another."""
-    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
-    begin, end = (canvas.pixel(*place) for place in (one, other))
-    QTest.mousePress(canvas.canvas, LEFT, pos=begin)
-    QTest.mouseMove(canvas.canvas, end)
-    QTest.mouseRelease(canvas.canvas, LEFT, pos=end)
-
-
 def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     qtbot, recipe, dock, load, tmp_path
 ):
     numbers, cells, told = recipe.numbers, recipe.cells, recipe.state
     assert told.text() == "60 of 60 cells stay."
     worlds.choose(cells.view, "Mitochondrial %")
-    drag(qtbot, cells.canvas, (0, 2), (20, 5))
+    worlds.drag(qtbot, cells, (0, 2), (20, 5))
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     assert told.text().startswith("50 of 60 cells stay. Left out are 10 with more")
-    drag(qtbot, cells.canvas, (-9, 2), (-5, 5))  # beside the axis
+    worlds.drag(qtbot, cells, (-9, 2), (-5, 5))  # beside the axis
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     worlds.choose(cells.view, "Genes against counts")
-    drag(qtbot, cells.canvas, (1, 10), (1500, 10_000))
+    worlds.drag(qtbot, cells, (1, 10), (1500, 10_000))
     assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
     assert told.text().startswith("48 of 60 cells stay.")
@@ -143,8 +134,7 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
         drop = ReadOptions(missing="drop")
         reading.load(FileSource(tmp_path / "gaps.h5ad"), drop)
     panel.fold.expand()
-    canvas = panel.cells.canvas
-    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    canvas = worlds.drawn(qtbot, panel.cells)
     assert len(canvas.plot.samples) == 59
     low, high = canvas.axes.get_xlim()
     labels = (

@@ -15,7 +15,7 @@ from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
-from worlds import choose
+from worlds import choose, column
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -39,11 +39,6 @@ def report_of(qtbot, inspector, clusters):
     return inspector.report
 
 
-def texts_of(table):
-    model = table.model()
-    return [model.index(row, 0).data() for row in range(model.rowCount())]
-
-
 def test_what_is_selected_is_described(qtbot, played, session):
     details = played.details
     assert details.hint.text().startswith("Click a group on the map")
@@ -53,7 +48,7 @@ def test_what_is_selected_is_described(qtbot, played, session):
     assert report.size == 10
     assert details.title.text() == "Cluster 1"
     assert "10 points · 25% of all" in details.numbers.text()
-    assert texts_of(details.composition) == ["B", "T"]
+    assert column(details.composition) == ["B", "T"]
     session.selection.toggle(3)
     assert report_of(qtbot, played, (1, 3)).size == 20
     assert details.title.text() == "2 clusters: 1, 3"
@@ -124,7 +119,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     inspector.show()
     view = inspector.details.texts
     inspector.details.tabs.setCurrentWidget(view)
-    shown = dict(zip(report.draw.tolist(), texts_of(view), strict=True))
+    shown = dict(zip(report.draw.tolist(), column(view), strict=True))
     assert len(shown.pop(0)) <= selection_tab.TEXT_LENGTH
     assert shown == {row: f"text {row}" for row in shown}
     place = view.visualRect(view.model().index(2, 0)).center()
@@ -136,7 +131,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     assert view.chosen() == [report.draw[4]]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
     session.selection.select_points(np.array([other]))
-    qtbot.waitUntil(lambda: texts_of(view) == [f"text {other}"])
+    qtbot.waitUntil(lambda: column(view) == [f"text {other}"])
     details = inspector.details  # linked layers leave the tab that is open
     details.tabs.setCurrentWidget(details.markers)
     inspector.workspace.linked.changed.emit(None)
@@ -192,7 +187,7 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     assert title.text() == "T cells"
     assert played.details.note.text() == "CD3 high"
     played.show(MAP)
-    qtbot.waitUntil(lambda: "T cells" in texts_of(played.clusters.table))
+    qtbot.waitUntil(lambda: "T cells" in column(played.clusters.table))
     played.show()
     session.selection.select(1)
     qtbot.waitUntil(lambda: title.text() == "Cluster 1")

@@ -29,7 +29,7 @@ def plate(tmp_path):
 
 
 def test_twelve_fields_from_the_folder_to_their_wells_and_back(
-    person, person_at_the_window, plate
+    qtbot, person, person_at_the_window, plate
 ):
     session, viewer = person.session, person.viewer
     person.open_images(plate)
@@ -56,10 +56,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     )
     rows = session.selection.rows
     assert dataset.obs["well"].iloc[rows].unique().tolist() == ["B02"]
-    corners = pane.canvas.pixel(-0.4, 0.6), pane.canvas.pixel(1.4, 2.4)
-    QTest.mousePress(pane.canvas.canvas, LEFT, pos=corners[0])
-    QTest.mouseMove(pane.canvas.canvas, corners[1])
-    QTest.mouseRelease(pane.canvas.canvas, LEFT, pos=corners[1])
+    worlds.drag(qtbot, pane, (-0.4, 0.6), (1.4, 2.4))
     wells = set(dataset.obs["well"].iloc[session.selection.rows])
     assert wells == {"B01", "B02", "C01", "C02"}  # in the rectangle
     session.selection.select_points(rows)

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QRubberBand
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
-from worlds import choose
+from worlds import choose, drag, drawn
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -63,25 +63,9 @@ def held(monkeypatch):
     return hold
 
 
-def drawn(qtbot, pane):
-    """Wait until a plot is drawn as it is now."""
-    canvas = pane.canvas
-    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
-    return canvas
-
-
 def click(qtbot, pane, x, y, key=NONE):
     canvas = drawn(qtbot, pane)
     QTest.mouseClick(canvas.canvas, LEFT, key, canvas.pixel(x, y))
-
-
-def drag(qtbot, pane, one, other, key=NONE):
-    canvas = drawn(qtbot, pane)
-    begin, end = canvas.pixel(*one), canvas.pixel(*other)
-    QTest.mousePress(canvas.canvas, LEFT, key, begin)
-    QTest.mouseMove(canvas.canvas, (begin + end) / 2)
-    QTest.mouseMove(canvas.canvas, end)
-    QTest.mouseRelease(canvas.canvas, LEFT, key, end)
 
 
 # Volcano

@@ -1,6 +1,5 @@
 """Pictures of rows: the dataset's own, or cut out of the layers that are linked."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -157,15 +156,3 @@ def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
     message = inspector.clusters.message
     qtbot.waitUntil(lambda: "no page 0" in message.text())
     assert "open the image and its labels again" in message.text()
-
-
-class Slow:
-    """Pictures that may only be made outside of the window's thread."""
-
-    def __init__(self):
-        self.made = []
-
-    def __getitem__(self, row):
-        assert threading.current_thread() is not threading.main_thread()
-        self.made.append(row)
-        return np.full((8, 8, 3), row % 256, np.uint8)

@@ -182,11 +182,8 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
 
 
 def a_lasso_with_the_mouse(seen, session):
-    overlay, camera, embedding = (
-        seen.dock.overlay,
-        seen.viewer.scene.camera,
-        session.snapshot.embedding,
-    )
+    overlay, camera = seen.dock.overlay, seen.viewer.scene.camera
+    embedding = session.snapshot.embedding
     (left, low), (right, _) = embedding.min(axis=0) - 0.4, embedding.max(axis=0) + 0.4
     corners = (left, low), (left, 0.5), (right, 0.5), (right, low)
     for key in (SHIFT, NONE):
@@ -431,10 +428,8 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
     cluster, hold, by = names.names.clusters[0].id, name_of(seen), QPoint(60, 0)
     assert names.names.texts[0] in names_read(seen.dock)
     center, before = seen.viewer.scene.camera.center, session.snapshot
-    rows, n_marks = (
-        session.clusters.clustering.rows(cluster),
-        len(session.timeline.marks),
-    )
+    rows = session.clusters.clustering.rows(cluster)
+    n_marks = len(session.timeline.marks)
     seen.move([QPoint(2, 2), hold])
     qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.OpenHandCursor)
     seen.press([hold, hold + by / 3, hold + by])

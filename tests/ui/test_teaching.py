@@ -16,6 +16,7 @@ from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.table import COLOR
 from napari_embedding_game.ui.widgets import teach as module
 from napari_embedding_game.ui.widgets.teach import TeachWidget
+from worlds import column
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -36,14 +37,6 @@ def teach(qtbot, viewer, workspace, play):
     qtbot.waitUntil(widget.isVisible)
     yield widget
     widget.close()
-
-
-def cell(table, row, column):
-    return table.model().index(row, column).data()
-
-
-def column(table, number):
-    return [cell(table, row, number) for row in range(table.model().rowCount())]
 
 
 def new(qtbot, teach, rows, name):
@@ -139,7 +132,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     expected = teaching.doubtful(session.dataset, "taught", said)
     assert names == session.dataset.obs.index[expected].tolist()
     sure = session.dataset.obs["taught_confidence"].iloc[expected[0]]
-    assert cell(teach.doubtful, 0, 2) == f"{sure:.0%}"
+    assert column(teach.doubtful, 2)[0] == f"{sure:.0%}"
     at = teach.doubtful.visualRect(teach.doubtful.model().index(0, 0)).center()
     QTest.mouseClick(teach.doubtful.viewport(), LEFT, pos=at)
     assert session.selection.rows.tolist() == [expected[0]]

@@ -117,12 +117,6 @@ def test_clicks_on_the_map_select_clusters(seen, session, qtbot):
     seen.key(Qt.Key.Key_B)
     assert labels.preserve_labels == keeps
     seen.key(Qt.Key.Key_B)  # the brush is put away
-    for mode in ("pan_zoom", "paint"):
-        session.clusters.rename(3, "T cells")
-        labels.mode = mode
-        seen.key(Qt.Key.Key_Z, CONTROL)  # nothing is painted
-        assert session.clusters.clustering.by_id[3].name == "3"
-    labels.mode = "pan_zoom"
     seen.click(QPoint(2, 2))
     viewer.layers.selection.active = points
     session.selection.select(3)
