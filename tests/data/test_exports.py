@@ -17,8 +17,6 @@ from napari_embedding_game.data.read_options import ReadOptions
 from worlds import clustering, layout
 
 NAMES = {0: "T cells", 2: "B, naïve"}
-
-
 COLORS = {0: "#ff0000", 2: "#00ff00"}
 
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,17 +83,6 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
     assert one.thread.is_alive()
     shown = [f.snapshot.iteration for f in one.frames if f.snapshot]
     assert shown == [0, 10, 20, 30, 40, 50]
-
-
-def test_steering_after_the_end_plays_on(drive, engine):
-    one = drive()
-    one.wait_for(50)
-    stronger = replace(Settings(), repulsion=900.0)
-    one.run.steer(stronger)
-    one.wait_for(70)
-    assert engine.games[-1] == stronger
-    assert one.run.played.steered == [(50, stronger)]
-    assert one.stays_at(70)
 
 
 def test_stop_during_preparation_plays_nothing(drive, engine):

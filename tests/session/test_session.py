@@ -12,16 +12,6 @@ def session(engine, dataset):
     return session_of(dataset, engine)
 
 
-def test_states_of_a_run_from_beginning_to_end(session):
-    states = []
-    session.state_changed.connect(states.append)
-    frames_to(session)
-    assert states == ["preparing", "running", "finished"]
-    session.stop()
-    assert session.state == "stopped"
-    assert session.snapshot.iteration == 50
-
-
 def test_a_pause_that_comes_with_the_last_frame_holds_nothing_after(session):
     frames = frames_to(session, until=40)
     run, last = session.run, next(frames)
@@ -78,19 +68,6 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     assert engine.games[-1].repulsion is None
     session.settings.choose_method("game")
     assert session.stale
-
-
-def test_a_failed_run_keeps_its_last_map_and_may_be_run_again(session, engine):
-    engine.fail_at = 30
-    with pytest.raises(RuntimeError) as error:
-        frames_to(session)
-    session.failed(session.run, error.value)
-    assert session.state == "failed"
-    assert "out of numbers" in session.message
-    assert session.snapshot.iteration == 20
-    engine.fail_at = None
-    frames_to(session)
-    assert (session.state, session.message) == ("finished", "")
 
 
 def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session):
