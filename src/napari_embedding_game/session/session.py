@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.energy.methods import get_method
@@ -389,8 +388,8 @@ class Session:
 
     def mark_present(self, label: str) -> None:
         """Keep the layout on show, unless the newest mark is of it."""
-        newest = self.timeline.newest
-        if newest is None or newest.snapshot.embedding is not self._positions:
+        newest, shown = self.timeline.newest, self.snapshot
+        if not (newest and shown and newest.snapshot.embedding is shown.embedding):
             self.mark(label, "end")
 
     def look_back(self, number: int) -> None:
@@ -420,10 +419,6 @@ class Session:
     def visible_reference(self) -> PlacedOn | None:
         """The map of a reference, while the points lie where they were placed on it."""
         return self.placed_on and self.placed_on.under(self.snapshot)
-
-    @property
-    def _positions(self) -> NDArray[np.float32] | None:
-        return None if self.snapshot is None else self.snapshot.embedding
 
     # What the driver reports back
 
@@ -635,8 +630,8 @@ class Session:
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
             self.timeline.restore(saved.timeline)
-            current = self.timeline.current
-            if current is not None and current.snapshot.embedding is self._positions:
+            current, shown = self.timeline.current, saved.snapshot.embedding
+            if current is not None and current.snapshot.embedding is shown:
                 self._source = current
             self.mark_present("As it was opened")
             self._set_state("stopped")

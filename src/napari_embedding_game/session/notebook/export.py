@@ -290,10 +290,8 @@ class _Notebook:
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
         how = merging_text(self.saved.clusters, self.snapshot)
-        told = (
-            f"{how} They are those of the window, with their names: {sizes}.\n{notes}"
-        )
-        self._text("## Clusters\n\n{told}", told=told.strip())
+        told = f"They are those of the window, with their names: {sizes}.\n{notes}"
+        self._text("## Clusters\n\n{how} {told}", how=how, told=told.strip())
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
