@@ -20,6 +20,7 @@ from napari_embedding_game.data.wells import (
         ("Row1_Col2_F3", "", "A02", "3", "", "Row1_Col2_F3"),
         ("B - 03(fld 1 wv DAPI - DAPI)", "", "B03", "1", "", None),
         ("D0_A01_s1", "", "A01", "1", "", "D0_A01_s1"),  # of the first day
+        ("donor A - 12_B04", "", "B04", "", "", "donor A - 12_B04"),
         ("r02c11f03p01-ch2sk1fk1fl1", "", "B11", "3", "ch2", "r02c11f03p01sk1fk1fl1"),
         ("Exp_plate-7_AF48_s09", "plate-7", "AF48", "9", "", "Exp_plate-7_AF48_s09"),
         ("well_b07_site 4", "", "B07", "4", "", "well_b07_site 4"),

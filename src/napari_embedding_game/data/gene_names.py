@@ -76,10 +76,11 @@ def names_of(var: pd.DataFrame) -> pd.Index:
 
 
 def ids_of(var: pd.DataFrame) -> pd.Series | None:
-    """Return the Ensembl identifiers of the genes of an AnnData; None without them."""
+    """Return the Ensembl identifiers of genes, "" for none; None of other names."""
     columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
     every = (pd.Series(var.index.astype(str)), *columns)
-    return next((one for one in every if _are_ids(one)), None)
+    found = next((one for one in every if _are_ids(one)), None)
+    return found if found is None else found.where(found.str.fullmatch(ENSEMBL), "")
 
 
 def _are_ids(names: pd.Index | pd.Series) -> bool:

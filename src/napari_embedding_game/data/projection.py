@@ -121,7 +121,7 @@ def match_genes(
     of those of the reference; what finds the most is taken.  Raises DataError if less
     than `min_share` of them are found.
     """
-    known = {"names": names, **(others or {})}
+    known = {"names": names} | {**(others or {}), "names": names}
     tried = [find_names(each, known[by], by) for each in (genes, *also) for by in known]
     best = max(tried, key=lambda match: match.share)
     if best.share >= min_share:

@@ -138,8 +138,18 @@ class MapTree:
 
     def fits(self, dataset: Dataset) -> bool:
         """Return whether a dataset has rows of the source that the maps are of."""
-        current, names = self._session.dataset, dataset.source_obs_names
-        return current is not None and np.array_equal(current.source_obs_names, names)
+        return self._in_order(dataset) is not None
+
+    def _in_order(self, dataset: Dataset) -> Dataset | None:
+        """Return these rows in the order of the maps: a file may be sorted anew."""
+        current, there = self._session.dataset, dataset.source_obs_names
+        if current is None or len(there) != len(current.source_obs_names):
+            return None
+        if there.equals(known := current.source_obs_names):
+            return dataset
+        order = there.get_indexer(known) if there.is_unique else np.full(len(there), -1)
+        is_same = known.is_unique and (order >= 0).all()
+        return dataset.in_order(order) if is_same else None
 
     def reload(self, dataset: Dataset) -> str:
         """Open the same source, read in another way, and return the key of its map.
@@ -151,9 +161,10 @@ class MapTree:
 
         Raises DataError: the dataset does not fit.
         """
-        current = self._session.dataset
-        if current is None or not self.fits(dataset):
+        current, ordered = self._session.dataset, self._in_order(dataset)
+        if current is None or ordered is None:
             raise DataError("These are rows of other data: open them instead.")
+        dataset = ordered
         base = self._base
         whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():

@@ -143,7 +143,7 @@ class Session:
         self._source = self.placed_on = None
         self.timeline.restore(TimelineState())
         self.hand.clear()
-        self.dataset, self.given_map = dataset, ""
+        self.dataset = dataset
         self.clusters.restore(initial_state(0 if dataset is None else len(dataset.obs)))
         self.selection.clear()
         self.comparisons = ()

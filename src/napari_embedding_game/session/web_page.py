@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
 from napari_embedding_game.core.inspect.markers import iter_leading
-from napari_embedding_game.data.columns import KEY, drawable, listed
+from napari_embedding_game.data.columns import KEY, drawable, listed, unique_names
 from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
@@ -194,7 +194,7 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
 
 
 def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
-    ids, names = ids_of(adata.var), names_of(adata.var)
+    ids, names = ids_of(adata.var), unique_names(names_of(adata.var))
     found = find_names([name], names, ids=() if ids is None else ids).indices
     if not found or adata.X is None:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
@@ -230,7 +230,7 @@ def _markers(
     n_groups = len(groups["levels"])
     leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
     found = zip(groups["levels"], finished(leading), strict=True)
-    names = names_of(adata.var)
+    names = pd.Index(unique_names(names_of(adata.var)))
     return {level: names[one[:N_MARKERS]].tolist() for level, one in found}
 
 

@@ -411,11 +411,11 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     text = text.lstrip().rstrip("\r\n") if is_single else text
     # Its parser of numbers ends the program at exponents beyond 32 bits.
     dtype = str if columns.has_huge_exponent(text) else None
-    has_codes = re.search(rf'[{separator}\n]"?0\d+"?[{separator}\r\n]', text[:65_536])
+    code = rf'[{separator}\n] *"?0\d+"? *[{separator}\r\n]'
     try:
         frame = read(io.StringIO(text), dtype=dtype)
         _read_numbers(frame, marks - {separator}, separator)
-        n = text[:65_536].count("\n") if has_codes else 0
+        n = text[:65_536].count("\n") if re.search(code, text[:65_536]) else 0
         head = read(io.StringIO(text), dtype=str, nrows=n) if n else frame.head(0)
         is_code = columns.CODE.fullmatch
         coded = [c for c in head if any(is_code(str(x).strip()) for x in head[c])]

@@ -47,7 +47,7 @@ _PATTERNS = tuple(
         rf"(?P<channel>C\d{{2}}){_END}",
         # Others write these in any order.
         # IN Cell: B - 03(fld 1 wv DAPI - DAPI).  No well is a D0, as of a day.
-        r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])( - )?(?!00?\D)\d{1,2}"
+        r"(?i:well[_\-. ]?)?(?P<well>([A-P]|A[A-F])( - (?=\d+\())?(?!00?\D)\d{1,2}"
         r"|[a-p]\d{2})(?=[fs]\d|[^A-Za-z0-9]|$)",
         r"(?i:(s|site|f|fld|field|fov|pos|position|xy)[_\-. ]?(?P<field>\d+))" + _END,
         # ImageXpress writes a long identifier behind the wavelength.
