@@ -431,7 +431,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             f"{where} is no table that can be read ({note}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
-    frame.columns = frame.columns.str.strip()
+    frame.columns = columns.unique_names(frame.columns.str.strip())
     frame = _with_row_names(frame, len(second) - len(first), separator, where)
     if first and columns.to_numbers(pd.Series(first)).notna().all():
         frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
