@@ -60,11 +60,6 @@ class Loading:
         """Replace the source of the data on show: the same labels, edited."""
         self.source = self.current_source = source
 
-    @property
-    def is_again(self) -> bool:
-        """Whether the requested source is the one on show."""
-        return self.source is self.current_source
-
     def finish(self, source: Source, loaded: ReadResult) -> None:
         """Set the result of reading a source: the data of the open map."""
         self.is_reading = False

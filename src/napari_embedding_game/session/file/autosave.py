@@ -81,7 +81,8 @@ class Autosave:
     ) -> None:
         self._capture = capture
         self._folder, self._token = where or folder(), uuid.uuid4().hex
-        self.path = self._folder / f"{_process()}-{self._token}{_OPEN}"
+        process = f"{os.getpid()}-{psutil.Process().create_time():.0f}"
+        self.path = self._folder / f"{process}-{self._token}{_OPEN}"
         self._writing = threading.Lock()
 
     def job(self) -> Callable[[], None] | None:
@@ -127,11 +128,6 @@ class Autosave:
         """Give the file, if there is one, a name that is no process's."""
         with contextlib.suppress(FileNotFoundError):
             self.path = self.path.rename(self.path.with_name(name))
-
-
-def _process() -> str:
-    """Return what this process is known by: its number, and when it began."""
-    return f"{os.getpid()}-{psutil.Process().create_time():.0f}"
 
 
 def _is_of_living(path: Path) -> bool:

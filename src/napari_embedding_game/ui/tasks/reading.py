@@ -121,8 +121,8 @@ class ReadingTask(QObject):
         self, options: ReadOptions, then: Callable[[], None] | None = None
     ) -> None:
         """Read the latest request in another way, with the same layers."""
-        source, is_again = self._loading.source, self._loading.is_again
-        linked = self._workspace.linked.current
+        source, linked = self._loading.source, self._workspace.linked.current
+        is_again = source is self._loading.current_source
         if self._loading.is_reading:
             linked = self._linked
         if source is not None:
