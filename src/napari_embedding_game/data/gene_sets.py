@@ -82,7 +82,9 @@ def score_genes(
             f'No gene of "{gene_set.name}" is in the data. {found.note} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
         )
-    import scanpy as sc
+    # First and whole, or a thread that loads it meanwhile breaks: python/cpython#83065.
+    import sklearn.metrics  # noqa: F401
+    import scanpy as sc  # isort: skip
     from anndata import AnnData
 
     # Numbers as names: those of the data may occur twice.
