@@ -143,7 +143,7 @@ class Session:
         self._source = self.placed_on = None
         self.timeline.restore(TimelineState())
         self.hand.clear()
-        self.dataset = dataset
+        self.dataset, self.given_map = dataset, ""
         self.clusters.restore(initial_state(0 if dataset is None else len(dataset.obs)))
         self.selection.clear()
         self.comparisons = ()
@@ -521,9 +521,9 @@ class Session:
         return self.clusters.split(cluster, rows, parts[place])
 
     def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
-        """Return args finds so many clusters in the selection, for another thread.
+        """Return what finds so many clusters in the selection, for another thread.
 
-        No point moves.  That returns args makes the parts clusters, as one edit, and
+        No point moves.  That returns what makes the parts clusters, as one edit, and
         returns their ids, the largest first; it raises DataError: other data are on
         show by now, or there are no parts.
 

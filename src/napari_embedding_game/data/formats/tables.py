@@ -283,7 +283,7 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         )
     others = [str(c) for c in frame.columns if c != first.name and c not in values]
     var = frame[others].set_axis(first.astype(str))
-    others = [c for c in others if not names_of(var).equals(pd.Index(frame[c]))]
+    others = [c for c in others if not names_of(var).isin(frame[c]).any()]
     names, notes = columns.numbered_names(names_of(var))
     turned = pd.DataFrame(values, index=names).T
     without = f", without {columns.listed(others)}" if others else ""
