@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import napari
 from napari.layers import Layer
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
@@ -27,6 +28,11 @@ def strokes(layer: Layer) -> tuple[int, ...]:
 def unwrap(viewer: Any) -> Any:
     """Return the viewer itself: napari hands plugins a proxy of it."""
     return getattr(viewer, "__wrapped__", viewer)
+
+
+def viewers() -> list[Any]:
+    """Return all viewers that are open (without: a file comes into the present one)."""
+    return list(getattr(napari.Viewer, "_instances", ()))
 
 
 def main_window_of(widget: QWidget) -> QWidget:

@@ -15,8 +15,8 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.sources import SampleSource, Source
+from napari_embedding_game.ui.compat import viewers
 from napari_embedding_game.ui.game_dock import GameDock, docked
-from napari_embedding_game.ui.workspace import viewers
 
 LayerData = tuple[Any, ...]
 

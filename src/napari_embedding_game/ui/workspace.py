@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
@@ -56,8 +55,3 @@ def open_workspace(viewer: napari.Viewer, session: Session) -> Workspace:
     """Make the workspace of a viewer around a session, and return it."""
     workspace = _open[unwrap(viewer)] = Workspace(session)
     return workspace
-
-
-def viewers() -> list[Any]:
-    """Return the viewers that have a workspace."""
-    return list(_open)
