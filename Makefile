@@ -20,12 +20,15 @@ RUNS := $(VENV)/.runs
 INSTALLED := $(VENV)/.installed
 LOOPS := $(VENV)/.loops
 WARM := $(VENV)/.warm
-# uv is several times as quick as pip; torch comes by pip, whose settings may name a
-# build without gigabytes for GPUs.  Python compiles a module when it is first imported:
+# uv is several times as quick as pip, which comes in where an institute's certificates
+# or mirror are known to pip alone.  torch comes by pip, whose settings may name a build
+# without gigabytes for GPUs.  Python compiles a module when it is first imported:
 # of 22,000 that is a quarter.
 PINNED := $(CONSTRAINTS:%=--constraint %)
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile $(PINNED) torch uv && \
-  $(BIN)/uv pip install --quiet --python $(BIN)/python $(PINNED) --editable
+PIP := $(BIN)/python -m pip install --quiet --no-compile $(PINNED)
+install = $(PIP) torch uv && \
+  { $(BIN)/uv pip install --quiet --python $(BIN)/python $(PINNED) --editable '.[$(1)]' \
+    || $(PIP) --editable '.[$(1)]'; }
 # Each process of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -65,7 +68,7 @@ lint: $(INSTALLED)
 
 # The site, into build/docs; each warning is an error.
 docs: $(RUNS)
-	$(INSTALL) '.[docs]'
+	$(call install,docs)
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs
 	@echo 'The site is in build/docs/index.html.'
 
@@ -89,12 +92,12 @@ endef
 endif
 
 $(RUNS): $(SOURCES) | system $(BIN)/python
-	$(INSTALL) '.[all]'
+	$(call install,all)
 	$(OTHER_QT)
 	touch $@
 
 $(INSTALLED): $(SOURCES) | system $(BIN)/python
-	$(INSTALL) '.[dev]'
+	$(call install,dev)
 	$(OTHER_QT)
 	touch $(RUNS) $@
 
