@@ -330,7 +330,7 @@ class VolcanoPlot(Plot):
             ways += [("center", 0.0, up) for up in (0.9, -0.9)]
             if self.p_values[row] <= MIN_P:  # in a row: below it, towards the middle
                 side = "right" if positions[row, 0] > 0 else "left"
-                ways = [(side, 0.0, -1.2 * n) for n in range(1, N_NAMED + 1)]
+                ways = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), positions[row]
             how: Any = {"may_be_left_out": True, "over": positions, "size": "small"}
             _write(axes, name, ways, taken, **how)
