@@ -214,41 +214,41 @@ class Dataset:
         others, left_out = self.kept & ~kept, dict(self.left_out)
         if others.any():
             left_out[why] = others | left_out.get(why, False)
-        X, names = self.X[rows], self.var_names
-        if self.is_distances:
-            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
         return replace(
             self,
-            X=X,
-            var_names=names,
-            profile=X if self.profile is self.X else self.profile[rows],
-            obs=self.obs[rows],
+            **self._parts_of(rows),
             kept=kept,
             notes=(*self.notes, *notes),
             left_out=left_out,
-            images=None if self.images is None else self.images[rows],
         )
 
     def in_order(self, order: NDArray[np.integer]) -> Dataset:
         """Return the dataset with the rows of its source (n_source_rows,) reordered."""
         rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
-        X, names, objects = self.X[rows], self.var_names, self.source_objects
-        if self.is_distances:
-            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
+        objects = self.source_objects
         return replace(
             self,
-            X=X,
-            var_names=names,
-            profile=X if self.profile is self.X else self.profile[rows],
-            obs=self.obs.iloc[rows],
+            **self._parts_of(rows),
             kept=self.kept[order],
             source_obs_names=self.source_obs_names[order],
             source_obs=None if self.source_obs is None else self.source_obs.iloc[order],
             source_objects=None if objects is None else objects.take(order),
             quality={name: one[order] for name, one in self.quality.items()},
             left_out={why: one[order] for why, one in self.left_out.items()},
-            images=None if self.images is None else self.images[rows],
         )
+
+    def _parts_of(self, rows: NDArray[Any]) -> dict[str, Any]:
+        """Return what has a value for each usable row, of these: indices, or a mask."""
+        X, names = self.X[rows], self.var_names
+        if self.is_distances:
+            X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
+        return {
+            "X": X,
+            "var_names": names,
+            "profile": X if self.profile is self.X else self.profile[rows],
+            "obs": self.obs.iloc[rows],
+            "images": None if self.images is None else self.images[rows],
+        }
 
     def frozen(self) -> Dataset:
         """Return the dataset as it is now, for other threads; nothing large is copied.
