@@ -35,7 +35,7 @@ from typing import Any
 import napari
 import numpy as np
 import psutil
-from napari.settings import get_settings
+from napari.settings import get_plugin_settings, get_settings
 from napari.utils.notifications import notification_manager
 from qtpy import QtWidgets as W
 from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
@@ -570,7 +570,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     faulthandler.enable()
-    get_settings().application.confirm_close_window = False
+    get_settings(None).application.confirm_close_window = False  # nobody's settings
+    get_plugin_settings(path_dir=None)
     end = time.monotonic() + 60 * arguments.minutes
     if arguments.minutes:
         print("seed | actions | MB | threads | file descriptors | temporary | objects")

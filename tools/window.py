@@ -6,11 +6,15 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+import napari
+from napari.settings import get_plugin_settings, get_settings
 from PIL import Image
 
 from person import Person
+
+get_settings(None)  # those of nobody: docks lie where a new window has them
+_SETTINGS = get_plugin_settings("napari-embedding-game", None)
 
 
 @contextmanager
@@ -18,12 +22,7 @@ def opened(width: int, height: int) -> Iterator[Person]:
     """Open a window of so many pixels with the dock; close it at the end."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["NAPARI_EMBEDDING_GAME_AUTOSAVE"] = folder
-        # Where docks lay last time; napari reads this when it is imported.
-        os.environ["NAPARI_CONFIG"] = str(Path(folder) / "settings.yaml")
-        import napari
-        from napari.settings import get_plugin_settings
-
-        get_plugin_settings("napari-embedding-game").window.shows_tour = False
+        _SETTINGS.window.shows_tour = False
         viewer = napari.Viewer()
         viewer.window.resize(width, height)
         person = Person(viewer)

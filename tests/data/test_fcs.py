@@ -87,3 +87,15 @@ def test_what_does_not_fit_together_is_a_sentence(flow, old, new):
     flow.write_bytes(text.replace(old, new, 1))
     with pytest.raises(DataError, match=r"tube\.fcs .*\.$"):
         read(flow)
+
+
+def test_files_of_a_folder_are_samples_by_the_channels_of_all(flow, tmp_path):
+    worlds.cytometry(tmp_path / "other.FCS", n=200, spill="x")
+    data = read(tmp_path)
+    assert list(data.obs["sample"].cat.categories) == ["other", "tube"]
+    assert data.obs.index[[0, 200, -1]].tolist() == ["other 1", "tube 1", "tube 300"]
+    np.testing.assert_array_equal(data.X[200:], read(flow).X)
+    assert any(note.startswith("other.FCS: Not compensated") for note in data.notes)
+    worlds.cytometry(tmp_path / "mass.fcs", is_mass=True)
+    with pytest.raises(DataError, match=r"no stained channel in common.*\.$"):
+        read(tmp_path)

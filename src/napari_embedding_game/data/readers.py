@@ -10,7 +10,8 @@ from pathlib import Path
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.anndata import anndata_stages
 from napari_embedding_game.data.formats.arrays import array_stages
-from napari_embedding_game.data.formats.fcs import fcs_stages
+from napari_embedding_game.data.formats.fcs import ENDING as FCS
+from napari_embedding_game.data.formats.fcs import fcs_files, fcs_stages
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, table_stages
 from napari_embedding_game.data.formats.tenx import matrix_files, tenx_stages
@@ -24,7 +25,7 @@ _Reader = Callable[..., Stages[ReadResult]]
 
 _READERS: dict[str, _Reader] = {
     ".h5ad": anndata_stages,
-    ".fcs": fcs_stages,
+    FCS: fcs_stages,
     **dict.fromkeys((".npy", ".npz"), array_stages),
     **dict.fromkeys(TABLES, table_stages),
     **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), tenx_stages),
@@ -32,16 +33,16 @@ _READERS: dict[str, _Reader] = {
 ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
 FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
-"""Endings of folders that can be read; those of 10x and of images have any name."""
+"""Endings of folders that can be read; others have any name."""
 
 
 def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read and check a file or folder in stages: a generator that may be closed.
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
-    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, or one of
-    images with their labels, whose objects are measured.  The recipe is not applied,
-    see :func:`~.loading.load`.
+    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs
+    files, or of images with their labels, whose objects are measured.  The recipe is
+    not applied, see :func:`~.loading.load`.
 
     Raises DataError with one sentence that names the file and the way out.
     """
@@ -81,8 +82,8 @@ def _reader(path: Path) -> _Reader:
             return reader
         if path.is_dir():
             raise DataError(
-                f"{path} is a folder: choose a file in it, a .zarr folder, the folder "
-                f"of a 10x matrix.mtx, or one of images and labels. {HOW}"
+                f"{path} is a folder: choose a file in it, a .zarr folder, one with a "
+                f"10x matrix.mtx, with .fcs files, or with images and labels. {HOW}"
             )
         if not path.is_file():
             raise DataError(f"{path} is no ordinary file: choose a file.")
@@ -102,4 +103,6 @@ def _reader_of_folder(path: Path) -> _Reader | None:
         return anndata_stages
     if matrix_files(path):
         return tenx_stages
-    return experiment_stages if has_pairs(path) else None
+    if has_pairs(path):
+        return experiment_stages
+    return fcs_stages if fcs_files(path) else None

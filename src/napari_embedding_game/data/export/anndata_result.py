@@ -18,6 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import has_records, read_all
+from napari_embedding_game.data.formats.fcs import fcs_files
 from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
@@ -119,7 +120,7 @@ def is_stored_in_h5ad(source: Path) -> bool:
     So it does of AnnData and of counts; of tables and arrays it has the rows.
     """
     counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
-    return counts or source.is_dir()
+    return counts or (source.is_dir() and not fcs_files(source))
 
 
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:

@@ -1,6 +1,7 @@
 """Flow and mass cytometry (.fcs): a row for each event, a column for each channel.
 
-Channels are named by marker and detector.  Further columns of an instrument, such as
+A folder is read as one table with a sample for each of its files.  Channels are named
+by marker and detector.  Further columns of an instrument, such as
 time and scatter, are metadata.
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import check_chosen, unique_names
+from napari_embedding_game.data.columns import check_chosen, listed, unique_names
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import check_fits
@@ -29,6 +30,7 @@ from napari_embedding_game.data.validation import as_rows, check_shape
 FLOW, MASS, STORED = "arcsinh(x / 150)", "arcsinh(x / 5)", "values as stored"
 COFACTORS = {FLOW: 150.0, MASS: 5.0, STORED: None}
 """What can be embedded of the channels, by its name: the usual cofactors."""
+ENDING = ".fcs"
 _READ = 8
 """What a file takes in memory, at most, for each byte of it."""
 _PAIR = rb"(?s)[^D]+D((?:[^D]|DD)*)D|.+"
@@ -47,37 +49,60 @@ def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     """Return what the p channels are called, and of what kind they are.
 
     ``name`` is "CD3 (FITC-A)", or the detector alone; ``measures`` those that measure
-    a cell by a stain.  ``usual`` are embedded if none is chosen: measures with a
-    marker; if there are none, the areas of pulses, or all measures.
+    a cell by a stain.
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
     both = table["marker"] + " (" + table["detector"] + ")"
     names = pd.Index(both.where(is_marked, table["detector"]))
     measures = ~table["detector"].str.fullmatch(_BESIDE)
-    is_area = table["detector"].str.endswith("-A")
-    wanted = (some & measures for some in (is_marked, is_area, ~is_area))
+    return table.assign(
+        name=unique_names(names), measures=measures, is_marked=is_marked
+    )
+
+
+def _usual(channels: pd.DataFrame) -> tuple[str, ...]:
+    """Return what is embedded if nothing is chosen: measures with a marker.
+
+    If there are none, the areas of pulses, or all measures.
+    """
+    is_area = channels["detector"].str.endswith("-A")
+    measures = channels["measures"]
+    wanted = (some & measures for some in (channels["is_marked"], is_area, ~is_area))
     usual = next((some for some in wanted if some.any()), measures | True)
-    return table.assign(name=unique_names(names), measures=measures, usual=usual)
+    return tuple(channels["name"][usual])
+
+
+def fcs_files(folder: Path) -> list[Path]:
+    """Return the .fcs files of a folder, by name."""
+    files = (file for file in folder.iterdir() if not file.name.startswith("."))
+    return sorted(file for file in files if file.suffix.lower() == ENDING)
 
 
 def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read .fcs in stages; `options.space` is one of :data:`COFACTORS`.
+    """Read .fcs, or a folder, in stages; `options.space` is one of :data:`COFACTORS`.
 
     By default channels with a marker are embedded, without time and scatter, as the
     arcsinh with the cofactor of the instrument; time and scatter that are chosen, too,
     are standardised with them.  Events are compensated by the matrix that the file
-    has, and called by their number.
+    has, and called by their number.  Of several files the channels that all of them
+    have are read.
     """
     if options.space not in (None, *COFACTORS):
         raise DataError(
             f'{path.name} has no space "{options.space}": choose one of '
             f"{', '.join(COFACTORS)}."
         )
-    yield Stage(f"Reading {path.name}")
-    with explain_damage(path, "an .fcs file of cytometry"):
-        check_fits(_READ * path.stat().st_size, path.name, "its events")
-        events, channels, notes = _read(path)
+    files = fcs_files(path) if path.is_dir() else [path]
+    n_bytes = sum(file.stat().st_size for file in files)
+    read = []
+    for number, file in enumerate(files):
+        yield Stage(f"Reading {file.name}", number / len(files))
+        with explain_damage(file, "an .fcs file of cytometry"):
+            check_fits(_READ * n_bytes, path.name, "its events")
+            read.append(_read(file))
+    events, channels, notes = _joined(read, path.name)
+    notes += _notes_of_files([more for *_, more in read], files)
     check_shape(events.shape, path.name)
     yield Stage("Checking the numbers")
     is_mass, names = channels["detector"].str.fullmatch(_MASS), channels["name"]
@@ -85,15 +110,21 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     measures = channels["measures"].to_numpy()
     if cofactor := COFACTORS[space]:
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
-    chosen = options.columns or tuple(names[channels["usual"]])
+    chosen = options.columns or _usual(channels)
     check_chosen(names, chosen, path.name)
     # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
     is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
     used = names[names.isin(chosen)] if is_mixed else names
-    index = pd.RangeIndex(1, len(events) + 1).astype(str)
+    counts = [len(part) for part, *_ in read]
+    index = pd.Index(np.concatenate([*map(np.arange, counts)]) + 1).astype(str)
+    obs = pd.DataFrame(events, index, names).drop(columns=[*chosen])
+    if path.is_dir():
+        samples = np.repeat([file.stem for file in files], counts)
+        obs = obs.set_axis(samples + " " + index)
+        obs = obs.assign(sample=pd.Categorical(samples))
     dataset = from_matrix(
         as_rows(events[:, used.index]),
-        pd.DataFrame(events, index, names).drop(columns=[*chosen]),
+        obs,
         list(used),
         space,
         path.name,
@@ -105,6 +136,42 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     )
     spaces = sorted(COFACTORS, key=lambda one: one != space)
     return ReadResult(dataset, spaces, list(names))
+
+
+def _joined(
+    read: Sequence[tuple[NDArray[np.float64], pd.DataFrame, list[str]]], where: str
+) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
+    """Return the events of files by the channels that all have, these, and notes."""
+    tables = [channels.set_index("name") for _, channels, _ in read]
+    shared = tables[0]
+    for table in tables[1:]:
+        shared = shared[shared.index.isin(table.index)]
+    if not shared["measures"].any() and len(read) > 1:
+        raise DataError(
+            f"The .fcs files in {where} have no stained channel in common: put those "
+            "of one panel into a folder of their own."
+        )
+    others = pd.concat(tables).index.unique().difference(shared.index, sort=False)
+    notes = []
+    if len(others):
+        notes.append(f"Left out because not all files have them: {listed(others)}.")
+    parts = [
+        events[:, table.index.get_indexer(shared.index)]
+        for (events, *_), table in zip(read, tables, strict=True)
+    ]
+    return np.concatenate(parts), shared.reset_index(), notes
+
+
+def _notes_of_files(notes: Sequence[Sequence[str]], files: Sequence[Path]) -> list[str]:
+    """Return each note once, and of which files it is where it is not of all."""
+    names: dict[str, list[str]] = {}
+    for file, of_file in zip(files, notes, strict=True):
+        for note in of_file:
+            names.setdefault(note, []).append(file.name)
+    return [
+        note if len(of) == len(files) else f"{listed(of)}: {note}"
+        for note, of in names.items()
+    ]
 
 
 def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:

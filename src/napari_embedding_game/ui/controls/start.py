@@ -25,8 +25,8 @@ from napari_embedding_game.ui.tasks.session_store import SessionStore
 
 MAX_LAST_MAPS = 5
 FOLDER_TIP = (
-    "A .zarr, a 10x matrix, or images, each with its labels beside it (_labels, "
-    "_masks) or in labels/."
+    "A .zarr, a 10x matrix, .fcs files, or images, each with its labels beside it "
+    "(_labels, _masks) or in labels/."
 )
 LAYER_TIP = "Load the measurements or the AnnData of the selected layer."
 FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, ENDING))})"
