@@ -201,7 +201,7 @@ class Purposes:
             self._press(dock.run.pause if running else dock.run.run)
             return None
         self._scroll_to(dock.timeline.marks)
-        return dock.timeline
+        return dock.timeline if self.session.timeline.marks else None
 
     def use_mark(self) -> None:
         """Look back to a mark, or choose something from its menu."""
