@@ -114,7 +114,7 @@ def back(model: Any, fitted: np.ndarray, seed: int) -> dict[str, float]:
     rng = np.random.default_rng(seed)
     some = np.sort(rng.choice(len(fitted), min(2_000, len(fitted)), replace=False))
     rows, places = fitted[some], model.embedding_[some]
-    rho = FittedSearch(fitted, "euclidean", 2)(rows, 2)[1][:, 1:]
+    rho = FittedSearch(fitted, "euclidean")(rows, 2)[1][:, 1:]
     noise = rng.normal(size=rows.shape)
     noise *= NEAR * rho / np.linalg.norm(noise, axis=1, keepdims=True)
     span = np.ptp(model.embedding_, axis=0).max()

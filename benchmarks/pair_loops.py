@@ -66,8 +66,8 @@ def row(
     z = y[:: max(1, len(y) // N_LANDMARKS)][:N_LANDMARKS].clone()
     few = edges.matrix()[:n_all][:, :n_all]
     functions = member.attraction, member.kernel
-    forces = CompiledForces(edges, 1, *functions)
-    among_few = CompiledForces(Edges.from_matrix(few), 1, *functions)
+    forces = CompiledForces(edges, *functions)
+    among_few = CompiledForces(Edges.from_matrix(few), *functions)
     found: dict[str, Any] = {"method": name}
     attract = quickest(lambda: forces.attract(y), repeats)
     found["attraction, ms"] = 1e3 * attract

@@ -89,7 +89,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     settings = Settings(method=method, max_iter=1_000_000)
     order = memory_order(y.numpy())
     ordered = {"edges": edges.in_order(order), "layout": y.numpy()[order]}
-    game = Game(Problem(**ordered, device=torch.device("cpu"), n_jobs=1))
+    game = Game(Problem(**ordered, device=torch.device("cpu")))
     states = game.steps(settings)
     next(states)
     with one_torch_thread():

@@ -53,9 +53,9 @@ def of_many_rows() -> None:
     """Compile the searches in leaves and components, and the grid of a wide map."""
     rows = np.zeros((800, SHORT_ROWS + 1), np.float32)
     rows[:, 0] = np.arange(800)
-    knn_graph(rows, 1, search="projected", n_jobs=1)
+    knn_graph(rows, 1, search="projected")
     two = np.array([[0, 1], [1, 0]], np.float32)
-    objective = MeshSum(CompiledForces(Edges.from_matrix(two), n_jobs=1), 1.0)
+    objective = MeshSum(CompiledForces(Edges.from_matrix(two)), 1.0)
     for width in (1.0, 100.0):  # the grid of a small map has float64
         y = torch.tensor([[0.0, 0.0], [width, 0.0]])
         objective.evaluate(y, y[:1])

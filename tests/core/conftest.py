@@ -134,7 +134,7 @@ class Problem:
     ):
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, 5))
-        self.graph = knn_graph(self.X, min(6, n - 1), n_jobs=1)
+        self.graph = knn_graph(self.X, min(6, n - 1))
         found = edges(self.graph, affinity, X=self.X)
         self.edges = replace(found, weights=found.weights.astype(dtype))
         self.twin = (
@@ -162,5 +162,5 @@ def digits_start(digits):
     from napari_embedding_game.core.graph.start import start_layout
 
     X, _ = digits
-    found = edges(knn_graph(X, n_jobs=1), "fuzzy")
+    found = edges(knn_graph(X), "fuzzy")
     return found, start_layout(found, X)

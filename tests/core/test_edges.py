@@ -19,13 +19,13 @@ def graph():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 6))
     X[1] = X[0]  # copies, at distance 0 of each other
-    return knn_graph(X, K, n_jobs=1)
+    return knn_graph(X, K)
 
 
 @pytest.fixture(scope="module")
 def plain_graph():
     """Without copies."""
-    return knn_graph(np.random.default_rng(1).normal(size=(N, 6)), K, n_jobs=1)
+    return knn_graph(np.random.default_rng(1).normal(size=(N, 6)), K)
 
 
 def dense(found):

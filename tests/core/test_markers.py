@@ -17,6 +17,7 @@ from scipy import sparse, stats
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import group_sums
 from napari_embedding_game.core.inspect.markers import iter_markers, markers
+from napari_embedding_game.core.threads import limited
 
 
 def expression(n_rows=120, n_columns=30, seed=0, kind="ties"):
@@ -140,9 +141,11 @@ def test_a_column_of_one_value_is_no_marker(value):
 def test_blocks_and_threads_change_nothing(form, monkeypatch):
     X = expression()
     inside = groups() == "a"
-    whole = markers(X, inside, n_top=None, n_jobs=1)
+    with limited(1):
+        whole = markers(X, inside, n_top=None)
     monkeypatch.setattr(group_sums, "BLOCK_VALUES", 500)
-    parts = markers(form(X), inside, n_top=None, n_jobs=3)
+    with limited(3):
+        parts = markers(form(X), inside, n_top=None)
     for figure in ("columns", "scores", "logfoldchanges", "pvals_adj", "pts_rest"):
         np.testing.assert_array_equal(getattr(whole, figure), getattr(parts, figure))
 
@@ -158,9 +161,9 @@ def test_without_logarithms_the_fold_change_is_that_of_the_means():
 def test_progress_is_told_and_closing_cancels(monkeypatch):
     monkeypatch.setattr(group_sums, "BLOCK_VALUES", 1)  # so that a block is a column
     X = expression()
-    shares = list(iter_markers(X, groups() == "a", n_jobs=1))
+    shares = list(iter_markers(X, groups() == "a"))
     assert shares == [(1 + column) / 30 for column in range(30)]
-    steps = iter_markers(X, groups() == "a", n_jobs=1)
+    steps = iter_markers(X, groups() == "a")
     next(steps)
     steps.close()
     assert next(steps, None) is None

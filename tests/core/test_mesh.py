@@ -60,7 +60,7 @@ def off(found, wanted):
 def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
     y = SHAPES[shape]
     wanted, slope = all_pairs(KERNELS[kernel], y)
-    total, gradient = Mesh(KERNELS[kernel], 1)(y.astype(dtype))
+    total, gradient = Mesh(KERNELS[kernel])(y.astype(dtype))
     assert gradient.dtype == dtype
     assert total == pytest.approx(wanted, rel=5e-4)
     assert off(gradient, slope) < 0.03
@@ -69,8 +69,8 @@ def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nothing_pushes_points_off_a_line(dtype):
     y = SHAPES["on a line"].astype(dtype)
-    by_torch = TorchMesh(Mesh(KERNELS["cauchy"], 1), torch.device("cpu"))
-    for gradient in (Mesh(KERNELS["cauchy"], 1)(y)[1], by_torch(torch.tensor(y))[1]):
+    by_torch = TorchMesh(Mesh(KERNELS["cauchy"]), torch.device("cpu"))
+    for gradient in (Mesh(KERNELS["cauchy"])(y)[1], by_torch(torch.tensor(y))[1]):
         assert (gradient[:, 1] == 0).all()
         assert (gradient[:, 0] != 0).all()
 
@@ -79,7 +79,7 @@ def test_nothing_pushes_points_off_a_line(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_few_points_and_points_in_one_place(n, dtype):
     kernel = KERNELS["cauchy"]
-    total, gradient = Mesh(kernel, 1)(np.ones((n, 2), dtype))
+    total, gradient = Mesh(kernel)(np.ones((n, 2), dtype))
     assert total == pytest.approx(n * (n - 1), abs=1e-9)
     np.testing.assert_allclose(gradient, 0, atol=1e-6)
 
@@ -87,9 +87,9 @@ def test_few_points_and_points_in_one_place(n, dtype):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_torch_does_the_same(shape):
     y, kernel = SHAPES[shape], KERNELS["cauchy"]
-    mesh = Mesh(kernel, 1)
+    mesh = Mesh(kernel)
     total, gradient = mesh(y)
-    found = TorchMesh(Mesh(kernel, 1), torch.device("cpu"))(torch.tensor(y))
+    found = TorchMesh(Mesh(kernel), torch.device("cpu"))(torch.tensor(y))
     assert float(found[0]) == pytest.approx(total, rel=1e-10)
     assert off(found[1].numpy(), gradient) < 1e-7
 
@@ -101,7 +101,7 @@ def test_the_energy_is_that_of_all_pairs(make_problem, name):
     member = METHODS[name]
     functions = member.attraction, member.kernel
     problem = make_problem(200, 2, 9, member.affinity, profiles=functions)
-    forces = CompiledForces(problem.edges, 1, *functions)
+    forces = CompiledForces(problem.edges, *functions)
     repulsion = member.lambda_scale(problem.edges) * member.repulsion
     found, wanted = (
         make_objective(way, forces, repulsion, 9, 0, member.aggregate).evaluate(
@@ -118,7 +118,7 @@ def test_lost_landmarks_that_only_tile_come_back_onto_points(
     make_problem, approximation
 ):
     problem = make_problem(100, 2, 9)
-    forces = CompiledForces(problem.edges, 1)
+    forces = CompiledForces(problem.edges)
     sums = make_objective(approximation, forces, 1.0, n_landmarks=9)
     z = problem.z.clone()
     z[3] = 1e4

@@ -51,7 +51,7 @@ L = 9
 
 
 def chosen(edges, member):
-    return make_forces(edges, CPU, 1, member.attraction, member.kernel)
+    return make_forces(edges, CPU, member.attraction, member.kernel)
 
 
 def torch_in_blocks(edges, member):

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
+from napari_embedding_game.core.threads import limited
 
 K = 8
 
@@ -35,7 +36,7 @@ def recall(found, wanted):
 @pytest.mark.parametrize("search", ["exact", "brute"])
 def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
     X = cloud - 50 if metric == "cosine" else cloud
-    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    graph = knn_graph(X, K, metric=metric, search=search)
     wanted, distances = neighbours(X, metric)
     assert recall(graph.indices, wanted) > 0.999
     np.testing.assert_allclose(graph.distances, distances, rtol=2e-3, atol=1e-5)
@@ -56,7 +57,7 @@ def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
 )
 def test_approximate_searches_find_nearly_all(cloud, search, metric):
     X = cloud - 50 if metric == "cosine" else cloud
-    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    graph = knn_graph(X, K, metric=metric, search=search)
     wanted, distances = neighbours(X, metric)
     assert recall(graph.indices, wanted) > 0.98
     same = graph.indices == wanted
@@ -77,14 +78,14 @@ def test_approximate_searches_find_nearly_all(cloud, search, metric):
 def test_distances_beyond_single_precision_are_told(cloud, scale, dtype, settings):
     X = ((cloud[:100] - 50) / 16 * scale).astype(dtype)
     with pytest.raises(InputError, match="divide all of them by a common number"):
-        knn_graph(X, K, n_jobs=1, **settings)
+        knn_graph(X, K, **settings)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
 def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     rng = np.random.default_rng(1)
     X = sparse.random(300, 40, density=0.3, random_state=rng, format="csr")
-    found = knn_graph(X, K, metric=metric, n_jobs=1)
+    found = knn_graph(X, K, metric=metric)
     wanted, _ = neighbours(X.toarray(), metric)
     assert recall(found.indices, wanted) > 0.999
     assert found.search == ("brute" if metric == "manhattan" else "exact")
@@ -119,7 +120,7 @@ def test_what_cannot_be_searched_is_said_in_a_sentence(X, settings, says):
 def test_groups_far_apart_keep_their_neighbours(search, far):
     rng = np.random.default_rng(0)
     X = np.column_stack([np.repeat([0, far], 400), rng.random((800, 2))])
-    graph = knn_graph(X, K, search=search, n_jobs=1)
+    graph = knn_graph(X, K, search=search)
     assert graph.search == search
     assert recall(graph.indices, neighbours(X)[0]) > 0.999
 
@@ -130,7 +131,7 @@ def test_groups_far_apart_keep_their_neighbours(search, far):
 )
 def test_rows_far_from_0_have_their_neighbours_by_libraries_too(search, metric):
     X = np.random.default_rng(0).random((800, 3)) + 1e9
-    graph = knn_graph(X, K, metric=metric, search=search, n_jobs=1)
+    graph = knn_graph(X, K, metric=metric, search=search)
     wanted = neighbours(X - 1e9, metric)[0]
     assert recall(graph.indices, wanted) > 0.99
 
@@ -218,11 +219,10 @@ def test_searches_by_lists_find_nearly_all_and_measure_it(long_rows, search, met
 
 @pytest.mark.parametrize("search", ["leaves", "projected"])
 def test_searches_by_lists_do_not_depend_on_threads_or_on_the_unit(long_rows, search):
-    plain = knn_graph(long_rows, 15, search=search, n_jobs=1)
-    for n_jobs, scale in ((2, 1), (3, 1), (1, 2.0**-80), (1, 2.0**60)):
-        other = knn_graph(
-            long_rows * np.float32(scale), 15, search=search, n_jobs=n_jobs
-        )
+    plain = knn_graph(long_rows, 15, search=search)
+    for n_jobs, scale in ((1, 1), (3, 1), (1, 2.0**-80), (1, 2.0**60)):
+        with limited(n_jobs):
+            other = knn_graph(long_rows * np.float32(scale), 15, search=search)
         np.testing.assert_array_equal(other.indices, plain.indices)
         np.testing.assert_array_equal(other.distances, plain.distances * scale)
 

@@ -10,6 +10,7 @@ from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
+from napari_embedding_game.core.threads import limited
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]
@@ -18,7 +19,7 @@ TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
 
 
 def compiled(edges, **functions):
-    return CompiledForces(edges, n_jobs=1, **functions)
+    return CompiledForces(edges, **functions)
 
 
 def torch_whole(edges, **functions):
@@ -107,15 +108,17 @@ def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d,
     problem = make_problem(n, d, 11)
     pairs = make_objective("sampled_edges", compiled(problem.edges), 1.0, 3).pairs
 
-    def sums(n_jobs):
-        forces = CompiledForces(problem.edges, n_jobs)
-        yield from forces.repel(problem.y, problem.z)
-        yield from (forces.attract(problem.y), forces.attraction_energy(problem.y))
-        yield from forces.pair_repulsion(problem.y, pairs)
-        yield from forces.all_pairs(problem.y)
-        objective = make_objective("landmarks", forces, 1.0, 11)
-        yield from pressure(objective, problem.y, problem.z)
+    forces = compiled(problem.edges)
+    objective = make_objective("landmarks", forces, 1.0, 11)
 
-    for others in zip(*map(sums, (1, 2, 5)), strict=True):
+    def sums(n_jobs):
+        with limited(n_jobs):
+            yield from forces.repel(problem.y, problem.z)
+            yield from (forces.attract(problem.y), forces.attraction_energy(problem.y))
+            yield from forces.pair_repulsion(problem.y, pairs)
+            yield from forces.all_pairs(problem.y)
+            yield from pressure(objective, problem.y, problem.z)
+
+    for others in zip(*(list(sums(n)) for n in (1, 2, 5)), strict=True):
         for other in others[1:]:
             np.testing.assert_array_equal(others[0], other)

@@ -121,7 +121,7 @@ def test_the_one_of_the_documents_has_all_sums(heavy, make_problem, approximatio
     problem = make_problem(70, 2, 9, member.affinity, profiles=profiles)
     energies = []
     for forces in (
-        CompiledForces(problem.edges, 1, member.attraction, member.kernel),
+        CompiledForces(problem.edges, member.attraction, member.kernel),
         TorchForces(problem.edges, torch.device("cpu"), "log1p", member.kernel),
     ):
         objective = make_objective(approximation, forces, 2.0, 9, 0, "log")

@@ -54,7 +54,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     d = points.shape[1]
     y = torch.from_numpy(points)
     z = torch.from_numpy(landmarks)
-    forces = make_forces(edges, y.device, 1, method.attraction, method.kernel)
+    forces = make_forces(edges, y.device, method.attraction, method.kernel)
     objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
     gradient = objective.gradients(y, z)[0] - forces.attract(y)
     field = frozen_field(method, approximation, 1.0, points, landmarks)

@@ -27,7 +27,7 @@ def played(request, make_problem):
 
 
 def objective_of(problem, approximation):
-    forces = CompiledForces(problem.edges, 1)
+    forces = CompiledForces(problem.edges)
     return make_objective(approximation, forces, STRENGTH / N, L, random_state=1)
 
 

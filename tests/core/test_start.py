@@ -26,7 +26,7 @@ def blobs(sizes, distance, n_dims=4, seed=0):
 @pytest.fixture(scope="module")
 def one_cloud():
     X, _ = blobs([300], 0)
-    return X, edges(knn_graph(X, 10, n_jobs=1))
+    return X, edges(knn_graph(X, 10))
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -62,7 +62,7 @@ def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
 def test_components_stand_side_by_side_each_with_room_of_its_own(d):
     sizes = [200, 60, 30, 12]
     X, part = blobs(sizes, 60)
-    found = edges(knn_graph(X, 8, n_jobs=1))
+    found = edges(knn_graph(X, 8))
     assert connected_components(found.matrix())[0] == len(sizes)
     layout = start_layout(found, X, d)
     assert np.isfinite(layout).all()

@@ -9,9 +9,6 @@ import pytest
 import torch
 
 from napari_embedding_game.core import threads
-from napari_embedding_game.core.threads import (
-    resolve_n_jobs,
-)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +27,8 @@ from napari_embedding_game.core.threads import (
 )
 def test_thread_counts(monkeypatch, cores, n_jobs, n_threads):
     monkeypatch.setattr(threads, "n_cores", lambda: cores)
-    assert resolve_n_jobs(n_jobs) == n_threads
+    with threads.limited(n_jobs):
+        assert threads.n_threads() == n_threads
 
 
 def test_two_fits_in_threads_are_each_as_alone():

@@ -38,7 +38,7 @@ def rows(apart=3):
 
 def energy_of(found, method="ee", strength=None):
     spec = METHODS[method]
-    forces = CompiledForces(found, 1, spec.attraction, spec.kernel)
+    forces = CompiledForces(found, spec.attraction, spec.kernel)
     repulsion = spec.lambda_scale(found) * (strength or spec.repulsion)
     return AllPairs(forces, repulsion, spec.aggregate)
 
@@ -46,7 +46,7 @@ def energy_of(found, method="ee", strength=None):
 def objective_of(name, weighted=False, strength=None, apart=3):
     """Three groups of points under a method, in double precision."""
     X = rows(apart)
-    found = edges(knn_graph(X, 12, n_jobs=1), METHODS[name].affinity, X=X)
+    found = edges(knn_graph(X, 12), METHODS[name].affinity, X=X)
     found = replace(found, weights=found.weights.astype(np.float64))
     objective = energy_of(found, name, strength)
     if weighted:

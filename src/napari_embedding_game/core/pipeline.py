@@ -28,6 +28,7 @@ from napari_embedding_game.core.graph.precomputed import check_distances
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.settings import Settings, check_size, n_searched
+from napari_embedding_game.core.threads import limited
 
 
 def check(X: Any, settings: Settings) -> None:
@@ -53,13 +54,9 @@ def check(X: Any, settings: Settings) -> None:
 
 def neighbors(X: Any, settings: Settings) -> NeighborGraph:
     """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
-    return knn_graph(
-        _row_by_row(X),
-        n_searched(settings, X.shape[0]),
-        metric=settings.metric,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-    )
+    k, seed = n_searched(settings, X.shape[0]), settings.random_state
+    with limited(settings.n_jobs):
+        return knn_graph(_row_by_row(X), k, metric=settings.metric, random_state=seed)
 
 
 def edges_and_start(
@@ -69,14 +66,13 @@ def edges_and_start(
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
     """Return the weighted edges and the start layout (N, d), ``layout`` if given."""
-    X, n_jobs, k = _row_by_row(X), settings.n_jobs, graph.n_neighbors
-    found = edges(
-        graph, settings.affinity, X=X, perplexity=settings.perplexity, n_jobs=n_jobs
-    )
-    found = replace(found, isolation=isolation(graph.indices, graph.distances))
-    if layout is None:
-        how = settings.n_components, settings.init, settings.random_state
-        layout = start_layout(found, X, *how, k, n_jobs)
+    X = _row_by_row(X)
+    with limited(settings.n_jobs):
+        found = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
+        found = replace(found, isolation=isolation(graph.indices, graph.distances))
+        if layout is None:
+            how = settings.n_components, settings.init, settings.random_state
+            layout = start_layout(found, X, *how, graph.n_neighbors)
     return found, layout
 
 

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,7 @@ PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
 _SETTING_TORCH, _TORCH_THREADS = threading.Lock(), list[int]()
 """For each thread in :func:`one_torch_thread`: torch's threads before the first."""
+_N_JOBS = ContextVar[int | None]("n_jobs", default=None)
 _BLOCKS = 4
 """Blocks for each thread, so that none waits long for a delayed one."""
 
@@ -40,14 +42,25 @@ def n_cores() -> int:
     return os.cpu_count() or 1
 
 
-def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Return a thread count as scikit-learn's; None leaves a core to the window."""
-    cores = n_cores()
+@contextmanager
+def limited(n_jobs: int | None) -> Iterator[None]:
+    """Share the work of the block among so many threads, counted as by scikit-learn.
+
+    None leaves a core to the window.  No ``yield`` of a generator may be in the block.
+    """
+    before = _N_JOBS.set(n_jobs)
+    try:
+        yield
+    finally:
+        _N_JOBS.reset(before)
+
+
+def n_threads() -> int:
+    """Return among how many threads work is shared here: see :func:`limited`."""
+    n_jobs, cores = _N_JOBS.get(), n_cores()
     if n_jobs is None:
         return max(cores - 1, min(cores, 2))
-    if n_jobs < 0:
-        return max(1, cores + 1 + n_jobs)
-    return max(1, n_jobs)
+    return max(1, cores + 1 + n_jobs if n_jobs < 0 else n_jobs)
 
 
 @cache
@@ -55,20 +68,18 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, n_cores() - 1), "embedding-game")
 
 
-def run_blocks(
-    loop: Callable[..., object], n: int, work: int, n_jobs: int | None, *arguments: Any
-) -> None:
+def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) -> None:
     """Call ``loop(begin, end, *arguments)`` for blocks that cover ``range(n)``.
 
     For compiled loops without the interpreter's lock in which no item sees what another
     one writes: the bits are then the same for any number of threads.  What is summed
     over items goes to a partial sum of each.  Little ``work`` is done in this thread.
     """
-    n_threads = min(resolve_n_jobs(n_jobs), n) if work >= PARALLEL_WORK else 1
-    if n_threads <= 1:
+    n_sharing = min(n_threads(), n) if work >= PARALLEL_WORK else 1
+    if n_sharing <= 1:
         loop(0, n, *arguments)
         return
-    n_blocks = min(n, _BLOCKS * n_threads)
+    n_blocks = min(n, _BLOCKS * n_sharing)
     bounds = [i * n // n_blocks for i in range(n_blocks + 1)]
     blocks = deque(itertools.pairwise(bounds))
 
@@ -80,7 +91,7 @@ def run_blocks(
                 return
             loop(*block, *arguments)
 
-    helpers = [_pool().submit(take_blocks) for _ in range(n_threads - 1)]
+    helpers = [_pool().submit(take_blocks) for _ in range(n_sharing - 1)]
     try:
         take_blocks()
     finally:

@@ -135,7 +135,7 @@ class Lifted:
         far = np.empty((0, 0), y.dtype) if weights is None else weights
         columns = np.ascontiguousarray(y.T)
         run_blocks(
-            _push_of_all, len(sums), len(y) ** 2, forces.n_jobs,
+            _push_of_all, len(sums), len(y) ** 2,
             KERNELS[forces.kernel], far, y, columns, push, sums,
         )  # fmt: skip
         return 2 * push, float(sums.sum())

@@ -53,7 +53,7 @@ def _layouts(
     settings.validate()
     check_size(settings, len(problem.layout))
     method, edges = get_method(settings.method), problem.edges
-    forces = CompiledForces(edges, problem.n_jobs, method.attraction, method.kernel)
+    forces = CompiledForces(edges, method.attraction, method.kernel)
     repulsion = method.lambda_scale(edges) * repulsion_of(settings)
     seed, most = problem.random_state, settings.max_iter
     objective = AllPairs(forces, repulsion, method.aggregate, random_state=seed)

@@ -30,7 +30,7 @@ from napari_embedding_game.core.settings import (
     with_approximation,
 )
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
-from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.threads import COMPUTING, limited
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.dataset import Dataset
@@ -544,13 +544,13 @@ class Session:
             )
         clusters, settings = self.selection.clusters, self.map_settings
         whole = clusters[0] if len(clusters) == 1 else None
-        names = ("n_neighbors", "metric", "random_state", "n_jobs")
+        names = ("n_neighbors", "metric", "random_state")
         options = {name: getattr(settings, name) for name in names}
 
         def find() -> Callable[[], list[int]]:
             from napari_embedding_game.core.inspect.recluster import recluster
 
-            with COMPUTING:
+            with COMPUTING, limited(settings.n_jobs):
                 parts = recluster(dataset.X[rows], n_parts, **options)
 
             def apply() -> list[int]:

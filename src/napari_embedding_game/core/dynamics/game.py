@@ -68,7 +68,7 @@ class Game:
         if not isinstance(positions, Tensor):
             rows = np.array(positions, self._problem.edges.weights.dtype, order="C")
             positions = torch.as_tensor(rows, device=self._problem.device)
-        return Player(positions, self._problem.n_jobs)
+        return Player(positions)
 
     def set_forces(self, forces: HandForces) -> None:
         """Replace the forces of the hand."""
@@ -107,7 +107,7 @@ class Game:
             self._drawn_for = wanted
             functions, forces = (method.attraction, method.kernel), self._forces
             if forces is None or (forces.attraction, forces.kernel) != functions:
-                forces = make_forces(edges, problem.device, problem.n_jobs, *functions)
+                forces = make_forces(edges, problem.device, *functions)
             law = len(self.z.positions), problem.random_state, method.aggregate
             self.objective = make_objective(found_by, forces, self._repulsion, *law)
             self._forces = forces

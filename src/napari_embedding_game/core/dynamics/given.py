@@ -39,7 +39,7 @@ def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
     y = np.ascontiguousarray(problem.layout, edges.weights.dtype)
     y, n = y - y.mean(axis=0), len(y)
     functions = method.attraction, method.kernel
-    forces = make_forces(edges, torch.device("cpu"), problem.n_jobs, *functions)
+    forces = make_forces(edges, torch.device("cpu"), *functions)
     repulsion = method.repulsion * method.lambda_scale(edges)
     objective = make_objective("landmarks", forces, repulsion, min(_SOURCES, n))
     drawn = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]

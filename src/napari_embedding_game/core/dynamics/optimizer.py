@@ -46,10 +46,9 @@ class Player:
     move in place: by a compiled loop in the processor's memory, elsewhere by torch.
     """
 
-    def __init__(self, positions: Tensor, n_jobs: int | None = 1) -> None:
+    def __init__(self, positions: Tensor) -> None:
         self.positions = positions
         self.velocity: Tensor | None = None
-        self._n_jobs = n_jobs
 
     def step(
         self,
@@ -70,7 +69,7 @@ class Player:
         divisor = None if scale is None else scale.numpy()
         velocity = self._moving(momentum)
         sums = np.empty(n_chunks(len(points)))
-        work = len(sums), points.size, self._n_jobs
+        work = len(sums), points.size
         run_blocks(add_squares, *work, force, divisor, sums)
         rms = root_mean_square(sums, force)
         run_blocks(

@@ -46,7 +46,7 @@ from napari_embedding_game.core.settings import (
     is_played,
 )
 from napari_embedding_game.core.snapshot import Alarm, Snapshot, Steer, WarmStart
-from napari_embedding_game.core.threads import one_torch_thread
+from napari_embedding_game.core.threads import limited, one_torch_thread
 
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, Settings | Steer | None, None]
@@ -107,21 +107,23 @@ def play(
         n_components=layout.shape[1],
         random_state=settings.random_state,
         device=resolve_device(settings.device, len(layout)),
-        n_jobs=settings.n_jobs,
         warm_start=warm_start,
     )
     try:
-        driver, look = _Driver(problem, settings, diagnose), False
+        with limited(settings.n_jobs):
+            driver = _Driver(problem, settings, diagnose)
+            shown = driver.snapshot(False)
         while True:
-            sent = yield driver.snapshot(look)
+            sent = yield shown
             steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-            driver.steer(steer)
-            look, begun = steer.look, driver.state.iteration
-            if not look:
-                most = frame_iterations
-                driver.move((most(begun) if callable(most) else most) or math.inf)
-                if driver.state.iteration == begun:
-                    return
+            with limited(settings.n_jobs):
+                driver.steer(steer)
+                begun, most = driver.state.iteration, frame_iterations
+                if not steer.look:
+                    driver.move((most(begun) if callable(most) else most) or math.inf)
+                    if driver.state.iteration == begun:
+                        return
+                shown = driver.snapshot(steer.look)
     except torch.OutOfMemoryError as error:
         raise InputError(GPU_IS_FULL, {"device": "cpu"}) from error
 
@@ -204,7 +206,7 @@ class _Driver:
             self._energy = mover.energy(state)
         if isinstance(mover, Layouts):
             points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)
-            seen["labels"] = nearest_landmark(points, z, self._problem.n_jobs)
+            seen["labels"] = nearest_landmark(points, z)
         why, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
@@ -253,7 +255,7 @@ class _Driver:
             seen["labels"], seen["pressure"] = map(self._in_order, (labels, heights))
         if (nearest := self._edges.nearest) is not None:
             seen["neighbors"] = nearest
-            seen["stretch"] = stretch(nearest, embedding, self._problem.n_jobs)
+            seen["stretch"] = stretch(nearest, embedding)
         is_game = isinstance(mover, Game)
         if is_game or is_finished:
             held = landmarks[:, :d] if is_game and is_finished else None

@@ -32,8 +32,6 @@ class Problem:
     """Seed of everything drawn at random, by a generator each: landmarks in
     ``game.Game``, pairs and points in :mod:`objective`."""
     device: torch.device
-    n_jobs: int | None = None
-    """Threads for large data; see :mod:`threads`."""
     warm_start: WarmStart | None = None
     """What ``layout`` is of, where it is a map to go on from."""
     iteration: int = 0

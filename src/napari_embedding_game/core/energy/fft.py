@@ -279,7 +279,7 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
                         grid[row, i] = scale * found[1 - part, i * WIDTH + at]
 
 
-def forward(grid: Real, n_threads: int = 1) -> Real:
+def forward(grid: Real) -> Real:
     """Return the spectrum of a grid (rows, layers, columns), of its type.
 
     Each side is of :func:`fast_length`.
@@ -287,35 +287,33 @@ def forward(grid: Real, n_threads: int = 1) -> Real:
     rows, layers, columns = grid.shape
     spectrum = np.zeros((2, rows, layers, columns // 2 + 1), grid.dtype)
     lines, flat = grid.reshape(-1, columns), spectrum.reshape(2, rows * layers, -1)
-    _share(_from_real, -(-len(lines) // 2), columns, n_threads, lines, flat)
-    _along_others(spectrum, False, n_threads)
+    _share(_from_real, -(-len(lines) // 2), columns, lines, flat)
+    _along_others(spectrum, False)
     return spectrum
 
 
-def backward(
-    spectrum: Real, columns: int, n_threads: int = 1, n_rows: int | None = None
-) -> Real:
+def backward(spectrum: Real, columns: int, n_rows: int | None = None) -> Real:
     """Return the first rows of the grid of a spectrum, which is written over."""
     _, rows, layers, half = spectrum.shape
-    _along_others(spectrum, True, n_threads)
+    _along_others(spectrum, True)
     grid = np.empty((min(n_rows or rows, rows), layers, columns), spectrum.dtype)
     lines, flat = grid.reshape(-1, columns), spectrum.reshape(2, -1, half)
     scale = grid.dtype.type(1 / (rows * layers * columns))
-    _share(_to_real, -(-len(lines) // 2), columns, n_threads, flat, lines, scale)
+    _share(_to_real, -(-len(lines) // 2), columns, flat, lines, scale)
     return grid
 
 
-def _along_others(spectrum: Real, is_back: bool, n_threads: int) -> None:
+def _along_others(spectrum: Real, is_back: bool) -> None:
     """Transform along layers and rows, in place."""
     _, rows, layers, columns = spectrum.shape
     for n, inner in ((layers, columns), (rows, layers * columns)):
         if n > 1:
             planes = spectrum.reshape(2, -1, n, inner)
             n_lines = planes.shape[1] * inner
-            _share(_lines, n_lines, n, n_threads, planes, is_back)
+            _share(_lines, n_lines, n, planes, is_back)
 
 
-def _share(loop: Any, n_lines: int, n: int, n_threads: int, *arrays: Any) -> None:
+def _share(loop: Any, n_lines: int, n: int, *arrays: Any) -> None:
     """Share lines of n numbers among threads, ``WIDTH`` at a time."""
     turns, work = _turns(n, arrays[0].dtype), _STEPS * n_lines * n
-    run_blocks(loop, -(-n_lines // WIDTH), work, n_threads, *arrays, *turns)
+    run_blocks(loop, -(-n_lines // WIDTH), work, *arrays, *turns)

@@ -33,17 +33,13 @@ class CompiledForces:
     """
 
     def __init__(
-        self,
-        edges: Edges,
-        n_jobs: int | None = None,
-        attraction: str = "log1p",
-        kernel: str = "cauchy",
+        self, edges: Edges, attraction: str = "log1p", kernel: str = "cauchy"
     ) -> None:
         self.edges, self.attraction, self.kernel = edges, attraction, kernel
-        self.device, self.n_jobs = torch.device("cpu"), n_jobs
+        self.device = torch.device("cpu")
         self._f = pair_functions.ATTRACTIONS[attraction]
         self._k = pair_functions.KERNELS[kernel]
-        self.grid = Mesh(self._k, n_jobs)
+        self.grid = Mesh(self._k)
 
     def repel(
         self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
@@ -58,10 +54,8 @@ class CompiledForces:
         chunks = pair_loops.n_chunks(len(points))
         pull = np.zeros((chunks, *columns.shape), points.dtype)
         sums = np.empty(chunks)
-        run_blocks(
-            pair_loops.repel, chunks, len(points) * len(z), self.n_jobs,
-            kernel or self._k, points, columns, gradient, pull, sums,
-        )  # fmt: skip
+        given = kernel or self._k, points, columns, gradient, pull, sums
+        run_blocks(pair_loops.repel, chunks, len(points) * len(z), *given)
         both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
         return float(sums.sum()), *both
 
@@ -69,10 +63,8 @@ class CompiledForces:
         """Return the (N, d) gradient of the sum over directed edges of w f."""
         points = y.detach().numpy()
         gradient = np.empty_like(points)
-        run_blocks(
-            pair_loops.attract, len(points), len(self.edges.indices), self.n_jobs,
-            self._f, self.edges.arrays, points, gradient,
-        )  # fmt: skip
+        given = self._f, self.edges.arrays, points, gradient
+        run_blocks(pair_loops.attract, len(points), len(self.edges.indices), *given)
         return torch.from_numpy(gradient)
 
     def attraction_energy(self, y: Tensor) -> float:
@@ -80,10 +72,8 @@ class CompiledForces:
         points = y.detach().numpy()
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = _LOGARITHM * len(self.edges.indices)
-        run_blocks(
-            pair_loops.edge_energy, len(sums), work, self.n_jobs, self._f,
-            self.edges.arrays, points, sums,
-        )  # fmt: skip
+        given = self._f, self.edges.arrays, points, sums
+        run_blocks(pair_loops.edge_energy, len(sums), work, *given)
         return float(0.5 * sums.sum())
 
     def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[float, Tensor]:
@@ -93,10 +83,8 @@ class CompiledForces:
         gradient = np.empty(points.T.shape, points.dtype)
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = 2 * len(points) * len(shifts)
-        run_blocks(
-            pair_loops.repel_partners, len(sums), work, self.n_jobs, self._k,
-            shifts, columns, gradient, sums,
-        )  # fmt: skip
+        given = self._k, shifts, columns, gradient, sums
+        run_blocks(pair_loops.repel_partners, len(sums), work, *given)
         by_point = np.empty_like(points)
         by_point[order] = gradient.T
         return float(sums.sum()), torch.from_numpy(by_point)
@@ -119,10 +107,8 @@ class CompiledForces:
         rows = pair_loops.triangle(n)
         across = np.empty((len(rows) - 1, d, n), points.dtype)
         sums = np.empty(len(across))
-        run_blocks(
-            pair_loops.all_pairs, len(sums), n * n // 2, self.n_jobs, rows, self._k,
-            weights, points, columns, gradient, across, sums,
-        )  # fmt: skip
+        given = rows, self._k, weights, points, columns, gradient, across, sums
+        run_blocks(pair_loops.all_pairs, len(sums), n * n // 2, *given)
         for chunk, end in zip(across, rows[1:], strict=True):
             gradient[:end] += chunk[:, :end].T
         # Each pair counts twice.
@@ -134,13 +120,9 @@ Forces = CompiledForces | TorchForces
 
 
 def make_forces(
-    edges: Edges,
-    device: torch.device,
-    n_jobs: int | None = None,
-    attraction: str = "log1p",
-    kernel: str = "cauchy",
+    edges: Edges, device: torch.device, attraction: str, kernel: str
 ) -> Forces:
     """Return the evaluator for ``device``."""
     if device.type != "cpu":
         return TorchForces(edges, device, attraction, kernel)
-    return CompiledForces(edges, n_jobs, attraction, kernel)
+    return CompiledForces(edges, attraction, kernel)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.elementary import cos, exp, log
 from napari_embedding_game.core.energy import fft, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
-from napari_embedding_game.core.threads import resolve_n_jobs, run_blocks
+from napari_embedding_game.core.threads import run_blocks
 
 SPACING = 1 / 3
 """Between nodes; the force's error falls with its fourth power."""
@@ -103,8 +103,8 @@ class Mesh:
     span, so that the sum jumps a little as they move.
     """
 
-    def __init__(self, kernel: PairFunction, n_jobs: int | None = 1) -> None:
-        self._kernel, self._n_jobs = kernel, n_jobs
+    def __init__(self, kernel: PairFunction) -> None:
+        self._kernel = kernel
         self._grid: Grid | None = None
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
@@ -179,11 +179,10 @@ class Mesh:
         for parity in (0, 1):
             n_bands = (grid.n_bands - parity + 1) // 2
             self._run(mesh_loops.spread, n_bands, points, mass, parity)
-        n_threads = resolve_n_jobs(self._n_jobs)
-        spectrum = fft.forward(mass, n_threads)
+        spectrum = fft.forward(mass)
         spectrum *= grid.transfer
-        return fft.backward(spectrum, grid.shape[2], n_threads, grid.sides[0])
+        return fft.backward(spectrum, grid.shape[2], grid.sides[0])
 
     def _run(self, loop: Any, n_bands: int, points: Any, *arrays: Any) -> None:
         work = _STEPS_OF_A_POINT * len(points[0])
-        run_blocks(loop, n_bands, work, self._n_jobs, *points, *arrays)
+        run_blocks(loop, n_bands, work, *points, *arrays)

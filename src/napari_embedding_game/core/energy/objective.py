@@ -135,7 +135,7 @@ class Objective:
 
     def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
-        nearest = nearest_landmark(seen, z, self.forces.n_jobs)
+        nearest = nearest_landmark(seen, z)
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
         places = self._rng.choice(len(seen), len(lost), replace=False)
@@ -275,13 +275,13 @@ methods.OBJECTIVES.update(
 )
 
 
-def nearest_landmark(y: Tensor, z: Tensor, n_jobs: int | None) -> NDArray[np.int32]:
+def nearest_landmark(y: Tensor, z: Tensor) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
     points = np.ascontiguousarray(y.detach().cpu().numpy())
     columns = np.ascontiguousarray(z.detach().cpu().numpy().T)
     n, labels = len(points), np.empty(len(points), np.int32)
     loop, work = pair_loops.nearest_landmark, n * columns.shape[1]
-    run_blocks(loop, n, work, n_jobs, points, columns, labels)
+    run_blocks(loop, n, work, points, columns, labels)
     return labels
 
 

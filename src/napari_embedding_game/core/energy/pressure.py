@@ -53,7 +53,7 @@ def pressure(
     (``MAX_ON_THE_MOVE`` if not at rest), unless landmarks push them.
     """
     forces = objective.forces
-    labels = nearest_landmark(y, z, forces.n_jobs)
+    labels = nearest_landmark(y, z)
     points = np.ascontiguousarray(y.detach().cpu().numpy())
     heights = np.full(len(points), np.nan, np.float32)
     is_pushed_by_landmarks = isinstance(objective, Landmarks)
@@ -65,11 +65,8 @@ def pressure(
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
     functions = ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
     own, law = (mine, field.own), (field.strength, field.base)
-    run_blocks(
-        _lift, len(points), len(points) * sources.shape[1], forces.n_jobs,
-        functions, forces.edges.arrays, points, sources, field.weights, own, law,
-        heights,
-    )  # fmt: skip
+    given = functions, forces.edges.arrays, points, sources, field.weights, own, law
+    run_blocks(_lift, len(points), len(points) * sources.shape[1], *given, heights)
     return labels, heights
 
 

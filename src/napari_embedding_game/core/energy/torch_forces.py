@@ -132,7 +132,7 @@ class TorchForces:
         self.edges, self.attraction, self.kernel = edges, attraction, kernel
         self._f = pair_functions.ATTRACTIONS[attraction]
         self._k = pair_functions.KERNELS[kernel]
-        self.device, self.n_jobs = device, None
+        self.device = device
         self._mesh = TorchMesh(Mesh(self._k), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)

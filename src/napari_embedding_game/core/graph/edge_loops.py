@@ -21,30 +21,28 @@ _LOG2 = 0.6931471805599453
 
 
 def conditional_probabilities(
-    distances: Distances, perplexity: float, n_jobs: int | None = None
+    distances: Distances, perplexity: float
 ) -> NDArray[np.float32]:
     """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
 
     beta gives a row the entropy log(perplexity), by bisection to 1e-5, or as near as
     can be.
     """
-    return _solved(_probabilities, distances, float(perplexity), n_jobs)
+    return _solved(_probabilities, distances, float(perplexity))
 
 
-def fuzzy_memberships(
-    distances: Distances, n_jobs: int | None = None
-) -> NDArray[np.float32]:
+def fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
     exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
     thousandth of the mean distance, makes a row's memberships sum to log2(K + 1).
     """
-    return _solved(_memberships, distances, _mean(distances), n_jobs)
+    return _solved(_memberships, distances, _mean(distances))
 
 
-def _solved(loop: Any, distances: Distances, number: Any, n_jobs: int | None) -> Any:
+def _solved(loop: Any, distances: Distances, number: Any) -> Any:
     out = np.empty(distances.shape, np.float32)
-    run_blocks(loop, len(out), STEPS * out.size, n_jobs, distances, number, out)
+    run_blocks(loop, len(out), STEPS * out.size, distances, number, out)
     return out
 
 

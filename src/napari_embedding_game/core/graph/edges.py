@@ -97,7 +97,6 @@ def edges(
     *,
     X: Any = None,
     perplexity: float | None = None,
-    n_jobs: int | None = None,
 ) -> Edges:
     """Return the symmetric edges of ``graph``, by one of ``choices.AFFINITIES``.
 
@@ -114,7 +113,7 @@ def edges(
     else:
         most = graph.n_neighbors / 3
         perplexity = min(perplexity or most, most)
-        weights = directed_weights(graph.distances, affinity, perplexity, n_jobs)
+        weights = directed_weights(graph.distances, affinity, perplexity)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
         found = _symmetric(directed(graph, weights), affinity)
@@ -123,17 +122,14 @@ def edges(
 
 
 def directed_weights(
-    distances: NDArray[np.float32],
-    affinity: str,
-    perplexity: float,
-    n_jobs: int | None = None,
+    distances: NDArray[np.float32], affinity: str, perplexity: float
 ) -> NDArray[np.float32]:
     """Return what each row gives to its neighbours (N, K), not yet mixed or scaled."""
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
     if affinity == "entropic":
-        return edge_loops.conditional_probabilities(distances, perplexity, n_jobs)
-    return edge_loops.fuzzy_memberships(distances, n_jobs)
+        return edge_loops.conditional_probabilities(distances, perplexity)
+    return edge_loops.fuzzy_memberships(distances)
 
 
 def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:

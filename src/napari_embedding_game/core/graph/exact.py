@@ -27,23 +27,20 @@ _AT_ONCE, _QUERIES = 16_384, 512
 _RANKED = 2_048
 
 
-def in_parts(
-    job: Callable[[int, int], object], n: int, step: int, n_jobs: int | None
-) -> None:
+def in_parts(job: Callable[[int, int], object], n: int, step: int) -> None:
     """Call ``job(begin, end)`` for parts of ``step`` of n, shared among threads."""
 
     def do(begin: int, end: int) -> None:
         for i in range(begin, end):
             job(i * step, min((i + 1) * step, n))
 
-    run_blocks(do, -(-n // step), PARALLEL_WORK, n_jobs)
+    run_blocks(do, -(-n // step), PARALLEL_WORK)
 
 
 def nearest_of_all(
     rows: AnyRows,
     ids: NDArray[np.integer],
     k: int,
-    n_jobs: int | None,
     queries: NDArray[np.float32] | None = None,
 ) -> Found:
     """Return the ``k`` nearest others of the rows ``ids`` (Q,) among all.
@@ -63,8 +60,8 @@ def nearest_of_all(
             lists = indices[part], scores[part]
             search_loops.scan(asked, ids[part], some, numbers, first, *lists)
 
-    in_parts(scan, len(ids), _QUERIES, n_jobs)
-    nearest, squared = ranked(rows, ids, indices, k, n_jobs, queries)
+    in_parts(scan, len(ids), _QUERIES)
+    nearest, squared = ranked(rows, ids, indices, k, queries)
 
     def look(begin: int, end: int) -> None:
         part = np.arange(begin, end)
@@ -77,7 +74,7 @@ def nearest_of_all(
             search_loops.look(asked, ids[part], some, first, *found)
         nearest[part], squared[part] = found
 
-    in_parts(look, len(ids), _QUERIES, n_jobs)
+    in_parts(look, len(ids), _QUERIES)
     return nearest, squared
 
 
@@ -86,7 +83,6 @@ def ranked(
     ids: NDArray[np.integer],
     candidates: NDArray[np.int32],
     k: int,
-    n_jobs: int | None,
     queries: NDArray[np.float32] | None = None,
 ) -> Found:
     """Return the ``k`` nearest of candidates (Q, M), -1 for none, as above.
@@ -107,5 +103,5 @@ def ranked(
         # Of rows too large for squares nothing is a candidate.
         indices[part] = near[indices[part]] if len(near) else 0
 
-    in_parts(rank, len(ids), _RANKED, n_jobs)
+    in_parts(rank, len(ids), _RANKED)
     return indices, squared

@@ -38,21 +38,21 @@ Check = tuple[NDArray[np.intp], Callable[[NDArray[np.int32]], float]]
 """Numbers of some rows (S,), and what returns their recall in others (S, M)."""
 
 
-def some_true(rows: exact.AnyRows, k: int, seed: int, n_jobs: int | None) -> Check:
+def some_true(rows: exact.AnyRows, k: int, seed: int) -> Check:
     """Find the true neighbours of some rows, drawn by the seed."""
     n, rng = len(rows), np.random.default_rng(seed)
     some = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
-    farthest = exact.nearest_of_all(rows, some, k, n_jobs)[1][:, -1:] * _TIE
+    farthest = exact.nearest_of_all(rows, some, k)[1][:, -1:] * _TIE
 
     def recall(others: NDArray[np.int32]) -> float:
-        _, squared = exact.ranked(rows, some, others, min(k, others.shape[1]), n_jobs)
+        _, squared = exact.ranked(rows, some, others, min(k, others.shape[1]))
         return float((squared <= farthest).sum() / (k * len(some)))
 
     return some, recall
 
 
 def leaf_search(
-    rows: NDArray[np.float32], k: int, check: Check, n_jobs: int | None
+    rows: NDArray[np.float32], k: int, check: Check
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], float]:
     """Find ``k`` neighbours of every row, itself left out.
 
@@ -60,18 +60,18 @@ def leaf_search(
     k) in that order, and the share of the true neighbours that ``check`` found.
     """
     some, recall = check
-    order, bounds = lists(rows, n_jobs)
+    order, bounds = lists(rows)
     rows = rows[order]
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=np.int32)
     checked = place[some]
-    indices, squared = _compare_near_lists(rows, bounds, k, n_jobs)
+    indices, squared = _compare_near_lists(rows, bounds, k)
     is_new = np.ones(indices.shape, np.uint8)
     found = recall(order[indices[checked]])
     for _ in range(_MAX_ROUNDS):
         if not _MIN_START <= (before := found) < _ENOUGH:
             break
-        now = _neighbors_round(rows, indices, squared, is_new, n_jobs)
+        now = _neighbors_round(rows, indices, squared, is_new)
         indices, squared, is_new = now
         found = recall(order[indices[checked]])
         if found - before < _MIN_GAIN:
@@ -79,25 +79,23 @@ def leaf_search(
     return order, order[indices], squared, found
 
 
-def lists(
-    rows: NDArray[np.float32], n_jobs: int | None
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def lists(rows: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return rows in the order of the lists (N,), and where each begins (M + 1,)."""
     order = np.arange(len(rows), dtype=np.int32)
-    bounds = _halved(rows, order, np.array([0, len(rows)]), _MAX_LEAF, n_jobs)
+    bounds = _halved(rows, order, np.array([0, len(rows)]), _MAX_LEAF)
     if len(bounds) == 2:
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
         in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
-        near = _near_lists(in_order, bounds, _NEAR_LISTS, n_jobs)
-        share = len(bounds) - 1, PARALLEL_WORK, n_jobs
-        run_blocks(search_loops.choose, *share, in_order, bounds, *near, chosen)
+        near = _near_lists(in_order, bounds, _NEAR_LISTS)
+        given = in_order, bounds, *near, chosen
+        run_blocks(search_loops.choose, len(bounds) - 1, PARALLEL_WORK, *given)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
         of_row[order] = chosen  # rows of a list are sorted by number
         order = np.argsort(of_row, kind="stable").astype(np.int32)
     # Copies of one row all go to the same list.
-    return order, _halved(rows, order, bounds, 2 * _MAX_LEAF, n_jobs)
+    return order, _halved(rows, order, bounds, 2 * _MAX_LEAF)
 
 
 def _halved(
@@ -105,48 +103,46 @@ def _halved(
     order: NDArray[np.int32],
     bounds: NDArray[np.int64],
     longest: int,
-    n_jobs: int | None,
 ) -> NDArray[np.int64]:
     """Halve every list, in place, until none has more than ``longest`` rows."""
     while (np.diff(bounds) > longest).any():
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
-        share = len(long), PARALLEL_WORK, n_jobs
-        run_blocks(search_loops.halve, *share, rows, order, begins, ends)
+        given = rows, order, begins, ends
+        run_blocks(search_loops.halve, len(long), PARALLEL_WORK, *given)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
 
 
 def mean_rows(
-    rows: NDArray[np.float32], bounds: NDArray[np.int64], n_jobs: int | None
+    rows: NDArray[np.float32], bounds: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return the mean rows (M, D) of lists that lie one after another."""
     found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    share = len(found), PARALLEL_WORK, n_jobs
-    run_blocks(search_loops.mean_rows, *share, rows, bounds, found)
+    run_blocks(search_loops.mean_rows, len(found), PARALLEL_WORK, rows, bounds, found)
     return found
 
 
 def _near_lists(
-    rows: NDArray[np.float32], bounds: NDArray[np.int64], count: int, n_jobs: int | None
+    rows: NDArray[np.float32], bounds: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the lists' mean rows, and the lists nearest to each, itself first."""
-    means = mean_rows(rows, bounds, n_jobs)
+    means = mean_rows(rows, bounds)
     ids = np.arange(len(means), dtype=np.int32)
     if len(ids) == 1:
         return means, ids[:, None]
-    others, _ = exact.nearest_of_all(means, ids, min(count, len(ids)) - 1, n_jobs)
+    others, _ = exact.nearest_of_all(means, ids, min(count, len(ids)) - 1)
     return means, np.column_stack([ids, others])
 
 
 def _compare_near_lists(
-    rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int, n_jobs: int | None
+    rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int
 ) -> exact.Found:
     """Return the nearest rows (N, k) among those of near lists, and their distances."""
-    _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS, n_jobs)
+    _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS)
     found = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
-    share, wanted = (len(near), PARALLEL_WORK, n_jobs), max(_CANDIDATES, 8 * k)
-    run_blocks(search_loops.compare, *share, rows, bounds, near, wanted, *found)
+    given = rows, bounds, near, max(_CANDIDATES, 8 * k), *found
+    run_blocks(search_loops.compare, len(near), PARALLEL_WORK, *given)
     return found
 
 
@@ -155,15 +151,12 @@ def _neighbors_round(
     indices: NDArray[np.int32],
     squared: NDArray[np.float32],
     is_new: NDArray[np.uint8],
-    n_jobs: int | None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint8]]:
     """Return nearer rows among the neighbours of neighbours, and which are new."""
     n, k = indices.shape
     width = min(k, max(15, k // 3))
     reverse = search_loops.reverse_neighbors(indices, squared, is_new, width)
     nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
-    run_blocks(
-        search_loops.neighbors_of_neighbors, n, PARALLEL_WORK, n_jobs,
-        rows, indices, squared, is_new, reverse, *nearer,
-    )  # fmt: skip
+    given = rows, indices, squared, is_new, reverse, *nearer
+    run_blocks(search_loops.neighbors_of_neighbors, n, PARALLEL_WORK, *given)
     return nearer

@@ -43,7 +43,7 @@ from napari_embedding_game.core.graph.rows import (
     centred,
     summed,
 )
-from napari_embedding_game.core.threads import PARALLEL, resolve_n_jobs
+from napari_embedding_game.core.threads import PARALLEL, n_threads
 
 Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
 
@@ -98,7 +98,6 @@ def knn_graph(
     *,
     metric: str = "euclidean",
     random_state: int = 0,
-    n_jobs: int | None = None,
     search: Search | None = None,
 ) -> NeighborGraph:
     """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
@@ -119,7 +118,7 @@ def knn_graph(
         search, recall = "precomputed", None
     else:
         check_varied(X)
-        asked = n_neighbors, metric, random_state, n_jobs, search
+        asked = n_neighbors, metric, random_state, search
         search, indices, distances, recall = _search_or_retry(X, *asked)
         _check_defined(metric, np.isnan(distances).sum(axis=1), X)
         _check_float32(X, metric, indices, distances)
@@ -230,7 +229,7 @@ _SearchResult = tuple[NDArray[np.int32], NDArray[Any], float | None]
 
 
 def _search_or_retry(
-    X: Any, k: int, metric: str, seed: int, n_jobs: int | None, search: Search | None
+    X: Any, k: int, metric: str, seed: int, search: Search | None
 ) -> tuple[Search, *_SearchResult]:
     """Search, and search in another way where too few true neighbours are found."""
     n, n_dims = X.shape
@@ -238,61 +237,59 @@ def _search_or_retry(
     if metric not in SEARCHED:
         X = centred(X, metric)
     if first == "brute":
-        return first, *_brute(X, k, metric, n_jobs), None
+        return first, *_brute(X, k, metric), None
     if first == "descent":
-        return first, *_descent(X, k, metric, seed, n_jobs), None
+        return first, *_descent(X, k, metric, seed), None
     if metric == "correlation":
         check_spread(X)
     rows, turns = Rows(X, metric), list[Search](["projected", "leaves", "exact"])
     for each in turns[turns.index(first) :]:
         if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
             break
-        found = _compiled_search(rows, k, seed, n_jobs, each)
+        found = _compiled_search(rows, k, seed, each)
         if found and (found[2] is None or found[2] >= MIN_RECALL):
             return each, found[0], rows.distances(found[1]), found[2]
-    indices, squared = _descent(rows[:], k, "sqeuclidean", seed, n_jobs)
+    indices, squared = _descent(rows[:], k, "sqeuclidean", seed)
     return "descent", indices, rows.distances(squared), None
 
 
 def _compiled_search(
-    rows: Rows, k: int, seed: int, n_jobs: int | None, search: Search
+    rows: Rows, k: int, seed: int, search: Search
 ) -> _SearchResult | None:
     """Search by the compiled loops; squared distances; None where it cannot."""
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 
     if search == "projected":
-        return principal_components.projected_search(rows, k, seed, n_jobs)
+        return principal_components.projected_search(rows, k, seed)
     values = rows[:]
     if search == "exact":
         ids = np.arange(len(values), dtype=np.int32)
-        return *exact.nearest_of_all(values, ids, k, n_jobs), None
-    check = leaves.some_true(values, k, seed, n_jobs)
-    order, indices, squared, recall = leaves.leaf_search(values, k, check, n_jobs)
+        return *exact.nearest_of_all(values, ids, k), None
+    check = leaves.some_true(values, k, seed)
+    order, indices, squared, recall = leaves.leaf_search(values, k, check)
     back = np.argsort(order)
     return indices[back], squared[back], recall
 
 
-def _brute(
-    X: Any, k: int, metric: str, n_jobs: int | None
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _brute(X: Any, k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
-    how = {"algorithm": "brute", "metric": metric, "n_jobs": resolve_n_jobs(n_jobs)}
+    how = {"algorithm": "brute", "metric": metric, "n_jobs": n_threads()}
     with named(metric):
         distances, indices = NearestNeighbors(n_neighbors=k, **how).fit(X).kneighbors()
     return indices.astype(np.int32), distances
 
 
 def _descent(
-    X: Any, k: int, metric: str, seed: int, n_jobs: int | None
+    X: Any, k: int, metric: str, seed: int
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
     from numba import config
     from pynndescent import NNDescent
 
-    n_threads = min(resolve_n_jobs(n_jobs), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    how = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_threads}
+    n_jobs = min(n_threads(), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    how = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_jobs}
     with named(metric), PARALLEL:
         index = NNDescent(X, metric, **how)
     indices, distances = index.neighbor_graph

@@ -27,7 +27,7 @@ _BLOCK = 2_048
 
 
 def principal_components(
-    rows: Rows, n_components: int, seed: int, n_jobs: int | None, powers: int = _POWERS
+    rows: Rows, n_components: int, seed: int, powers: int = _POWERS
 ) -> NDArray[np.float32]:
     """Return rows by about their first principal components, (N, n_components).
 
@@ -39,22 +39,18 @@ def principal_components(
     sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean
-    basis = directions(sample, n_components, seed, n_jobs, powers)
+    basis = directions(sample, n_components, seed, powers)
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
         search_loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
-    exact.in_parts(project, n, _at_once(n_dims), n_jobs)
+    exact.in_parts(project, n, _at_once(n_dims))
     return values
 
 
 def directions(
-    rows: NDArray[np.float32],
-    count: int,
-    seed: int,
-    n_jobs: int | None,
-    powers: int = _POWERS,
+    rows: NDArray[np.float32], count: int, seed: int, powers: int
 ) -> NDArray[np.float32]:
     """Return about the longest directions of rows around 0, (count, D), orthonormal.
 
@@ -70,7 +66,7 @@ def directions(
     for _ in range(powers):
         # Added in the order of the blocks, whoever was first.
         sums = np.zeros((-(-n // step), *basis.shape), np.float32)
-        exact.in_parts(add_up, n, step, n_jobs)
+        exact.in_parts(add_up, n, step)
         search_loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
     return basis
 
@@ -80,17 +76,17 @@ def _at_once(n_dims: int) -> int:
 
 
 def projected_search(
-    rows: Rows, k: int, seed: int, n_jobs: int | None
+    rows: Rows, k: int, seed: int
 ) -> tuple[*exact.Found, float] | None:
     """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
-    some, share_of = check = some_true(rows, k, seed, n_jobs)
-    values = principal_components(rows, N_PRINCIPAL, seed, n_jobs)
+    some, share_of = check = some_true(rows, k, seed)
+    values = principal_components(rows, N_PRINCIPAL, seed)
     counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]
-    nearest, _ = exact.nearest_of_all(values, some, counts[-1], n_jobs)
+    nearest, _ = exact.nearest_of_all(values, some, counts[-1])
     enough = (m for m in counts if share_of(nearest[:, :m]) >= _ENOUGH)
     if (count := next(enough, None)) is None:
         return None
-    order, candidates, _, recall = leaf_search(values, count, check, n_jobs)
-    indices, squared = exact.ranked(rows, order, candidates, k, n_jobs)
+    order, candidates, _, recall = leaf_search(values, count, check)
+    indices, squared = exact.ranked(rows, order, candidates, k)
     back = np.argsort(order)
     return indices[back], squared[back], recall

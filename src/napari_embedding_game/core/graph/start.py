@@ -51,7 +51,6 @@ def start_layout(
     init: str = "spectral",
     random_state: int = 0,
     n_neighbors: int = 15,
-    n_jobs: int | None = None,
 ) -> NDArray[np.float32]:
     """Return the start layout, (N, d) float32, every dimension of unit variance.
 
@@ -61,7 +60,7 @@ def start_layout(
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
     if init == "spectral":
-        layout = _spectral(edges, X, n_components, rng, n_jobs)
+        layout = _spectral(edges, X, n_components, rng)
     elif init == "random":
         layout = _bells(rng, shape)
     else:
@@ -76,7 +75,7 @@ def start_layout(
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
     """Project (N, D) rows on about the directions of largest variance, (N, d)."""
     n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
-    scores = principal_components(rows, n, random_state, None, _POWERS)
+    scores = principal_components(rows, n, random_state, _POWERS)
     return filled(scores.astype(np.float64), n_components)
 
 
@@ -104,18 +103,14 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _spectral(
-    edges: Edges,
-    X: Any,
-    n_components: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
+    edges: Edges, X: Any, n_components: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     indptr, indices, weights = edges.arrays
     if len(weights) and weights.min() < 0:
         weights = np.maximum(weights, 0)
     n_parts, part = connected_components(edges.matrix(), directed=False)
     graph = indptr, indices, weights
-    layout = _eigenmaps(graph, part, n_components, rng, n_jobs)
+    layout = _eigenmaps(graph, part, n_components, rng)
     placed = layout.astype(np.float64)
     if n_parts == 1:
         return placed
@@ -123,39 +118,31 @@ def _spectral(
 
 
 def _eigenmaps(
-    graph: Any,
-    part: NDArray[np.int32],
-    n_components: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
+    graph: Any, part: NDArray[np.int32], n_components: int, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """Iterate (y + D^-1 W y) / 2, in every component at once, from that of groups on.
 
     The largest eigenvalues are then those of the smoothest columns.
     """
-    is_small, whole = len(part) <= _MAX_AT_ONCE, (graph, part, n_jobs)
+    is_small = len(part) <= _MAX_AT_ONCE
     group, n_groups = (None, len(part)) if is_small else _groups(*graph)
     start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
     if is_small:
-        return _iterated(POWER_ITERATIONS, start, *whole)
+        return _iterated(POWER_ITERATIONS, start, graph, part)
     part_of = np.empty(n_groups, np.int32)
     part_of[group] = part
     between = _grouped(*graph, group, n_groups)
-    placed = _iterated(_BETWEEN_GROUPS, start, between, part_of, n_jobs)
-    return _iterated(_SMOOTHING, placed[group], *whole)
+    placed = _iterated(_BETWEEN_GROUPS, start, between, part_of)
+    return _iterated(_SMOOTHING, placed[group], graph, part)
 
 
 def _iterated(
-    n_iterations: int,
-    layout: NDArray[np.float32],
-    graph: Any,
-    part: NDArray[np.int32],
-    n_jobs: int | None,
+    n_iterations: int, layout: NDArray[np.float32], graph: Any, part: NDArray[np.int32]
 ) -> NDArray[np.float32]:
     degree, moved = sum_rows(graph[0], graph[2]), np.empty_like(layout)
     work = len(graph[1]) * layout.shape[1]
     for iteration in range(1, n_iterations + 1):
-        run_blocks(_smooth, len(part), work, n_jobs, *graph, degree, layout, moved)
+        run_blocks(_smooth, len(part), work, *graph, degree, layout, moved)
         layout, moved = moved, layout
         if iteration % _ORTHONORMALIZE_EVERY == 0:
             _orthonormalize(layout, degree, part)
@@ -259,7 +246,7 @@ def side_by_side(
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = directions(weighted, count, 0, 1, _POWERS)
+    axes = directions(weighted, count, 0, _POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
     positions = filled(along, n_components)
     width = np.sqrt(np.average(positions**2, weights=size, axis=0).max())

@@ -27,6 +27,7 @@ from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.inspect.clusters import MergeTree, halves
+from napari_embedding_game.core.threads import limited
 
 ALPHA = 0.01
 """Chance that rows which are one group, an ellipsoid, are divided at all."""
@@ -234,7 +235,8 @@ def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     """Return how often each two rows are neighbours of one another, (m, m)."""
     k = min(N_NEIGHBORS, len(points) // 3)
     # One thread: others are busy, and each search is short.
-    graph = knn_graph(points, k, n_jobs=1)
+    with limited(1):
+        graph = knn_graph(points, k)
     found = directed(graph, np.ones(graph.indices.shape))
     return sparse.csr_matrix(found + found.T)
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.graph.rows import summed
 from napari_embedding_game.core.inspect import marker_loops as loops
-from napari_embedding_game.core.threads import resolve_n_jobs
+from napari_embedding_game.core.threads import n_threads
 
 BLOCK_VALUES = 2**22
 """Values of a block, 16 MB of float32; four times as many in compressed rows."""
@@ -49,7 +49,6 @@ def iter_grouped(
     *,
     of_block: OfBlock | None = None,
     is_logged: bool = False,
-    n_jobs: int | None = None,
 ) -> Generator[float, None, FloatArray]:
     """Yield the share done, 0 to 1, and return figures of all columns, (..., G).
 
@@ -69,9 +68,8 @@ def iter_grouped(
                 values = np.expm1(values, dtype=float)
         return (of_block or moments)(values, begin, end, sizes)
 
-    n_threads = resolve_n_jobs(n_jobs)
-    bounds, parts = _bounds(X, n_threads), []
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="columns")
+    bounds, parts = _bounds(X), []
+    pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="columns")
     try:
         for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
             parts.append(figures)
@@ -88,14 +86,14 @@ def moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
     return figures
 
 
-def _bounds(X: Any, n_threads: int) -> list[tuple[int, int]]:
+def _bounds(X: Any) -> list[tuple[int, int]]:
     """Return the first and last (excluded) column of each block; of no columns, one."""
     n_rows, n_columns = X.shape
     held, most, widest = float(n_rows), BLOCK_VALUES, MAX_BLOCK
     if sparse.issparse(X):
         held = X.nnz / max(n_columns, 1)
         if X.format == "csr":
-            most, widest = 4 * most, max(1, -(-n_columns // n_threads))
+            most, widest = 4 * most, max(1, -(-n_columns // n_threads()))
     width = int(np.clip(most / max(held, 1), 1, widest))
     firsts = range(0, max(n_columns, 1), width)
     return [(first, min(first + width, n_columns)) for first in firsts]

@@ -88,7 +88,6 @@ def iter_markers(
     samples: NDArray[Any] | None = None,
     n_top: int | None = 20,
     log1p: bool = True,
-    n_jobs: int | None = None,
 ) -> Generator[float, None, MarkerTable]:
     """Yield the share done, 0 to 1; return the columns that are highest in some rows.
 
@@ -116,9 +115,9 @@ def iter_markers(
     groups = _checked_groups(inside, outside, samples, X.shape[0])
     if samples is not None:
         X, groups = yield from _of_samples(X, groups, samples, log1p)
-        method, n_jobs = "t-test", 1
+        method = "t-test"
     of_block = _moments_and_ranks if method == "wilcoxon" else None
-    figures = yield from iter_grouped(X, groups, 2, of_block=of_block, n_jobs=n_jobs)
+    figures = yield from iter_grouped(X, groups, 2, of_block=of_block)
     sides = [_Side(*figures[:4, side]) for side in range(2)]
     _check_groups(sides, np.bincount(groups[groups >= 0]), names)
     if method == "t-test":

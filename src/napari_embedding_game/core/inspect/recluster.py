@@ -30,7 +30,6 @@ def recluster(
     n_neighbors: int = 15,
     metric: str = "euclidean",
     random_state: int = 0,
-    n_jobs: int | None = None,
 ) -> NDArray[np.int32]:
     """Return the part of each row of ``X`` (m, D), from 0, the largest first.
 
@@ -47,7 +46,7 @@ def recluster(
     if not 2 <= n_parts <= n_rows:
         raise InputError(f"{n_parts} parts cannot be made of {n_rows} points.")
     k = min(n_neighbors, n_rows - 1)
-    graph = knn_graph(X, k, metric=metric, random_state=random_state, n_jobs=n_jobs)
+    graph = knn_graph(X, k, metric=metric, random_state=random_state)
     wanted = max(2 * n_parts, MIN_LANDMARKS, round(np.sqrt(n_rows)))
     n_landmarks = min(wanted, MAX_LANDMARKS + n_parts, n_rows)
     kmeans = MiniBatchKMeans(
@@ -59,7 +58,7 @@ def recluster(
         X = normalize(X)  # stays sparse
     landmarks = kmeans.fit_predict(X)
     sizes = np.bincount(landmarks)
-    weighted = edges(graph, "fuzzy", n_jobs=n_jobs)
+    weighted = edges(graph, "fuzzy")
     between = landmark_graph(weighted, landmarks, len(sizes))
     parts = merge_tree(between, sizes).cut(n_parts)[landmarks]
     rank = np.argsort(np.argsort(-np.bincount(parts), kind="stable"))

@@ -25,9 +25,7 @@ _MAX_POINTS = 2_000
 
 
 def stretch(
-    neighbors: NDArray[np.integer],
-    embedding: NDArray[np.floating],
-    n_jobs: int | None = None,
+    neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> NDArray[np.float32]:
     """Return the stretch of each point, (N,), 0 and more.
 
@@ -41,7 +39,7 @@ def stretch(
     unit = float(np.median(np.square(apart).sum(axis=1))) if len(apart) else 0.0
     if unit > 0.0:
         loop, work = _stretch_rows, _LOGARITHM * neighbors.size
-        run_blocks(loop, len(y), work, n_jobs, neighbors, y, unit, stretched)
+        run_blocks(loop, len(y), work, neighbors, y, unit, stretched)
     return stretched
 
 

@@ -35,20 +35,20 @@ class FittedSearch:
     be written out.
     """
 
-    def __init__(self, X: Any, metric: Any, n_jobs: int | None = 1) -> None:
+    def __init__(self, X: Any, metric: Any) -> None:
         check_metric(metric)
         if np.prod(X.shape) > MAX_DENSE and hasattr(X, "toarray"):
             raise InputError(
                 "New rows cannot be placed among so many sparse ones: fit their "
                 "principal components."
             )
-        self._n_jobs, self._metric, self._rows = n_jobs, metric, Rows(X, metric)
+        self._metric, self._rows = metric, Rows(X, metric)
         values, n = self._rows[:], X.shape[0]
         order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
         if n > MAX_FLAT:
-            order, bounds = leaves.lists(values, n_jobs)
+            order, bounds = leaves.lists(values)
             values = values[order]
-        means = leaves.mean_rows(values, bounds, n_jobs)
+        means = leaves.mean_rows(values, bounds)
         self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
     def __call__(self, X: Any, n_neighbors: int) -> Found:
@@ -80,11 +80,11 @@ class FittedSearch:
         if n_probes == 1:  # one list, by scores: quicker
             nobody = np.full(len(found), -1, np.int32)
             found[:], squared = exact.nearest_of_all(
-                rows, nobody, found.shape[1], self._n_jobs, queries
+                rows, nobody, found.shape[1], queries
             )
             return squared
         squared, asked = np.empty(found.shape, np.float32), np.arange(len(found))
-        share, given = (len(asked), len(asked) * _WORK, self._n_jobs), (asked, queries)
+        share, given = (len(asked), len(asked) * _WORK), (asked, queries)
         loop = search_loops.search_lists
         run_blocks(loop, *share, *given, *self._lists, found, squared)
         return squared

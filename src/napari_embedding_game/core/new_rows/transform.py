@@ -31,7 +31,7 @@ from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewEdges
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
 from napari_embedding_game.core.settings import Settings, choose, repulsion_of
-from napari_embedding_game.core.threads import run_blocks
+from napari_embedding_game.core.threads import limited, run_blocks
 
 MAX_SOURCES = 2_000
 """Points that are summed one by one; of more, without a grid, so many are drawn."""
@@ -77,13 +77,12 @@ class FittedMap:
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
-            found, distances = self.search(rows, self._edges.n_searched)
-            weights = self._edges.weights(found, distances)
-            run_blocks(
-                place_loops.place_rows, len(block), _WORK * len(block),
-                self.settings.n_jobs, *pairs, found, weights, points, self._field,
-                block,
-            )  # fmt: skip
+            with limited(self.settings.n_jobs):
+                found, distances = self.search(rows, self._edges.n_searched)
+                weights = self._edges.weights(found, distances)
+                placing = *pairs, found, weights, points, self._field, block
+                work = _WORK * len(block)
+                run_blocks(place_loops.place_rows, len(block), work, *placing)
             is_known = distances[:, 0] == 0
             block[is_known] = points[found[is_known, 0]]
         return placed[:, : self.points.shape[1]]
@@ -91,7 +90,7 @@ class FittedMap:
     @cached_property
     def search(self) -> FittedSearch:
         """The search among the fitted rows."""
-        return FittedSearch(self.X, self.settings.metric, self.settings.n_jobs)
+        return FittedSearch(self.X, self.settings.metric)
 
     @cached_property
     def _edges(self) -> NewEdges:
@@ -136,7 +135,7 @@ def frozen_field(
         for each in (points, landmarks)
     )
     no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
-    forces = CompiledForces(no_edges, 1, kernel=method.kernel)
+    forces = CompiledForces(no_edges, kernel=method.kernel)
     law = repulsion, len(z), random_state, method.aggregate
     field = objective.make_objective(approximation, forces, *law).field(y, z)
     strength, sources = field.strength / (field.base or 1.0), field.sources.numpy()
@@ -165,7 +164,7 @@ def nearest_landmark(
     """Return the nearest landmark (Eq. 7) of positions (Q, d), of those ``among``."""
     numbers = np.flatnonzero(among).astype(np.int32)
     y, z = torch.from_numpy(positions), torch.from_numpy(landmarks[numbers])
-    return numbers[objective.nearest_landmark(y, z, 1)]
+    return numbers[objective.nearest_landmark(y, z)]
 
 
 def check_transform(method: str, metric: Any) -> None:

@@ -181,7 +181,7 @@ def of_umap(fuzzy: Edges) -> Gradient:
     2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
     """
     umap = get_method("umap")
-    forces = make_forces(fuzzy, CPU, None, umap.attraction, umap.kernel)
+    forces = make_forces(fuzzy, CPU, umap.attraction, umap.kernel)
     degree = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1))).float()
 
     def expected(layout: Map) -> Map:
@@ -196,7 +196,7 @@ def of_umap(fuzzy: Edges) -> Gradient:
 def of_lle(signed: Edges) -> Gradient:
     """Return the gradient of two-kernel LLE on these edges, over all pairs."""
     lle = get_method("two_kernel_lle")
-    forces = make_forces(signed, CPU, None, lle.attraction, lle.kernel)
+    forces = make_forces(signed, CPU, lle.attraction, lle.kernel)
     evaluate = point_energy(AllPairs(forces, lle.lambda_scale(signed)))
     return lambda layout: evaluate(layout)[1]
 

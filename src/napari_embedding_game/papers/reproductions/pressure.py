@@ -55,7 +55,7 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     found = weighted(X, PERPLEXITY)
     weights = found.weights.astype(np.float64)
     found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
-    forces = make_forces(found, torch.device("cpu"), None, "quadratic", "gaussian")
+    forces = make_forces(found, torch.device("cpu"), "quadratic", "gaussian")
     if method == "ssne":
         return AllPairs(forces, 1.0, "log")
     # Not float32 rows: their differences would be lost in their lengths.

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
-from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.threads import COMPUTING, limited
 from napari_embedding_game.session.clusters.merging import Merging
 
 Game = Generator[Snapshot, Settings | Steer | None, None]
@@ -82,7 +82,10 @@ def warm_up() -> None:
         snapshot = next(playing)
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
-    with COMPUTING:  # what is needed once there is a map: clusters and markers
+    with (
+        COMPUTING,
+        limited(1),
+    ):  # what is needed once there is a map: clusters and markers
         merging(edges, snapshot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
-            markers(values, np.arange(64) < 2, n_jobs=1)
+            markers(values, np.arange(64) < 2)
