@@ -89,4 +89,7 @@ def test_a_file_has_what_there_was_when_its_saving_began(dataset, tmp_path):
     assert "depth" not in saved.dataset.added
     assert "depth" not in saved.dataset.obs
     assert "depth" not in session.dataset.source_obs
+    saver.path.unlink()
+    tmp_path.rmdir()  # by a program that tidies up
     saver.closing()()
+    assert find_recent_sessions(tmp_path) == [saver.path]

@@ -96,6 +96,8 @@ class Autosave:
 
         def save() -> None:
             with self._writing:
+                with contextlib.suppress(OSError):  # said when the file is written
+                    self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 archive.save(session, self.path, is_private=True)
 
         return save
