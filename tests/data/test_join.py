@@ -39,7 +39,7 @@ def ids(found):
         "label", "Label", "LABEL", "label_id", "Label ID", "LabelIndex", "index",
         "ObjectNumber", "Number_Object_Number", "Nuclei_Number_Object_Number",
         "object_id", "ObjectID", "instance_id", "cell_id", "nucleus_number", "id",
-        "nuclei_label",
+        "nuclei_label", "Object",
     ],
 )  # fmt: skip
 def test_a_known_name_in_any_case_joins(labels, name):
@@ -104,15 +104,20 @@ def test_pictures_with_the_same_labels_are_left_to_the_person(labels):
     stack = matched(frame, np.stack([labels, labels]), is_guess=True)
     assert stack.objects.boxes[:, 0].tolist() == [0] * 4 + [1] * 4
     assert not stack.pictures
+    frame = table(label=[7, 2, 7, 3, 11])
+    assert "only 3 of 5" in matched(frame, labels, is_guess=True).refusal
+    regions = matched(frame.assign(region=[*"AABBA"]), labels, is_guess=True)
+    assert regions.pictures == [("region", "A"), ("region", "B")]
 
 
-def test_rows_that_lie_elsewhere_are_not_linked_unasked():
+def test_rows_that_lie_elsewhere_are_not_linked_unasked(tmp_path):
     grid = np.arange(1, 26).reshape(5, 5)
     y, x = np.indices(grid.shape).reshape(2, 25)
     frame = table(label=grid.ravel(), X=7.5 * x + 100)
     frame["Y"] = pd.Series(y, dtype="Int64").where(y > 0)
     pixel = np.ones((4, 4), int)
-    assert matched(frame, np.kron(grid, pixel), is_guess=True).objects is not None
+    own = np.kron(grid, pixel)
+    assert matched(frame, own, is_guess=True).objects is not None
     long, turned = np.arange(1, 51).reshape(2, 25), table(label=range(1, 51))
     y, x = np.indices(long.shape).reshape(2, 50)
     turned = turned.assign(X=x + y, Y=x - y)
@@ -122,6 +127,13 @@ def test_rows_that_lie_elsewhere_are_not_linked_unasked():
     assert "t.csv has other positions than its objects. Choose" in refused.refusal
     told = "25 rows with another position than the object."
     assert told in matched(frame, others).sentences
+    spatial = {"spatial": np.indices(grid.shape).reshape(2, 25).T}
+    cells = AnnData(np.eye(25), obs=frame[["label"]].rename(str), obsm=spatial)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    of_h5ad = [
+        read(tmp_path / "cells.h5ad", x, is_guess=True)[1] for x in (own, others)
+    ]
+    assert [found.objects is None for found in of_h5ad] == [False, True]
     frame["X"], frame["Y"] = 1, 2  # which tells nothing
     assert matched(frame, others, is_guess=True).objects is not None
 

@@ -43,13 +43,13 @@ _POSITION = re.compile(
     r"([xyz]([_\- .]?(min|max|start|end|local|global|\d))?|\d(-\d)*|m(in|ax)[rc]"
     rf"|(?<=[_\- .])t|row|col(umn)?|top|left|bottom|right){_UNIT}"
     rf"|[xyz]{_UNIT}|[xyz][_\- .](bbox|centroid|center|pos(ition)?)"
-    r"|[xyz]m|b[xyz]|(min|max)_[xyz]"
+    r"|[xyz]m|b[xyz]|(min|max)_[xyz]|(x_)?spatial[_\- .]?\d"
     r"|t|time|frame|pos(ition)?|centroid|(.*[_\- .])?location[_\- .].*",
     re.IGNORECASE,
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
 _OF_A_GIVEN_MAP = re.compile(
-    r"(?P<map>X_.+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d\d?",
+    r"(?P<map>X_(?!spatial).+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d\d?",
     re.IGNORECASE,
 )
 # From this share of numbers on, the other values of a column are mistakes.

@@ -192,7 +192,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
     objects = obs.loc[:, obs.dtypes.eq(object)]  # lists, truth values with gaps
     obs[objects.columns] = objects.apply(as_metadata)
-    obs = pd.concat([obs, _given_maps(root, where, obs)], axis="columns")
+    obs = pd.concat([obs, _coordinates(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     names = _names_of(source, spaces.var_of(root, space))
     yield Stage(f"Reading {space}")
@@ -233,11 +233,11 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     return ReadResult(dataset, spaces.spaces_of(root, where), columns)
 
 
-def _given_maps(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
-    """Return the coordinates of the maps in ``obsm``, a column for each axis."""
+def _coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
+    """Return coordinates that ``obsm`` holds, a column for each axis."""
     found: dict[str, Any] = {}
-    for key in spaces.maps_of(root):
-        values = dense(store.read_element(root["obsm"][key], where, f"its map {key}"))
+    for key in spaces.coordinates_of(root):
+        values = dense(store.read_element(root["obsm"][key], where, f"its {key}"))
         if len(values) == len(obs):
             found |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in found.items() if name not in obs}

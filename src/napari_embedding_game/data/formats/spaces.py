@@ -86,8 +86,13 @@ def choose(root: Any, space: str | None, where: str) -> str:
 
 def maps_of(root: Any) -> list[str]:
     """Return the keys of ``obsm`` that hold a map of somebody else's making."""
+    return [key for key in coordinates_of(root) if "spatial" not in key.lower()]
+
+
+def coordinates_of(root: Any) -> list[str]:
+    """Return the keys of ``obsm`` that hold such a map, or positions in an image."""
     flat = (key for key, width in _widths(root).items() if width in (2, 3))
-    return [key for key in flat if not re.search(f"spatial|{KEY}", key, re.I)]
+    return [key for key in flat if KEY not in key.lower()]
 
 
 def split_space(space: str) -> tuple[str, str] | None:

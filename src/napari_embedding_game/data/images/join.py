@@ -39,7 +39,7 @@ _KNOWN = [
     re.compile(pattern)
     for pattern in (
         r"labels?|label(id|index)",
-        r"(number)?object(label|number|id|index)",  # CellProfiler: number
+        r"(number)?object(label|number|id|index)?",  # CellProfiler: number
         r"instance(id|label)?",
         r"(cell|nucleus|nuclei|segment|segmentation|mask|roi)(id|number|index|label)",
         r"index",  # napari
@@ -49,12 +49,15 @@ _KNOWN = [
 ]
 _TIME = re.compile(r"t|time|frame|timepoint|timeindex")
 _PICTURE = re.compile(
-    r"(metadata)?(image|img|file|fov|field|position|site|scene|slide)(number|id|name)?"
+    r"(metadata)?(image|img|file|fov|field|position|site|scene|slide|region|library"
+    r"|sample|roi|tile|core|section)(number|id|name)?"
 )
 _MIN_COMPARED = 20
 """Rows from which on positions are compared."""
 MIN_SHARE = 0.5
 """Of rows that match: with fewer, nothing is linked unless a person asks for it."""
+MAX_REPEATED = 0.1
+"""Of rows with the label of another row: with more, they are of several pictures."""
 
 OTHERS = (
     "Choose the labels that were measured, or these if they belong together all the "
@@ -146,7 +149,8 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     indices = indices.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
     matched, background = indices >= 0, is_meant & (ids == 0)
     n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
-    if not n or (request.is_guess and n < MIN_SHARE * n_rows):
+    is_doubtful = n < MIN_SHARE * n_rows or repeated.mean() > MAX_REPEATED
+    if not n or (request.is_guess and is_doubtful):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             f"label of it that no other row has. {OTHERS}"
