@@ -49,7 +49,8 @@ _POSITION = re.compile(
 )
 # Coordinates of a map made elsewhere: umap_1 of a table, X_tsne 2 of an AnnData.
 _OF_A_GIVEN_MAP = re.compile(
-    r"(?P<map>X_(?!spatial).+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)[_\- .]?\d\d?",
+    r"(?P<map>X_(?!spatial).+(?= )|.*(?:umap|tsne|t-sne|phate|pacmap|trimap).*?)"
+    r"[_\- .]?\d\d?",
     re.IGNORECASE,
 )
 # From this share of numbers on, the other values of a column are mistakes.
