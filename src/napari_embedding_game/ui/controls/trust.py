@@ -79,7 +79,10 @@ class TrustControls(Listener):
         self._session = session
         self._measuring = Latest(self, self._on_found, self._on_failed, finishes=True)
         self._quality: MapQuality | None = None
+        self._note = ""
+        """Why there is none."""
         self._measured_map: tuple[object, ...] = ()
+        """What both are of."""
         self.summary = QElidingLabel()
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
@@ -95,25 +98,19 @@ class TrustControls(Listener):
         self.warning, self.note = text_label("", "warning"), text_label()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._update_soon = qthrottled(self._show_figures, WORDS_MS, parent=self)
+        self._update_soon = qthrottled(self._show, WORDS_MS, parent=self)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.catch_up)
-        # Other data end the state of a map, if there was one.
-        anew = session.looked_back, session.restored
-        self._heard.connect_all(anew, self._clear)
         self._heard.connect(session.state_changed, self._on_state)
-        changes = session.columns_changed, session.look.events.color_by
-        self._heard.connect_all((*anew, session.progressed, *changes), self._on_change)
-        self._clear()
+        changes = session.looked_back, session.restored, session.progressed
+        self._heard.connect_all((*changes, session.columns_changed), self._on_change)
+        self._show()
 
-    def show_quality(self, found: MapQuality | None) -> None:
-        """Show figures; dashes where there are none."""
-        self._quality = found
-        warnings = {} if found is None else _warnings(found)
-        show_text(self.note, WAITING if found is None else self._note_text(found))
-        show_text(self.warning, "\n".join(warnings.values()))
-        self.warned.emit(", ".join(warnings))
-        self._show_figures()
+    def show_quality(self, found: MapQuality | None, note: str = "") -> None:
+        """Show the figures of the map on show, or note why there are none."""
+        self._quality, self._note = found, note
+        self._measured_map = self._map_identity()
+        self._show()
 
     # Texts
 
@@ -128,10 +125,19 @@ class TrustControls(Listener):
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return text + groups if shares else text
 
-    def _show_figures(self) -> None:
+    def _show(self) -> None:
         """Show how far the map can be trusted, as far as it is known."""
-        session, found, rows, tips = self._session, self._quality, {}, {}
+        session, rows, tips = self._session, {}, {}
+        is_known = is_same(self._measured_map, self._map_identity())
+        found = self._quality if is_known else None
         snapshot = None if session.state == "preparing" else session.snapshot
+        is_at_rest = snapshot is not None and session.state != "running"
+        is_measured = is_at_rest and self._measuring.is_busy
+        note = self._note if is_known else MEASURING if is_measured else WAITING
+        show_text(self.note, note if found is None else self._note_text(found))
+        warnings = {} if found is None else _warnings(found)
+        show_text(self.warning, "\n".join(warnings.values()))
+        self.warned.emit(", ".join(warnings))
         k = 15 if found is None else found.n_neighbors
         for of, texts in ((found, FIGURES), (snapshot, OF_POINTS)):
             for name, (title, meaning) in texts.items():
@@ -158,20 +164,12 @@ class TrustControls(Listener):
 
     # Measuring
 
-    def _clear(self, *event: object) -> None:
-        self.show_quality(None)
-
     def _on_state(self, state: str) -> None:
-        is_open = self.is_open()
-        is_at_rest = not (self._session.is_moving or is_open)
-        is_other = is_at_rest and not is_same(self._measured_map, self._map_identity())
-        if state == "preparing" or is_other:  # open, it is measured anew
-            self._clear()
+        self._on_change()
         dataset = self._session.dataset
         is_small = dataset is not None and len(dataset.obs) <= MAX_UNASKED
-        if state == "finished" and is_small and not is_open:
+        if state == "finished" and is_small and not self.is_open():
             self.catch_up()
-        self._on_change()
 
     def _on_change(self, *event: object) -> None:
         is_moving = self._session.state == "running"
@@ -179,7 +177,7 @@ class TrustControls(Listener):
             self._update_soon.throttle()
         else:
             self._update_soon.cancel()  # it would be of what was before
-            self._show_figures()
+            self._show()
         if not self.is_open():
             self._has_missed = True
         elif not (is_moving and self._timer.isActive()):
@@ -188,16 +186,12 @@ class TrustControls(Listener):
     def catch_up(self) -> None:
         """Measure the map, and from now on whenever it has changed."""
         session = self._session
-        job = quality_job(session)
-        if job is None:
-            self._clear()
-            if session.snapshot is not None and session.state not in ALIVE:
-                show_text(self.note, NOT_KNOWN)
-            return
-        if session.state != "running":
-            show_text(self.note, MEASURING)
-        of = self._map_identity()
-        self._measuring.submit(lambda: (job(), of))
+        job, of = quality_job(session), self._map_identity()
+        if job is not None:
+            self._measuring.submit(lambda: (job(), of))
+            self._show()
+        elif session.snapshot is not None and session.state not in ALIVE:
+            self.show_quality(None, NOT_KNOWN)
 
     def _map_identity(self) -> tuple[object, ...]:
         """Return the objects that identify the map on show."""
@@ -207,16 +201,11 @@ class TrustControls(Listener):
 
     def _on_found(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
         found, of = result
-        if not is_same(of, self._map_identity()):
-            return
-        self._measured_map = of
-        self.show_quality(found)
-        if found is None:
-            show_text(self.note, TOO_FEW)
+        if is_same(of, self._map_identity()):
+            self.show_quality(found, TOO_FEW)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.show_quality(None)
-        show_text(self.note, error_text(error))
+        self.show_quality(None, error_text(error))
 
 
 def _warnings(found: MapQuality) -> dict[str, str]:
