@@ -8,7 +8,7 @@ import os
 
 import napari
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QDockWidget, QLayout, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCompleter, QDockWidget, QLayout, QVBoxLayout, QWidget
 
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import error_text
@@ -77,6 +77,8 @@ class MapWidget(QWidget):
         for part in self.findChildren(QWidget):
             if hasattr(part, "set_theme"):
                 part.set_theme(colors)
+        for completer in self.findChildren(QCompleter):
+            completer.popup().setStyleSheet(colors.popup_sheet)
 
     def _release(self) -> None:
         release(self)

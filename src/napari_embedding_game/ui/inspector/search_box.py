@@ -19,7 +19,6 @@ from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
     metadata_columns,
 )
-from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.workspace import Workspace
 
 MAX_HITS = 12
@@ -28,10 +27,6 @@ MAX_ROWS = 50_000
 texts are searched once that is chosen."""
 CLUSTER, ROW, VALUE, TEXTS = "cluster", "row", "value", "in texts"
 TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
-SHEET = (
-    "QAbstractItemView {{ background: {ground}; color: {text}; padding: 3px; "
-    "selection-background-color: {accent}; selection-color: white; }}"
-)
 
 
 class SearchBox(QLineEdit):
@@ -58,12 +53,6 @@ class SearchBox(QLineEdit):
         self.returnPressed.connect(self._choose_marked)
         changed = workspace.session.dataset_changed
         Connections(self).connect(changed, self.begin_anew)
-
-    def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme: the list is a window of its own."""
-        ground, text = colors.foreground.name(), colors.text.name()
-        sheet = SHEET.format(ground=ground, text=text, accent=colors.accent.name())
-        self._completer.popup().setStyleSheet(sheet)
 
     def begin(self) -> None:
         """Put the cursor here."""

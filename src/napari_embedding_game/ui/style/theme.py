@@ -30,6 +30,16 @@ class ThemeColors:
     error: QColor
 
     @property
+    def popup_sheet(self) -> str:
+        """Style of a list of names that is offered: it is a window of its own."""
+        ground, text, accent = self.foreground, self.text, self.accent
+        return (
+            f"QAbstractItemView {{ background: {ground.name()}; color: {text.name()}; "
+            f"selection-background-color: {accent.name()}; selection-color: white; "
+            "padding: 3px; }"
+        )
+
+    @property
     def sheet(self) -> str:
         """Style of what is ours: headings, notes, messages, the main button."""
         names = {one.name: getattr(self, one.name).name() for one in fields(self)}
