@@ -77,7 +77,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
     session.selection.select(1)
     qtbot.waitUntil(lambda: markers.result is not None)
     assert markers.result.names[0] == session.dataset.profile_names[1]
-    places = pane.plot().positions()
+    places = pane.canvas.plot.positions()
     assert places[0, 0] > 1  # higher in the selection
     click(qtbot, pane, *places[0])
     assert session.look.color_by == markers.result.names[0]
@@ -88,7 +88,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
     def click_while_the_former_plot_is_seen():
         if markers.result.names[0] != former:
-            place = pane.canvas.pixel(*pane.plot().positions()[0])
+            place = pane.canvas.pixel(*pane.canvas.plot.positions()[0])
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)
@@ -103,7 +103,7 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
     gate = held(markers_pane, "iter_markers")
     pane = open_plot("Volcano")
     session.selection.select(0)
-    qtbot.waitUntil(lambda: pane.plot() is not None)
+    qtbot.waitUntil(lambda: pane.canvas.plot is not None)
     gate.clear()
     session.selection.select(2)
     assert pane.state.text() == "Comparing …"
@@ -158,7 +158,7 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     before = dots.result
     first, second = [one.id for one in session.clusters.clusters[:2]]
     session.clusters.rename(first, "T cells")
-    qtbot.waitUntil(lambda: dots.plot().groups[0] == "T cells")
+    qtbot.waitUntil(lambda: dots.canvas.plot.groups[0] == "T cells")
     assert dots.result is before  # nothing was found anew
     session.clusters.merge([first, second])
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
@@ -171,23 +171,23 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     session.clusters.rename(third, "B cells")
     gate.set()
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
-    assert "B cells" in dots.plot().groups
+    assert "B cells" in dots.canvas.plot.groups
 
 
 def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     kinds = session.dataset.obs["kind"]
     dots.genes.setText("a, b")
     choose(dots.rows, "kind")
-    qtbot.waitUntil(lambda: dots.plot().groups == ("B", "T"))
+    qtbot.waitUntil(lambda: dots.canvas.plot.groups == ("B", "T"))
     place = session.dataset.profile_names.index(dots.result.genes[0])
     mean = session.dataset.profile[kinds == "B", place].mean()
     assert dots.result.summary.means[0, 0] == pytest.approx(mean, rel=1e-5)
     click(qtbot, dots, 1, 0)
     np.testing.assert_array_equal(session.selection.points, kinds == "T")
     choose(dots.rows, "Clusters by kind")
-    qtbot.waitUntil(lambda: len(dots.plot().groups) == 8)
+    qtbot.waitUntil(lambda: len(dots.canvas.plot.groups) == 8)
     first = session.clusters.clusters[0]
-    assert dots.plot().groups[0] == f"{first.name} · B"
+    assert dots.canvas.plot.groups[0] == f"{first.name} · B"
     dots.genes.clear()
     QTest.keyClicks(dots.genes, "e, A, nope")
     QTest.keyClick(dots.genes, Qt.Key.Key_Return)
@@ -212,7 +212,7 @@ def test_a_running_game_is_waited_for_and_other_data_are_forgotten(
     assert dots.result.genes == genes
     dock.tabs.setCurrentIndex(MAP)
     session.load(dataset)  # while nobody looks
-    assert dots.result is dots.plot() is dots.canvas.plot is dots.canvas.axes is None
+    assert dots.result is dots.canvas.plot is dots.canvas.axes is None
 
 
 # Gene against gene
@@ -231,6 +231,8 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
     assert scatter.state.text().startswith("Nothing is drawn yet")
     name(scatter, "A", "b")
     assert scatter.across.text() == "a"
+    offered = scatter.across.completer().popup().grab().toImage()
+    assert offered.pixelColor(2, 2).lightness() < 128  # in the colours of the theme
     assert scatter.state.text().startswith("Correlation (Pearson) -0.")
     drag(qtbot, scatter, (2, 0), (3.9, 1))
     assert session.selection.rows.tolist() == list(range(10))

@@ -59,10 +59,8 @@ class DotPlotPane(PlotPane):
         )
         self._request: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
-        self._message = ""
         self._rows: Rows | None = None
-        self._next_rows: Rows | None = None
-        """The latest request, with the present names."""
+        """Those of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
         self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
@@ -79,8 +77,8 @@ class DotPlotPane(PlotPane):
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
         self._search.stop()
-        self._request, self._message = (), ""
-        self.result = self._rows = self._next_rows = None
+        self._request = ()
+        self.result = self._rows = None
         self._draw()
 
     def catch_up(self) -> None:
@@ -100,16 +98,18 @@ class DotPlotPane(PlotPane):
         rows = rows_of(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, rows.codes.tobytes()
-        self._next_rows = rows, choice
+        self._rows = rows, choice
         if request != self._request:
             self._request = request
             find = partial(iter_cluster_expression, dataset, rows, names)
             self._search.submit(partial(find, n_leading=N_LEADING))
-        elif not self._search.is_busy:
-            self._show()
+        else:
+            self._draw()
 
-    def plot(self) -> ExpressionPlot | None:
-        """Return what is shown; None where nothing is."""
+    # Inside
+
+    def _plot(self) -> ExpressionPlot | None:
+        """Return what was found as a plot; None where nothing was."""
         found, rows = self.result, self._rows
         if found is None or rows is None:
             return None
@@ -124,8 +124,6 @@ class DotPlotPane(PlotPane):
             limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
             title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share > 0)",
         )
-
-    # Inside
 
     def _offer_columns(self) -> None:
         """Let groups be of columns, and call genes what they are."""
@@ -144,27 +142,25 @@ class DotPlotPane(PlotPane):
         self.scaled.setToolTip(worded(SCALED_TIP, dataset))
 
     def _on_failed(self, message: str) -> None:
-        self.result, self._message = None, message
+        self.result, self._request = None, ()  # asked again where it is wanted again
         self._draw()
+        self.show_message(message, "warning")
 
     def _on_result(self, found: ClusterExpression) -> None:
-        self.result, self._message = found, found.note
-        self._show()
-
-    def _show(self) -> None:
-        """Show the groups under the names that they have by now."""
-        self._rows = self._next_rows
+        self.result = found
         self._draw()
 
     def _draw(self, *event: object) -> None:
-        """Show what was found, and what there is to say."""
+        """Show what was found, under the names that the groups have by now."""
         if not self._search.is_busy:
-            self.show_message(self._message, "warning")
-        self.canvas.show_plot(self.plot(), is_scrolled=True)
+            note = "" if self.result is None else self.result.note
+            self.show_message(note, "warning")
+            self.canvas.show_plot(self._plot(), is_scrolled=True)
 
     def _cell_at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a position; None outside."""
-        if self.result is None or self.canvas.is_due:  # what is seen is another
+        is_other = self._search.is_busy or self.canvas.is_due  # than what is seen
+        if self.result is None or is_other:
             return None, None
         group, gene = round(x), round(y)
         return (

@@ -54,7 +54,7 @@ class PlotsTab(QWidget):
     def _save(self) -> None:
         """Save the plot that is seen."""
         pane, compared = self.tabs.currentWidget(), self._markers.compared
-        plot = pane.plot()
+        plot = pane.canvas.plot
         if plot is None:
             pane.show_message(NOTHING)
         else:

@@ -114,10 +114,12 @@ class ScatterPane(PlotPane):
         if self._gated is not None and not np.array_equal(points, self._gated):
             self._gated = self._gate = None  # something else was selected
             self._show_correlation()
-        self.canvas.show_plot(self.plot())
+        self.canvas.show_plot(self._plot())
 
-    def plot(self) -> ScatterPlot | None:
-        """Return what is shown; None where nothing is."""
+    # Inside
+
+    def _plot(self) -> ScatterPlot | None:
+        """Return the points at the two numbers; None where there are none."""
         session = self._session
         if session.snapshot is None or self._axes is None:
             return None
@@ -128,8 +130,6 @@ class ScatterPane(PlotPane):
             chosen=None if selection.is_empty else selection.points,
             gate=self._gate,
         )
-
-    # Inside
 
     def _field(self) -> QLineEdit:
         field = QLineEdit()
@@ -170,7 +170,7 @@ class ScatterPane(PlotPane):
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
         self.show_message(text, role)
-        self.canvas.show_plot(self.plot())
+        self.canvas.show_plot(self._plot())
 
     def _show_correlation(self) -> None:
         if self._axes is not None:

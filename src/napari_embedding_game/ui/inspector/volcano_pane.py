@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, p_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
@@ -33,24 +32,21 @@ class VolcanoPane(PlotPane):
     def catch_up(self) -> None:
         """Show what was compared."""
         self.show_message(self._markers.state.text())
-        if self.canvas.plot is not self.plot():
-            self.canvas.show_plot(self.plot())
-
-    def plot(self) -> VolcanoPlot | None:
-        """Return what is shown; None where nothing is."""
         compared = self._markers.compared
-        return None if compared is None else compared.plot
+        plot = None if compared is None else compared.plot
+        if plot is not self.canvas.plot:
+            self.canvas.show_plot(plot)
 
     def _row_at(self, x: float, y: float) -> int | None:
-        plot = self.plot()
+        plot = self.canvas.plot
         if plot is None or self.canvas.is_due:  # what is seen is another
             return None
         return self.canvas.nearest(plot.positions(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
-        row, found = self._row_at(x, y), self._markers.result
-        if row is not None and found is not None:
-            self._on_name(str(found.names[row]))
+        row = self._row_at(x, y)
+        if row is not None:
+            self._on_name(str(self.canvas.plot.names[row]))
 
     def _tip(self, x: float, y: float) -> str:
         row, found = self._row_at(x, y), self._markers.result
