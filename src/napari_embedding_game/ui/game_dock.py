@@ -36,7 +36,13 @@ from napari_embedding_game.ui.inspector.selection_tab import SelectionTab
 from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
-from napari_embedding_game.ui.style.form_widgets import Fold, calm, scrolled, set_role
+from napari_embedding_game.ui.style.form_widgets import (
+    Fold,
+    calm,
+    scrolled,
+    set_role,
+    show_text,
+)
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
 from napari_embedding_game.ui.upstream_fixes import mend
@@ -162,7 +168,8 @@ class GameDock(MapWidget):
         self.game = MethodControls(
             session, lambda n: play(partial(session.change_dimensions, n))
         )
-        self.run = RunControls(session, controller.writing, play, play_on)
+        first_step = self.data.first_step
+        self.run = RunControls(session, controller.writing, play, play_on, first_step)
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
         self.look = DisplayControls(session, linked)
@@ -230,7 +237,7 @@ class GameDock(MapWidget):
             (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
-            (controller.trouble, data.set_trouble),
+            (controller.trouble, self._show_trouble),
             (controller.reading.stage_changed, run.set_reading),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
@@ -245,7 +252,6 @@ class GameDock(MapWidget):
             (controller.session_store.trouble, self.clusters.show_message),
             (controller.session_store.saved, run.show_saved),
             (data.start.tour.clicked, self.tour.begin),
-            (data.troubled, self._show_trouble),
             (data.relink.missed, self._show_top),
             (data.offers_changed, self._on_offers),
             (trust.warned, self._show_warning),
@@ -309,10 +315,13 @@ class GameDock(MapWidget):
             self.controller.scene.recolor()
             self._session.clusters.changed.emit()
 
-    def _show_trouble(self) -> None:
-        self.tabs.setCurrentIndex(MAP)
-        self.data_fold.expand()
-        self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
+    def _show_trouble(self, text: str) -> None:
+        """Show what failed; "" when it is over."""
+        show_text(self.data.trouble, text)
+        if text:
+            self.tabs.setCurrentIndex(MAP)
+            self.data_fold.expand()
+            self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
 
     def _show_top(self) -> None:
         """Show the message above all else."""
@@ -326,9 +335,9 @@ class GameDock(MapWidget):
 
     def _on_offers(self) -> None:
         """Follow what the data could do with."""
-        self.run.set_first_step(*self.data.first_step)
+        self.run.refresh()
         has_data = self._session.dataset is not None
-        self.run.setVisible(has_data or self.data.first_step[1] is not None)
+        self.run.setVisible(has_data or self.data.first_step()[1] is not None)
 
     def _on_picked(self) -> None:
         """Show the selection after a click on the map."""

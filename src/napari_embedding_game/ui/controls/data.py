@@ -94,9 +94,7 @@ class DataControls(QWidget):
     """Chooses the source and says what came of it."""
 
     offers_changed = Signal()
-    """``first_step`` is another."""
-    troubled = Signal()
-    """Something failed, and the section says what."""
+    """:meth:`first_step` is another."""
 
     def __init__(
         self,
@@ -136,7 +134,6 @@ class DataControls(QWidget):
         self._show()
         self.show_loaded()
 
-    @property
     def first_step(self) -> tuple[str, Callable[[Then], None] | None]:
         """The word and the function of what Run does first; it receives the rest."""
         if self._session.dataset is None and self.measure.can_measure:
@@ -183,10 +180,8 @@ class DataControls(QWidget):
 
     def on_read_finished(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
-        self._read_complete = None
         self.relink.on_read_finished()
-        self._show_drop()
-        self._show_read(loaded)
+        self.show_loaded()
 
     def show_loaded(self, read_complete: Then | None = None) -> None:
         """Show the data that are loaded; offer to read their complete rows only."""
@@ -202,12 +197,6 @@ class DataControls(QWidget):
         self._update_summary()
         share = 0.0 if stage is None else stage.share or 0.0
         move_bar(self.bar, round(100 * share), 100)
-
-    def set_trouble(self, text: str) -> None:
-        """Show what failed; "" when it is over."""
-        show_text(self.trouble, text)
-        if text:
-            self.troubled.emit()
 
     # Inside
 
@@ -397,7 +386,7 @@ class DataControls(QWidget):
 
     def _mark_next(self) -> None:
         """Highlight the button to press next, if there is one."""
-        is_free = self._session.dataset is None and not self.first_step[0]
+        is_free = self._session.dataset is None and not self.first_step()[0]
         for button, is_next in (
             (self.start.open_button, is_free),
             (self.transpose, not self.genes_in_rows.isHidden()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import pandas as pd
-from magicgui.widgets import FloatSpinBox, SpinBox
+from magicgui.widgets import FloatSpinBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QWidget
 
@@ -70,7 +70,7 @@ class RecipePanel(QWidget):
         self._found_doublets: tuple[Recipe, int] | None = None
         """How many doublets were found, and by which recipe."""
         self.offer = text_label(OFFER, "warning")
-        self.numbers: dict[str, SpinBox | FloatSpinBox] = {}
+        self.numbers: dict[str, FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
         self.cells = CellQualityView(self._set_numbers)
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_state)
@@ -189,13 +189,11 @@ class RecipePanel(QWidget):
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 
-def _number(name: str, tip: str) -> SpinBox | FloatSpinBox:
-    value = DEFAULTS[name]
-    if name not in LIMITS:
-        least = 0 if name == "min_cells" else 2
-        return SpinBox(min=least, max=100_000, value=value, tooltip=tip)
-    box = FloatSpinBox(min=0, max=1e8, step=1, value=value, tooltip=tip)
+def _number(name: str, tip: str) -> FloatSpinBox:
+    least = 0 if name in (*LIMITS, "min_cells") else 2
+    # Also of whole numbers: magicgui's box for these cannot say "No limit".
+    box = FloatSpinBox(min=least, max=1e8, step=1, value=DEFAULTS[name], tooltip=tip)
     box.native.setDecimals(int(name == "max_mito"))
-    # Which magicgui's box for whole numbers cannot say.
-    box.native.setSpecialValueText("No limit")
+    if name in LIMITS:
+        box.native.setSpecialValueText("No limit")
     return box

@@ -55,10 +55,15 @@ STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
 SAVED = "Saved automatically at %H:%M."
 READING = "The data are being read."
+Step = Callable[[Callable[[], None]], None]
 
 
 class RunControls(QWidget):
-    """Drives the run and shows its state, at the lower edge of the dock."""
+    """Drives the run and shows its state, at the lower edge of the dock.
+
+    ``first_step`` returns what Run does before it plays, such as "Prepare", and its
+    function, which is called with what is to be done afterwards; "" and None: nothing.
+    """
 
     def __init__(
         self,
@@ -66,11 +71,11 @@ class RunControls(QWidget):
         writing: WritingTask,
         play: Callable[[], None],
         play_on: Callable[[], None],
+        first_step: Callable[[], tuple[str, Step | None]],
     ) -> None:
         super().__init__()
         self._session, self._begin, self._play_on = session, play, play_on
-        self._first: tuple[str, Callable[[Callable[[], None]], None] | None] = "", None
-        """What Run does before it plays, in a word."""
+        self._first_step = first_step
         self._is_reading = False
         self._remedy: dict[str, Any] = {}
         """Settings that remedy the warning on show."""
@@ -130,17 +135,6 @@ class RunControls(QWidget):
         """Show that the map has just been saved automatically."""
         show_text(self.saved, time.strftime(SAVED))
 
-    def set_first_step(
-        self, words: str, prepare: Callable[[Callable[[], None]], None] | None
-    ) -> None:
-        """Let Run do something first, such as "Prepare"; None: nothing.
-
-        ``prepare`` is called with what is to be done afterwards.
-        """
-        if (words, prepare) != self._first:
-            self._first = words, prepare
-            self.refresh()
-
     def set_reading(self, stage: Stage | None) -> None:
         """Play nothing that is about to be replaced; None: nothing is read any more."""
         if self._is_reading != (stage is not None):
@@ -152,7 +146,7 @@ class RunControls(QWidget):
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
-        first, again = self._first[0], "Run again" if has_map else "Run"
+        first, again = self._first_step()[0], "Run again" if has_map else "Run"
         self.run.setText(f"{first} and run" if first else again)
         self.run.setToolTip(f"{first} the data; {LATER}" if first else RUN_TIP)
         set_role(self.run, "" if has_map and not first else "main")
@@ -189,7 +183,7 @@ class RunControls(QWidget):
 
     def _run(self) -> None:
         finish_typing()
-        prepare = self._first[1]
+        prepare = self._first_step()[1]
         if prepare is None:
             self._play()
         else:
@@ -275,7 +269,7 @@ class RunControls(QWidget):
         if session.message:  # which says it better
             return ""
         if session.snapshot is None:
-            is_ready = session.dataset is not None and not self._first[0]
+            is_ready = session.dataset is not None and not self._first_step()[0]
             return STOPPED_EARLY if state == "stopped" else READY if is_ready else ""
         return self._origin or {"stopped": STOPPED, "finished": FINISHED}.get(state, "")
 
