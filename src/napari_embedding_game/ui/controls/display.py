@@ -9,7 +9,7 @@ from qtpy.QtCore import QSignalBlocker
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.session.panels import split_columns
-from napari_embedding_game.session.session import ALIVE, Session
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
@@ -76,9 +76,8 @@ class DisplayControls(Listener):
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))
         offers = session.dataset_changed, session.restored, session.columns_changed
-        offers += linked.changed, session.view.compared_changed
+        offers += linked.changed, session.view.compared_changed, session.state_changed
         self.listen(offers, self.catch_up)
-        self.listen([session.state_changed], self._on_state)
         self.listen([look.events], self._show)
         self.catch_up()
 
@@ -111,11 +110,6 @@ class DisplayControls(Listener):
             with QSignalBlocker(self.split_by):
                 self.split_by.value = look.split_by
 
-    def _on_state(self) -> None:
-        """Offer pressure while the method that is played defines it."""
-        if self._session.state != "running":  # which begins as it was prepared
-            self.catch_up()
-
     def _offer_colors(self) -> None:
         names = choices(self._session.dataset)
         if not self._has_pressure:
@@ -128,11 +122,5 @@ class DisplayControls(Listener):
 
     @property
     def _has_pressure(self) -> bool:
-        """Whether pressure is defined: by the map, or the method of the next one."""
-        session = self._session
-        settings = session.settings.value
-        if session.run is not None and session.state in ALIVE:
-            settings = session.run.settings
-        elif session.played is not None:
-            settings = session.played.settings
-        return get_method(settings.method).has_pressure
+        """Whether the method of the map, or else of the next one, defines pressure."""
+        return get_method(self._session.map_settings.method).has_pressure

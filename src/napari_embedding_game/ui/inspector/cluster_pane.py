@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from qtpy.QtCore import Qt
 
 from napari_embedding_game.core.snapshot import FAR
-from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.clusters.merging import Merging
@@ -93,13 +91,16 @@ class ClusterPane(Listener):
         """Bring the list up to date."""
         session, snapshot = self._session, self._session.snapshot
         clusters = session.clusters.clusters if snapshot is not None else ()
-        stretch = None if snapshot is None else snapshot.stretch
-        misplaced = misplaced_shares(clusters, session.clusters.labels, stretch)
         ids = [cluster.id for cluster in clusters]
+        sizes = np.array([cluster.size for cluster in clusters], int)
+        misplaced = np.full(len(ids), np.nan)
+        if snapshot is not None and snapshot.stretch is not None:
+            are_far = snapshot.stretch > FAR
+            misplaced = np.bincount(session.clusters.labels, are_far)[ids] / sizes
         frame = pd.DataFrame(
             {
                 "name": [cluster.name for cluster in clusters],
-                "size": [cluster.size for cluster in clusters],
+                "size": sizes,
                 "misplaced": misplaced,
             },
             index=pd.Index(ids, dtype=object),
@@ -142,24 +143,3 @@ class ClusterPane(Listener):
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)
-
-
-def misplaced_shares(
-    clusters: tuple[Cluster, ...],
-    labels: NDArray[np.integer],
-    stretch: NDArray[np.floating] | None,
-) -> NDArray[np.floating]:
-    """Return the share of misplaced points of each cluster, (C,); NaN if not known.
-
-    Parameters
-    ----------
-    clusters : tuple of Cluster
-    labels : (n,) int
-        Cluster id of each point.
-    stretch : (n,) float, optional
-    """
-    if stretch is None:
-        return np.full(len(clusters), np.nan)
-    found = label_indices([cluster.id for cluster in clusters], labels[stretch > FAR])
-    far = np.bincount(found, minlength=len(clusters))
-    return far / np.maximum([cluster.size for cluster in clusters], 1)

@@ -80,9 +80,8 @@ class ClusterSlider(Listener):
 
     def _pick(self, n_clusters: int) -> None:
         """Take a number, also the one that the box has while nobody has decided."""
-        with QSignalBlocker(self.number):
-            self.number.setValue(n_clusters)
-        self._on_number(n_clusters)
+        self.number.setValue(n_clusters)
+        self._apply()
 
     def _on_number(self, n_clusters: int) -> None:
         with QSignalBlocker(self.slider):

@@ -79,8 +79,6 @@ class SelectionTab(Listener):
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
-        self._tabs_of: Dataset | None = None
-        """The data of the present tabs."""
         self._cut_of: tuple[object, ...] = ()
         """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
@@ -88,8 +86,6 @@ class SelectionTab(Listener):
         self._titled = None, None, None
         """The data, and which of these clusters the title names, or is to name."""
         self._is_picking = False
-        self._is_column_chosen = False
-        """Whether a person has chosen the column that describes clusters."""
         self._context: tuple[int, ...] = ()
         """Clusters that were selected last, one of whose points may be now."""
         self.report: ClusterReport | None = None
@@ -140,11 +136,9 @@ class SelectionTab(Listener):
         self._offer_columns()
         cut_of = dataset, getattr(dataset, "source_objects", None), linked
         if cut_of != self._cut_of:
-            self._cut_of = cut_of
-            images = getattr(dataset, "images", None)
-            if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
-                self._show_pictures()
-            self._offer_tabs()
+            is_other, self._cut_of = cut_of[:1] != self._cut_of[:1], cut_of
+            self._show_pictures()
+            self._offer_tabs(dataset, is_other)
         self._describe()
 
     # Making
@@ -184,7 +178,7 @@ class SelectionTab(Listener):
         others += (session.look.events.color_by,)
         self.listen([*others, self.workspace.linked.changed], self.refresh)
         self.title.editingFinished.connect(self._on_name)
-        self.column.changed.connect(self._on_column)
+        self.column.changed.connect(self._describe)
         self.composition.picked.connect(self._on_levels)
         self.texts.picked.connect(lambda rows, _: self._on_pick(np.array(rows, int)))
         self.tabs.currentChanged.connect(self._on_tab)
@@ -202,33 +196,22 @@ class SelectionTab(Listener):
         self._show_names(self._described())  # as it is, where that was refused
 
     def _offer_columns(self) -> None:
-        """Offer columns; take that of other colours, if none was chosen of the groups.
-
-        Of the groups it is the first, which tells by its name what a cell is.
-        """
-        session, dataset = self._session, self._session.dataset
+        """Offer columns: first what a cell is; that of the colours once it has them."""
+        dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
-        is_free = not self._is_column_chosen and session.snapshot is not None
-        is_other = session.look.color_by != self._color_by
-        self._color_by = session.look.color_by
-        wanted = columns[0] if is_free and columns else None
-        colors = name_of(self._color_by, dataset) if dataset else None
-        if colors in columns and (is_free or is_other):
-            wanted = colors
+        are_other, self._color_by = colors != self._color_by, colors
+        wanted = name_of(colors, dataset) if dataset and are_other else None
         self.column.offer(((name, name) for name in columns), wanted)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))
-
-    def _on_column(self) -> None:
-        self._is_column_chosen = True
-        self._describe()
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone."""
         self._reporting.stop()
         self._watch(None)
-        self.report, self._is_column_chosen = None, False
-        self._tabs_of, self._cut_of, self._titled = None, (), (None, None, None)
+        self.report, self._color_by = None, ""
+        self.column.offer(())
+        self._cut_of, self._titled = (), (None, None, None)
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
         for table in (self.texts, self.differences):
@@ -241,10 +224,8 @@ class SelectionTab(Listener):
         looks = looks_of(linked)
         self._images_heard.connect_all(looks, lambda _: self._cut_soon.throttle())
 
-    def _offer_tabs(self) -> None:
+    def _offer_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
-        dataset, former = self._session.dataset, self._tabs_of
-        self._tabs_of = dataset
         if dataset is None:
             return
         names = dataset.obs.index
@@ -257,7 +238,7 @@ class SelectionTab(Listener):
         }
         for page, is_there in pages.items():
             self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
-        if dataset is not former:
+        if is_other:
             is_measured = dataset.word == "measure"
             first = next(page for page, is_there in pages.items() if is_there)
             self.tabs.setCurrentWidget(self.differences if is_measured else first)
@@ -285,7 +266,7 @@ class SelectionTab(Listener):
 
     def _refresh_pictures(self, *event: object) -> None:
         """Follow an image layer that has other colours, or channels."""
-        self._cut_of = ()
+        self._cut_of = self._cut_of[:1]  # the tab that is open stays
         self._if_open(self.refresh)()
 
     def _on_selection(self) -> None:
@@ -332,7 +313,7 @@ class SelectionTab(Listener):
 
     # Report
 
-    def _describe(self) -> None:
+    def _describe(self, *event: object) -> None:
         """Bring the report up to date, in the background."""
         session, column = self._session, self.column.value or ""
         self.workspace.composition_column = column

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QImage, QPixmap
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
-from superqt import QRangeSlider
+from superqt import QDoubleRangeSlider
 
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
@@ -25,7 +25,7 @@ LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
 WIDEST_NUMBER = "-0.0000"
 """The longest number that fits next to the bar."""
 STEPS = 500
-"""Positions of a handle of the limits."""
+"""The limits stay apart by one of so many parts of the scale."""
 
 
 class LegendView(QWidget):
@@ -75,15 +75,13 @@ class _Scale(QWidget):
     def __init__(self, view: LegendView) -> None:
         super().__init__()
         self._view = view
-        self._extent = (0.0, 1.0)
         self.low, self.high = QLabel(), QLabel()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.low.setAlignment(right)
         for number in self.low, self.high:  # the bar stays where it is dragged
             widest = number.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
             number.setMinimumWidth(widest)
-        self.slider = QRangeSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(0, STEPS)
+        self.slider = QDoubleRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip(LIMITS_TIP)
         self.slider.valueChanged.connect(self._on_slider)
         self.bar = bar = QLabel()
@@ -105,11 +103,11 @@ class _Scale(QWidget):
         self._paint(*legend.bar)
         self.low.setText(number_text(legend.limits[0]))
         self.high.setText(number_text(legend.limits[1]))
-        self._extent = low, high = legend.extent
-        stops = (np.array(legend.limits) - low) * STEPS / (high - low)
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
-                self.slider.setValue([round(p) for p in np.clip(stops, 0, STEPS)])
+                self.slider.setRange(*legend.extent)
+                self.slider.setSingleStep(np.ptp(legend.extent) / STEPS)
+                self.slider.setValue(legend.limits)
 
     def _paint(self, shades: Colors, counts: NDArray[np.integer]) -> None:
         """Paint the colours, and above them how many points have each."""
@@ -119,8 +117,7 @@ class _Scale(QWidget):
         picture = QImage(data, SHADES, len(is_seen), QImage.Format.Format_RGBA8888)
         self.bar.setPixmap(QPixmap.fromImage(picture))
 
-    def _on_slider(self, ends: tuple[int, int]) -> None:
-        low, high = self._extent
-        step = (high - low) / STEPS
-        first, last = ends[0], max(ends[1], ends[0] + 1)
-        self._view.limits_changed.emit((low + first * step, low + last * step))
+    def _on_slider(self, limits: tuple[float, float]) -> None:
+        low, high = limits
+        least = low + self.slider.singleStep()
+        self._view.limits_changed.emit((low, max(high, least)))
