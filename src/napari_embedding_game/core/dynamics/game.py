@@ -31,14 +31,14 @@ _FIRM = 0.3
 """Share of the mean stiffness that is added to that of each point."""
 
 
-def stiffness(edges: Edges) -> NDArray[np.floating]:
-    """Return how firmly each point is held by its edges, (N, 1), for longer steps."""
+def stiffness(edges: Edges, n_axes: int) -> NDArray[np.floating]:
+    """Return how firmly each point is held, (N, d), for longer steps."""
     held = sum_rows(edges.indptr, edges.weights)
     held += _FIRM * held.mean()
     # Without any edges all are as free.
     held = held if held.any() else np.ones_like(held)
-    column: NDArray[np.floating] = held[:, None].astype(edges.weights.dtype)
-    return column
+    along: NDArray[np.floating] = np.repeat(held[:, None], n_axes, axis=1)
+    return along.astype(edges.weights.dtype)
 
 
 class Game:
@@ -58,9 +58,8 @@ class Game:
         self._iterations_left = None if warm is None else warm.iterations_left
         self._drawn_for: tuple[str, str, int] | None = None
         self._forces: Forces | None = None
-        self._stiffness = torch.as_tensor(
-            stiffness(problem.edges), device=problem.device
-        )
+        held = stiffness(problem.edges, problem.layout.shape[1])
+        self._stiffness = torch.as_tensor(held, device=problem.device)
         self._hand: AppliedForces | None = None
         self._sums: Sums | None = None
 

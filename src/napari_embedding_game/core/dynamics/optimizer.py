@@ -3,9 +3,9 @@
 An iteration of both, with their gradients, is ``game.Game._played``.
 
 The compiled loops run in chunks of rows, each with its part of the sum of squares, so
-that a step has the same bits for any number of threads.  Arrays, all C-contiguous and
-of one type, float32 or float64: ``gradient``, ``points`` (N, d); ``scale`` (N, 1), or
-None where the gradient is not divided; ``velocity`` (N, d), or None without momentum.
+that a step has the same bits for any number of threads.  Arrays (N, d), all
+C-contiguous and of one type, float32 or float64: ``gradient``, ``points``, and
+``velocity``, or None without momentum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from napari_embedding_game.core.simd import (
     fused,
     load,
     spread,
-    store,
 )
 from napari_embedding_game.core.threads import run_blocks
 
@@ -59,29 +58,25 @@ class Player:
     ) -> None:
         """Move once; down where the rate is below 0.
 
-        ``scale`` (N, 1) divides the rows of the gradient first: rows that differ much
-        in stiffness take longer steps in the same time (diagonal preconditioning).
+        ``scale`` (N, d) divides the gradient first: rows that differ much in stiffness
+        take longer steps in the same time (diagonal preconditioning).
         """
+        if scale is not None:
+            gradient = gradient / scale
         if self.positions.device.type != "cpu":
-            self._step_by_torch(gradient, rate, momentum, scale)
+            self._step_by_torch(gradient, rate, momentum)
             return
         points, force = self.positions.numpy(), gradient.numpy()
-        divisor = None if scale is None else scale.numpy()
         velocity = self._moving(momentum)
         sums = np.empty(n_chunks(len(points)))
         work = len(sums), points.size
-        run_blocks(add_squares, *work, force, divisor, sums)
+        run_blocks(add_squares, *work, force, sums)
         rms = root_mean_square(sums, force)
-        run_blocks(
-            move, *work, force, divisor, rms, (rate, 1.0 - momentum),
-            None if velocity is None else velocity.numpy(), points,
-        )  # fmt: skip
+        speeds = None if velocity is None else velocity.numpy()
+        given = force, rms, (rate, 1.0 - momentum), speeds, points
+        run_blocks(move, *work, *given)
 
-    def _step_by_torch(
-        self, gradient: Tensor, rate: float, momentum: float, scale: Tensor | None
-    ) -> None:
-        if scale is not None:
-            gradient = gradient / scale
+    def _step_by_torch(self, gradient: Tensor, rate: float, momentum: float) -> None:
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())
         step = gradient / rms.clamp_min(torch.finfo(rms.dtype).tiny)
         velocity = self._moving(momentum)
@@ -116,19 +111,17 @@ def _sum_of_squares(row):
 
 
 @njit(**OPTIONS)
-def _numbers(rows, c, scale=None):
-    """Return the numbers of a chunk's rows, one after the other, divided by a scale."""
+def _numbers(rows, c):
+    """Return the numbers of a chunk's rows, one after the other."""
     chunk = rows[c * CHUNK : (c + 1) * CHUNK]
-    if scale is not None:
-        chunk = chunk / scale[c * CHUNK : (c + 1) * CHUNK]
     return chunk.reshape(chunk.size)
 
 
 @njit(**OPTIONS)
-def add_squares(begin, end, gradient, scale, sums):
+def add_squares(begin, end, gradient, sums):
     """Write each chunk's sum of squares, (chunks,) float64."""
     for c in range(begin, end):
-        sums[c] = _sum_of_squares(_numbers(gradient, c, scale))
+        sums[c] = _sum_of_squares(_numbers(gradient, c))
 
 
 @njit(**OPTIONS)
@@ -139,40 +132,21 @@ def root_mean_square(sums, gradient):
     return least if rms < least else rms
 
 
-@njit(**INSIDE)
-def _step_along(directions, begin, end, rms, rates, velocity, positions, zero):
-    length, gain = rates
-    for at in range(begin, end, len(zero)):
-        step = load(directions, (at,), zero) / rms
-        if velocity is not None:
-            speed = load(velocity, (at,), zero)
-            step = fused(gain, step - speed, speed)
-            store(step, velocity, (at,))
-        store(fused(length, step, load(positions, (at,), zero)), positions, (at,))
-
-
 @njit(**OPTIONS)
-def _move(directions, rms, rates, velocity, positions):
-    """Move the numbers of one chunk."""
-    zero, n = positions.dtype.type(0), len(positions)
-    whole = n - n % WIDE
-    _step_along(
-        directions, 0, whole, rms, rates, velocity, positions, spread(zero, WIDE)
-    )
-    _step_along(directions, whole, n, rms, rates, velocity, positions, spread(zero, 1))
-
-
-@njit(**OPTIONS)
-def move(begin, end, gradient, scale, rms, rates, velocity, points):
+def move(begin, end, gradient, rms, rates, velocity, points):
     """Move the ``points`` of some chunks, and change ``velocity``, both in place.
 
     ``rates``: the length of the step, and 1 - momentum.
     """
     kind = points.dtype.type
-    rms, rates = kind(rms), (kind(rates[0]), kind(rates[1]))
+    length, gain, unit = kind(rates[0]), kind(rates[1]), kind(rms)
     for c in range(begin, end):
-        directions, positions = _numbers(gradient, c, scale), _numbers(points, c)
-        if velocity is None:
-            _move(directions, rms, rates, None, positions)
-        else:
-            _move(directions, rms, rates, _numbers(velocity, c), positions)
+        directions, positions = _numbers(gradient, c), _numbers(points, c)
+        if velocity is not None:
+            speeds = _numbers(velocity, c)
+        for at in range(len(positions)):
+            step = directions[at] / unit
+            if velocity is not None:
+                step = fused(gain, step - speeds[at], speeds[at])
+                speeds[at] = step
+            positions[at] = fused(length, step, positions[at])

@@ -4,8 +4,8 @@ A point at ``x`` (N, 3), in units of the grid, is spread on the four nodes aroun
 along each axis by cubic B-splines.  ``order`` (N,): points by row; ``starts``: where
 each row of it begins.  Rows are cut into bands, of which those of even number never
 touch the same node, nor those of odd: each kind may be spread in parallel, and every
-node gains its parts in one order.  The grid of a plane has one layer, a constant to the
-compiler.
+node gains its parts in one order.  ``layers``: a tuple as long as a point has nodes
+across the plane, 1 or ``WIDTH``, which its type tells the compiler.
 """
 
 import numpy as np
@@ -80,33 +80,25 @@ def splines_at(x0, x1, x2, n_layers):
 
 
 @njit(**OPTIONS)
-def _spread_points(first, last, x, order, grid, n_deep):
-    for p in range(first, last):
-        i = order[p]
-        corner, splines = splines_at(x[i, 0], x[i, 1], x[i, 2], n_deep)
-        (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
-        for a in range(WIDTH):
-            for c in range(n_deep):
-                weight = down[a] * deep[c]
-                for b in range(WIDTH):
-                    grid[row + a, layer + c, column + b] += weight * across[b]
-
-
-@njit(**OPTIONS)
 def _points_of(band, starts):
     """Return where the points of a band begin and end."""
     return starts[band * BAND], starts[min(band * BAND + BAND, starts.shape[0] - 1)]
 
 
 @njit(**OPTIONS)
-def spread(begin, end, x, order, starts, grid, parity):
+def spread(begin, end, x, order, starts, layers, grid, parity):
     """Add the points of every second band, from ``parity`` on, to the nodes."""
     for half in range(begin, end):
         first, last = _points_of(parity + 2 * half, starts)
-        if grid.shape[1] == 1:
-            _spread_points(first, last, x, order, grid, 1)
-        else:
-            _spread_points(first, last, x, order, grid, WIDTH)
+        for p in range(first, last):
+            i = order[p]
+            corner, splines = splines_at(x[i, 0], x[i, 1], x[i, 2], len(layers))
+            (row, layer, column), ((down, _), (deep, _), (across, _)) = corner, splines
+            for a in range(WIDTH):
+                for c in range(len(layers)):
+                    weight = down[a] * deep[c]
+                    for b in range(WIDTH):
+                        grid[row + a, layer + c, column + b] += weight * across[b]
 
 
 @njit(inline="always", **OPTIONS)
@@ -184,37 +176,25 @@ def _self_field(point, near, n_deep):
     return value, g0, g1, g2
 
 
-@njit(inline="always", **OPTIONS)
-def _read_points(first, last, x, order, potential, near, gradient, n_deep):
-    total = 0.0
-    for p in range(first, last):
-        i = order[p]
-        point = splines_at(x[i, 0], x[i, 1], x[i, 2], n_deep)
-        value, g0, g1, g2 = field(point, potential, n_deep)
-        own = _self_field(point, near, n_deep)
-        total += value - own[0]
-        # The point is at both ends of each pair.
-        g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]
-        gradient[i, 0] = g0 + g0
-        gradient[i, 1] = g1 + g1
-        gradient[i, 2] = g2 + g2
-    return total
-
-
 @njit(**OPTIONS)
-def read(begin, end, x, order, starts, potential, near, gradient, sums):
+def read(begin, end, x, order, starts, layers, potential, near, gradient, sums):
     """Write the sum over all pairs i != j, a part a band, and its gradient in ``x``.
 
     ``potential``: the kernel summed over all points, at the nodes.  The
     self-interaction is found from ``near``, see :class:`mesh.Grid`, and subtracted.
     """
     for band in range(begin, end):
+        total = 0.0
         first, last = _points_of(band, starts)
-        if potential.shape[1] == 1:
-            sums[band] = _read_points(
-                first, last, x, order, potential, near, gradient, 1
-            )
-        else:
-            sums[band] = _read_points(
-                first, last, x, order, potential, near, gradient, WIDTH
-            )
+        for p in range(first, last):
+            i = order[p]
+            point = splines_at(x[i, 0], x[i, 1], x[i, 2], len(layers))
+            value, g0, g1, g2 = field(point, potential, len(layers))
+            own = _self_field(point, near, len(layers))
+            total += value - own[0]
+            # The point is at both ends of each pair.
+            g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]
+            gradient[i, 0] = g0 + g0
+            gradient[i, 1] = g1 + g1
+            gradient[i, 2] = g2 + g2
+        sums[band] = total

@@ -157,7 +157,7 @@ class Mesh:
 
     def _located(
         self, y: NDArray[np.floating], margin: float = 0.0
-    ) -> tuple[Grid, tuple[Any, Any, Any], NDArray[np.bool_]]:
+    ) -> tuple[Grid, tuple[Any, ...], NDArray[np.bool_]]:
         """Return the grid, the points on it, and along which axes they lie apart."""
         n, d = y.shape
         low, high = np.array([(axis.min(), axis.max()) for axis in y.T]).T
@@ -169,11 +169,10 @@ class Mesh:
         x[:, AXES[:d]] = (y - low) / grid.dtype.type(grid.spacing)
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
-        return grid, (x, order, starts), apart
+        layers = (0,) * min(grid.shape[1], mesh_loops.WIDTH)
+        return grid, (x, order, starts, layers), apart
 
-    def _potential(
-        self, grid: Grid, points: tuple[Any, Any, Any]
-    ) -> NDArray[np.floating]:
+    def _potential(self, grid: Grid, points: tuple[Any, ...]) -> NDArray[np.floating]:
         """Return the sum of k over the points at the nodes, of rows with points."""
         mass = np.zeros(grid.shape, grid.dtype)
         for parity in (0, 1):
