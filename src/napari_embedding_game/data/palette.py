@@ -1,14 +1,13 @@
 """Colours of groups: those that a file has, else of a palette in which any two differ.
 
-A palette begins with colours of a person's choice; each further one is the colour of
-the screen that is farthest from all before it, in OKLab, where distances are those that
-an eye sees (Ottosson, 2020).  So thirty groups differ in lightness, too.
+A palette begins with chosen colours (for colour-blind eyes those of Okabe and Ito).
+Each further one was computed: that of the screen which is farthest from all before it,
+in OKLab (Ottosson, 2020), as all such eyes see it (Machado and others, 2009).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,46 +19,50 @@ from napari_embedding_game.data.clustering import Cluster, Clustering, label_ind
 Colors = NDArray[np.float32]
 
 USUAL, COLOR_BLIND = "Usual", "For colour-blind eyes"
-_FIRST = {
-    USUAL: "4c8dd6 f28e2b 3fae6a d6504f 9a7bc8 b5836a e377c2 8c9aa6 bcb22d 29b5c2",
-    COLOR_BLIND: "e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7",  # Okabe and Ito
+_HEXES = {
+    USUAL: """
+    4c8dd6 f28e2b 3fae6a d6504f 9a7bc8 b5836a e377c2 8c9aa6 bcb22d 29b5c2 286b5e
+    942894 bcc9f2 3651c9 6be4ae 944300 008600 865e79 ffaeae 867900 ffa1ff ae1b51
+    79aeff c94394 28d7ff aebca1 ffbc43 009494 8651c9 ff6b79 bc94ff 436ba1 c9d700
+    6bc951 c9a1bc 6b5e1b 6b796b d76b00 94a16b 5e6be4 00c9a1 ae5e28 86a100 bc280d
+    8686ff bc6b86 bcd786 bc5ec9 6b5194 438651 7979a1 c9a16b ae861b 86bcd7 a151a1
+    86e46b ae515e 94d7d7 f29486 ff86ae 436b00 28a128 00a1ff d7aef2 e45e94 bc86ae
+    6b9479 5e5e6b 86bc79 0079d7 7936ae d7bc79 865e43 e486f2 a1a1d7 28bcf2 944379
+    947951 ffae79 367986 d77979 5e5ebc ae79f2 5eae94 f25e43 6ba1d7 43d7c9 6b9443
+    3686ae d7bcbc 00a1c9 944351 a16b6b 5186ff c9365e a16ba1 f2a1c9 005eae aea194
+    """,
+    COLOR_BLIND: """
+    e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7 79f2e4 5e86ff 1bd794 7900ff
+    bc2828 28796b 5ed7ff 6bffa1 d700bc 43c9c9 d7c951 28bc79 e436e4 d78636 c93694
+    ae1b94 c91b5e 51e4bc 5e79d7 d73643 43a1bc 79e486 bc795e 6bbca1 bcbc5e 940dd7
+    79a1ff 0079ff d779c9 1be4e4 5ef2ae f24386 bcf279 00c9ff 00a194 d7d700 e4a1bc
+    c9a15e 5e79a1 c9360d 0d94e4 a151bc c90d79 51ffc9 f2ae00 367951 6ba1d7 a136e4
+    00f2ff 79c9e4 6b94ff c97943 5ebcd7 c9bc86 6bae94 5e6bc9 f2c979 bc945e 5ee4a1
+    c92843 a179c9 51f2c9 d7285e d79400 0d9479 f29479 51ff43 865e86 868600 c9c9d7
+    28bcff ffa151 ff3628 a1a1ae 79f294 e400ae 435eff 36e46b ae28ae 5ec9a1 ff94d7
+    e44343 d79486 43e4ff bc7994 6bd7ae c96bae 436ba1 6b945e 6bc943 f279bc 7986d7
+    """,
 }
-# fmt: off
-_NORMAL = np.eye(3)
-# Of linear RGB, as eyes without one kind of cones see it (Machado and others, 2009).
-_NO_RED = np.reshape([0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216,
-                      -0.003882, -0.048116, 1.051998], (3, 3))
-_NO_GREEN = np.reshape([0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413,
-                        -0.011820, 0.042940, 0.968881], (3, 3))
-_TO_LMS = np.reshape([0.4122214708, 0.5363325363, 0.0514459929,
-                      0.2119034982, 0.6806995451, 0.1073969566,
-                      0.0883024619, 0.2817188376, 0.6299787005], (3, 3))
-_TO_LAB = np.reshape([0.2104542553, 0.7936177850, -0.0040720468,
-                      1.9779984951, -2.4285922050, 0.4505937099,
-                      0.0259040371, 0.7827717662, -0.8086757660], (3, 3))
-# fmt: on
-EYES = {USUAL: (_NORMAL,), COLOR_BLIND: (_NORMAL, _NO_RED, _NO_GREEN)}
-"""The eyes that are to distinguish the colours of a palette."""
-_WITHIN = {USUAL: (0.48, 0.84, 0.19), COLOR_BLIND: (0.52, 0.9, 0.4)}
-"""Least and most lightness, and most chroma, of what is seen on black and on white and
-does not glare; eyes without one kind of cones need all chroma there is."""
-_STEPS = 20
-"""Shades of red, green and blue of the screen that are chosen from."""
 _SEEN = 0.4, 0.88
 """Least and most lightness of what can be seen on black and on white."""
-N_COLORS = 256
-"""More groups than these have the same colours again."""
 _chosen = {"palette": USUAL}
 
 
 def choose(palette: str) -> None:
-    """Use a palette of :data:`EYES` from now on; an unknown one is the usual one."""
-    _chosen["palette"] = palette if palette in EYES else USUAL
+    """Use a palette from now on; an unknown one is the usual one."""
+    _chosen["palette"] = palette if palette in _HEXES else USUAL
 
 
 def category_colors(n_levels: int) -> Colors:
-    """Return colours of the chosen palette for so many groups: (n_levels, 4)."""
-    return _spread(_chosen["palette"])[np.arange(n_levels) % N_COLORS]
+    """Return colours of the chosen palette for so many groups: (n_levels, 4).
+
+    From the hundredth on they are the same again.
+    """
+    content = bytes.fromhex(_HEXES[_chosen["palette"]])
+    rgb = np.frombuffer(content, np.uint8).reshape(-1, 3) / 255
+    colors: Colors = np.ones((n_levels, 4), np.float32)
+    colors[:, :3] = rgb[np.arange(n_levels) % len(rgb)]
+    return colors
 
 
 def level_colors(
@@ -81,7 +84,7 @@ def level_colors(
             colors[place] = named.to_rgba(text)
             if is_visible:
                 rgb = colors[place, :3]
-                lightness = as_seen_by(rgb, _NORMAL)[0]
+                lightness = (rgb.max() + rgb.min()) / 2  # as in HSL
                 rgb += np.clip(lightness, *_SEEN) - lightness
                 rgb.clip(0, 1, out=rgb)
     return colors
@@ -126,34 +129,3 @@ def scanpy_colors(
         colors = level_colors(levels, known[name], is_visible=False)
         made[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
     return made
-
-
-def as_seen_by(rgb: NDArray[np.floating], eyes: NDArray[np.floating]) -> NDArray[Any]:
-    """Return colours (..., 3) of the screen as such eyes see them, in OKLab."""
-    bright = ((rgb + 0.055) / 1.055) ** 2.4
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, bright) @ eyes.T
-    lab: NDArray[Any] = np.cbrt(np.clip(linear, 0, 1) @ _TO_LMS.T) @ _TO_LAB.T
-    return lab
-
-
-@lru_cache(maxsize=2)
-def _spread(palette: str) -> Colors:
-    """Return the colours of a palette, each as far from those before it as can be."""
-    first = np.frombuffer(bytes.fromhex(_FIRST[palette]), np.uint8).reshape(-1, 3) / 255
-    screen = np.stack(np.meshgrid(*[np.linspace(0, 1, _STEPS)] * 3), -1).reshape(-1, 3)
-    lightness, *chroma = as_seen_by(screen, _NORMAL).T
-    darkest, lightest, most = _WITHIN[palette]
-    is_seen = (darkest <= lightness) & (lightness <= lightest)
-    screen = screen[is_seen & (np.hypot(*chroma) <= most)]
-    every = np.concatenate([first, screen])
-    seen = [as_seen_by(every, eyes) for eyes in EYES[palette]]
-    rows, nearest = np.arange(N_COLORS), np.full(len(every), np.inf)
-    for place in range(N_COLORS):
-        if place >= len(first):
-            rows[place] = np.argmax(nearest.round(6))
-        for lab in seen:
-            away = np.linalg.norm(lab - lab[rows[place]], axis=1)
-            nearest = np.minimum(nearest, away)
-    rgba: Colors = np.ones((N_COLORS, 4), np.float32)
-    rgba[:, :3] = every[rows]
-    return rgba
