@@ -3,12 +3,7 @@
 import gzip
 import os
 import signal
-import subprocess
-import sys
-import time
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from napari_embedding_game.data import reading_process
@@ -80,24 +75,3 @@ def test_an_error_comes_back_whatever_was_its_cause(tmp_path):
         finish(read_apart(tmp_path / "a.zarr", read_stages, ReadOptions()))
     with pytest.raises(DataError, match="could not be read as a file or folder"):
         finish(read_apart(tmp_path / ("a" * 300), read_stages, ReadOptions()))
-
-
-def test_it_ends_with_a_program_that_breaks_off_while_it_loops():
-    loops = "sum(range(10**12))"  # in C: no thread comes to its turn
-    code = (
-        "import os; from napari_embedding_game.data import reading_process as it; "
-        "it.begin_process(); print(it._idle[0]._process.pid, flush=True); "
-        f"next(it.read_apart('{loops}', eval)); os.kill(os.getpid(), 9)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    reader = psutil.Process(int(ended.stdout))
-    try:
-        deadline = time.monotonic() + 60
-        while reader.is_running() and reader.status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    except psutil.NoSuchProcess:
-        pass
-    finally:
-        with suppress(psutil.NoSuchProcess):
-            reader.kill()

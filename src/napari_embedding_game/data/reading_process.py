@@ -16,7 +16,6 @@ import importlib
 import math
 import os
 import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -246,7 +245,6 @@ def _receive(pipe: Any) -> tuple[str, Any]:
 def serve() -> None:
     """Do what comes by the standard input, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
-    _exit_with_parent()
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -282,20 +280,3 @@ def _refuse_beyond(n_bytes: float) -> None:
     if hard == none:
         soft = none if most == math.inf else int(most)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _exit_with_parent() -> None:
-    """Be ended where the other process has broken off, also while a library loops.
-
-    By a process that waits for that: no thread of this one may come to its turn.
-    """
-    reader = os.getpid()
-    if not hasattr(os, "fork") or os.fork():
-        return
-    os.closerange(1, 3)  # or what the reader says would have no end
-    jobs = select.poll()
-    jobs.register(0, 0)  # tells that nobody writes any more, and of no job
-    jobs.poll()
-    if os.getppid() == reader:
-        os.kill(reader, signal.SIGKILL)
-    os._exit(0)

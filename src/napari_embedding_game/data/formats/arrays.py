@@ -39,8 +39,6 @@ _PICKLE = (
     "program and are never read: save it again as an array of numbers, for instance "
     "with X.astype(float)."
 )
-# Of other kinds Python unpacks a part at once, however long it becomes.
-_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 Arrays = Mapping[str, Any]
 
@@ -103,15 +101,9 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
         one = partial(np.load, path, allow_pickle=False)
         return _unpickled({path.stem: one}, path.name)
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    # Reading a member never gives more than its declared size.
-    total = sum(member.file_size for member in members)
+        # Reading a member never gives more than its declared size.
+        total = sum(member.file_size for member in archive.infolist())
     check_fits(total, path.name, "what is packed in it")
-    if any(member.compress_type not in _BOUNDED for member in members):
-        raise DataError(
-            f"{path.name} is packed in an unusual way and is not read: save it again "
-            "with numpy.savez."
-        )
     with np.load(path, allow_pickle=False) as file:
         return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)
 
