@@ -14,6 +14,7 @@ from anndata import AnnData
 from flowio import create_fcs
 from scipy.io import mmwrite
 
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -145,7 +146,7 @@ def layout(n, n_clusters=2, **parts):
         "pressure": rng.random(n).astype(np.float32),
         "energy": 1.0,
     }
-    return EmbeddingResult(**{**known, **parts})
+    return EmbeddingResult(Snapshot(iteration=0, n_iter=0, **known), **parts)
 
 
 def clustering(labels, names, colors=None, notes=None):

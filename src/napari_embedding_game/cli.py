@@ -339,13 +339,13 @@ def _result(
     """Return a map with the clusters that the window would show."""
     from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.core.graph.edges import Edges
+    from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.session.clusters.clusters import clusters_of
-    from napari_embedding_game.session.run.record import result_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
     found = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {**parameters_of(game), "space": space, **noted}
-    return result_of(snapshot, parameters, found.clustering)
+    return EmbeddingResult(snapshot, parameters, found.clustering)
 
 
 # --- replay -----------------------------------------------------------------------

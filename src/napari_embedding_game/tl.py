@@ -200,7 +200,7 @@ def replay(
     adata = _target(adata, copy)
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
     made = replayed_result(X, record, noted, n_clusters)
-    found = {name: getattr(made, name) for name in _WRITTEN}
+    found = {name: getattr(made.snapshot, name) for name in _WRITTEN}
     _write_map(adata, found, made.groups.labels, made.parameters, key_added)
     return adata if copy else None
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
@@ -34,7 +35,9 @@ def dataset(labels):
 
 @pytest.fixture
 def result():
-    return EmbeddingResult(
+    shown = Snapshot(
+        iteration=0,
+        n_iter=0,
         embedding=np.array([[0, 1], [2, 3], [4, 5]], np.float32),
         landmarks=np.zeros((4, 2), np.float32),
         labels=np.array([3, 1, 2], np.int32),
@@ -42,8 +45,9 @@ def result():
         stretch=np.array([1, 7.5, 0.5], np.float32),
         isolation=np.array([3, 1, 0.5], np.float32),
         energy=2.0,
-        clustering=clustering(np.array([0, 0, 2]), NAMES, COLORS, {2: "look again"}),
     )
+    named = clustering(np.array([0, 0, 2]), NAMES, COLORS, {2: "look again"})
+    return EmbeddingResult(shown, clustering=named)
 
 
 EXPECTED = ["T cells", "T cells", "unassigned", "B, naïve"]

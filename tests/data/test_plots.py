@@ -64,7 +64,7 @@ def plot_of():
 
 def test_the_last_group_of_a_file_does_not_cover_the_others():
     places = np.zeros((300, 2))
-    _, rows = flat_map(places)
+    _, rows = flat_map(places, np.eye(2, 3))
     assert 120 < rows[:150][rows[:150] < 150].size * 2 < 180
     assert sorted(rows) == list(range(300))
     np.testing.assert_array_equal(rows, drawing_order(300))

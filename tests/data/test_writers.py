@@ -58,20 +58,20 @@ def cells(tmp_path):
 def check_result(adata, result, kept):
     embedding = adata.obsm["X_embedding_game"]
     assert embedding.dtype == np.float32
-    np.testing.assert_array_equal(embedding[kept], result.embedding)
+    np.testing.assert_array_equal(embedding[kept], result.snapshot.embedding)
     assert np.isnan(embedding[~kept]).all()
     cluster = adata.obs["embedding_game_cluster"]
     assert cluster.dtype == "category"
-    assert cluster[kept].tolist() == [str(label) for label in result.labels]
+    assert cluster[kept].tolist() == [str(label) for label in result.snapshot.labels]
     assert (cluster[~kept] == "unassigned").all()
     pressure = adata.obs["embedding_game_pressure"].to_numpy()
-    np.testing.assert_array_equal(pressure[kept], result.pressure)
+    np.testing.assert_array_equal(pressure[kept], result.snapshot.pressure)
     assert np.isnan(pressure[~kept]).all()
     record = adata.uns["embedding_game"]
     assert record["parameters"]["random_state"] == 3
     assert record["parameters"]["max_iter"] == "none"
     assert record["energy"] == 1.0
-    np.testing.assert_array_equal(record["landmarks"], result.landmarks)
+    np.testing.assert_array_equal(record["landmarks"], result.snapshot.landmarks)
     assert record["versions"]["numpy"] == np.__version__
 
 

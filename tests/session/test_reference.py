@@ -8,6 +8,7 @@ from anndata import AnnData
 import worlds
 from napari_embedding_game import tl
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import new_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -35,10 +36,10 @@ def reference():
 
     dataset = worlds.prepared(cells(240), "ref", min_genes=5, n_comps=8)
     model = EmbeddingGame(**QUICK).fit(dataset.X)
-    result = EmbeddingResult(
-        model.embedding_, model.landmarks_, model.labels_, model.pressure_,
-        model.energy_, parameters={**model.get_params(), "space": dataset.space},
-    )  # fmt: skip
+    names = ("embedding", "landmarks", "labels", "pressure", "energy")
+    known = {name: getattr(model, f"{name}_") for name in names}
+    used = {**model.get_params(), "space": dataset.space}
+    result = EmbeddingResult(Snapshot(iteration=0, n_iter=0, **known), used)
     adata = new_anndata(dataset, result)
     adata.obs["kind"] = adata.obs["kind"].astype("category")
     return adata

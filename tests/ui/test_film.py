@@ -6,6 +6,7 @@ from PIL import Image
 
 import worlds
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.tasks.film import FRAME_MS, LAST_MS, write_film
 
 
@@ -19,10 +20,10 @@ def record(dataset):
 def test_a_film_shows_the_map_grow_or_leaves_no_file(dataset, record, tmp_path):
     path = tmp_path / "run.gif"
     with pytest.raises(InputError):
-        write_film(dataset.X[:3], record, np.ones((3, 4)), path)
+        write_film(dataset.X[:3], record, np.ones((3, 4)), path, STRAIGHT)
     assert not path.exists()
     colors = np.ones((40, 4), np.float32) * [1, 0, 0, 1]
-    write_film(dataset.X, record, colors, path)
+    write_film(dataset.X, record, colors, path, STRAIGHT)
     times, pictures = [], []
     with Image.open(path) as film:
         for index in range(film.n_frames):

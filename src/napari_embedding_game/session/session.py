@@ -51,7 +51,6 @@ from napari_embedding_game.session.run.record import (
     RunRecord,
     parameters,
     record,
-    result_of,
 )
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
@@ -477,7 +476,7 @@ class Session:
         used = parameters(played, self.snapshot, self.dataset.space)
         if self.visible_reference is not None:
             used["placed_on"] = Path(self.visible_reference.reference)
-        return result_of(self.snapshot, used, self.clusters.clustering)
+        return EmbeddingResult(self.snapshot, used, self.clusters.clustering)
 
     @property
     def moment(self) -> Moment | None:

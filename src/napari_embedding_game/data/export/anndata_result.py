@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -36,6 +37,8 @@ _CLUSTER, _ANNOTATION, _LEFT_OUT = (
 _COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
 _GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
 """Types of numbers with gaps that anndata writes, by numpy's kind."""
+_SPARE = 1 << 22
+"""Bytes for what HDF5 notes beside arrays."""
 _FIGURES = ("pressure", "stretch", "isolation")
 OF_A_MAP = (*_FIGURES, "left_out", "landmark", "stability")
 """Columns of a former map, that another one may not have."""
@@ -54,11 +57,12 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     values[_CLUSTER] = names = result.groups.names
     if annotated := [one.name for one in result.groups.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(annotated)
-    for word in _FIGURES if result.has_pressure else _FIGURES[1:]:
-        if (figure := getattr(result, word)) is not None:
+    shown = result.snapshot
+    for word in _FIGURES if shown.has_pressure else _FIGURES[1:]:
+        if (figure := getattr(shown, word)) is not None:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
-        values[f"{KEY}_landmark"] = result.labels
+        values[f"{KEY}_landmark"] = shown.labels
     indices = np.full(dataset.n_source_rows, -1)
     indices[dataset.kept] = np.arange(len(dataset.obs))
     columns = {name: _expanded(one, indices) for name, one in values.items()}
@@ -72,8 +76,8 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
     Of objects that were measured here also their time, centres and measures.
     """
-    positions, columns = dataset.expand(result.embedding, np.nan), dict[str, Any]()
-    objects, obs = dataset.source_objects, dataset.source_obs
+    positions = dataset.expand(result.snapshot.embedding, np.nan)
+    objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
     is_measured = "measured" in dataset.provenance
     if objects is not None:  # missing where a row is no object
         ids = pd.arrays.IntegerArray(objects.label_ids.copy(), ~objects.present)
@@ -188,19 +192,23 @@ def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
 
 def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     """Add a result to the file of its source."""
+    import h5py
     from anndata.io import read_elem, write_elem
 
-    with changed_hdf5(target) as file:
-        obs = read_elem(file["obs"])
-        indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
-        made = _result_parts(dataset, result, indices, _kept_keys(file))
-        former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
-        obs = obs.drop(columns=former, errors="ignore")
-        write_elem(file, "obs", obs.assign(**made["obs"]))
-        for group in ("obsm", "uns"):
+    with h5py.File(target) as file:
+        obs, used_keys = read_elem(file["obs"]), _kept_keys(file)
+    indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
+    made = _result_parts(dataset, result, indices, used_keys)
+    former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
+    obs = obs.drop(columns=former, errors="ignore").assign(**made["obs"])
+    parts = {group: made[group] for group in ("obsm", "uns")}
+    n_bytes = obs.memory_usage(deep=True).sum() + len(pickle.dumps(parts))
+    with changed_hdf5(target, 2 * int(n_bytes) + _SPARE) as file:
+        write_elem(file, "obs", obs)
+        for group, part in parts.items():
             if group not in file:
                 write_elem(file, group, {})
-            for key, value in made[group].items():
+            for key, value in part.items():
                 write_elem(file[group], key, value)
         for key in _COLORED.keys() - made["uns"].keys():
             if key in file["uns"]:
@@ -280,7 +288,7 @@ def _result_parts(
         name: _expanded(column, indices)
         for name, column in result_columns(dataset, result).items()
     }
-    positions = dataset.expand(result.embedding, np.nan)
+    positions = dataset.expand(result.snapshot.embedding, np.nan)
     made = computed_components(dataset, used_keys)
     obsm = {f"X_{KEY}": positions, **made}
     uns: dict[str, Any] = {KEY: _record(dataset, result, made)}
@@ -311,14 +319,15 @@ def _record(
 ) -> dict[str, Any]:
     """Everything that is needed to do the same again; `made`: keys of components."""
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
+    shown = result.snapshot
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
     numbers = np.array([cluster.id for cluster in clusters])
     record = {
         "parameters": storable(result.parameters),
-        "landmarks": result.landmarks,
+        "landmarks": shown.landmarks,
         "clusters": {"number": numbers, **storable(texts)},
-        "energy": float(result.energy),
-        "map_hash": result.map_hash,
+        "energy": float(shown.energy),
+        "map_hash": shown.map_hash,
         "input": {
             "name": dataset.name,
             "space": dataset.space,

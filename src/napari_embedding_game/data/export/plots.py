@@ -133,13 +133,7 @@ def drawing_order(n_points: int) -> NDArray[np.intp]:
     return order
 
 
-FACING = np.array([[0.5, 0.0, -0.866], [0.433, 0.866, 0.25]])
-"""Steps to the right and up, as a map in space is seen where nobody looks at it."""
-
-
-def flat_map(
-    embedding: Points, facing: Points = FACING
-) -> tuple[Points, NDArray[np.integer]]:
+def flat_map(embedding: Points, facing: Points) -> tuple[Points, NDArray[np.integer]]:
     """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
 
     Of a map (N, 3) ``facing`` (2, 3) says from where: steps of length 1 that go right

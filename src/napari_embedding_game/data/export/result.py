@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from napari_embedding_game.data.clustering import Clustering, numbered
 
@@ -24,25 +23,8 @@ _VERSIONS_OF = (
 class EmbeddingResult:
     """One layout of the n rows of a :class:`~.dataset.Dataset`."""
 
-    embedding: NDArray[np.float32]
-    """(n, d) positions of the points."""
-    landmarks: NDArray[np.float32]
-    """(L, d) positions of the landmarks."""
-    labels: NDArray[np.int32]
-    """(n,) landmark that is nearest to each point."""
-    pressure: NDArray[np.float32]
-    """(n,) pressure of each point, in units of the map; 0 where there is none, all NaN
-    under methods that do not define it."""
-    energy: float
-    """Energy of the layout."""
-    stretch: NDArray[np.float32] | None = None
-    """(n,) how far each point lies from its neighbours in the data, 1 as usual; None
-    where it is not known."""
-    isolation: NDArray[np.float32] | None = None
-    """(n,) how far each row is from those most like it in the data, 1 as usual; None
-    where it is not known."""
-    map_hash: str = ""
-    """Digits by which the map is recognised on another machine."""
+    snapshot: Any
+    """Its positions, landmarks and figures: the engine's ``Snapshot``."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Everything the run was started with and steered by."""
     clustering: Clustering | None = None
@@ -51,14 +33,9 @@ class EmbeddingResult:
     """The session file of the map; in an .h5ad file it makes the map complete."""
 
     @property
-    def has_pressure(self) -> bool:
-        """Whether pressure is defined; if not, no file has it."""
-        return not np.isnan(self.pressure).all()
-
-    @property
     def groups(self) -> Clustering:
         """The clusters, else those of the landmarks."""
-        return numbered(self.labels) if self.clustering is None else self.clustering
+        return self.clustering or numbered(self.snapshot.labels)
 
 
 def storable(value: Any) -> Any:

@@ -18,7 +18,6 @@ from napari_embedding_game.data.export.anndata_result import (
     write_anndata,
 )
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.palette import point_colors
 
 
 def check_output(source: Path | None, path: Path) -> None:
@@ -45,7 +44,7 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
     ``embedding_game_x`` and ``embedding_game_y`` are the place on the map; objects
     that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
     image, and their measures, too.  For .h5ad see
-    :func:`~.anndata_result.write_anndata`, for figures :func:`write_figure`.
+    :func:`~.anndata_result.write_anndata`.
 
     Raises DataError if it is none of :data:`WRITERS`, is the input, or cannot be
     written.
@@ -69,29 +68,25 @@ def write_figure(
     result: EmbeddingResult,
     path: str | Path,
     *,
-    colors: plots.PointColors | None = None,
-    title: str | None = None,
-    facing: NDArray[np.floating] | None = None,
+    colors: plots.PointColors,
+    facing: NDArray[np.floating],
     names: Sequence[plots.Name] = (),
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png.
 
-    In the colours of the clusters and with the name of the dataset by default; a map in
-    space as ``facing`` says, see :func:`~.plots.flat_map`; `names` at their places.
+    A map in space as ``facing`` says, see :func:`~.plots.flat_map`; `names` at their
+    places.
     Raises DataError if `path` is the input, or cannot be written.
     """
     path = Path(path)
     check_output(dataset.source, path)
-    if colors is None:
-        shown = result.groups
-        colors = plots.PointColors(point_colors(shown), "Cluster", shown.names)
-    seen = plots.FACING if facing is None else facing
-    flat, rows = plots.flat_map(result.embedding, seen)
+    flat, rows = plots.flat_map(result.snapshot.embedding, facing)
+    places = [plots.flat_map(at[None], facing)[0][0] for _, at in names]
     plot = plots.MapPlot(
         embedding=flat[rows],
         colors=colors.of(rows),
-        title=dataset.name if title is None else title,
-        names=tuple((text, plots.flat_map(at[None], seen)[0][0]) for text, at in names),
+        title=dataset.name,
+        names=tuple(zip([name for name, _ in names], places, strict=True)),
     )
     plots.write_plot(plot, path)
 
@@ -100,8 +95,5 @@ WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
     ".h5ad": write_anndata,
     ".csv": lambda data, result, path: result_frame(data, result).to_csv(path),
     ".parquet": lambda data, result, path: result_frame(data, result).to_parquet(path),
-    ".png": write_figure,
-    ".svg": write_figure,
-    ".pdf": write_figure,
 }
 """What can be written, by the ending of the file's name."""

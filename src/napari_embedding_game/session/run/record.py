@@ -8,15 +8,12 @@ leave no trace in the layout.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
-from napari_embedding_game.data.clustering import Clustering
-from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run.run import Run
 
@@ -118,14 +115,3 @@ def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, A
         "interrupted": not snapshot.finished,
         "space": space,
     }
-
-
-def result_of(
-    snapshot: Snapshot,
-    parameters: Mapping[str, Any],
-    clustering: Clustering | None = None,
-) -> EmbeddingResult:
-    """Return the snapshot as a result, with what is known of its clusters."""
-    names = [part.name for part in fields(EmbeddingResult)]
-    parts = {name: getattr(snapshot, name) for name in names if hasattr(snapshot, name)}
-    return EmbeddingResult(**parts, parameters=parameters, clustering=clustering)

@@ -24,7 +24,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run import engine
-from napari_embedding_game.session.run.record import RunRecord, parameters, result_of
+from napari_embedding_game.session.run.record import RunRecord, parameters
 
 
 def replay_frames(
@@ -105,12 +105,11 @@ def replayed_result(
     edges, layout = prepared(X, record)
     *_, last = frames(edges, layout, record)
     told = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
-    found = result_of(last, told)
     if n_clusters is None:
-        return found
+        return EmbeddingResult(last, told)
     merging = Merging.of(edges, last.labels, len(last.landmarks))
     clusters = merging.cut(n_clusters)[last.labels]
-    return replace(found, clustering=numbered(clusters))
+    return EmbeddingResult(last, told, numbered(clusters))
 
 
 def same(first: Snapshot, second: Snapshot) -> bool:

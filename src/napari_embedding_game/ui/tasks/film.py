@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.plots import FACING, flat_map
+from napari_embedding_game.data.export.plots import flat_map
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.ui.canvas.frame import Frame
@@ -28,7 +28,7 @@ def write_film(
     record: RunRecord,
     colors: NDArray[np.floating],
     path: Path,
-    facing: NDArray[np.floating] = FACING,
+    facing: NDArray[np.floating],
 ) -> None:
     """Play a run of the rows X again and write it as an animated .gif.
 
