@@ -318,5 +318,5 @@ def test_the_readers_take_a_folder_of_images(plate, spaces, columns):
     assert dataset.var_names == ("area", "intensity_mean")
     assert spaces(folder) == [dataset.space]
     assert "intensity_mean" in columns(folder)
-    with pytest.raises(DataError, match="only 'measures of plate'"):
+    with pytest.raises(DataError, match="choose one of measures of plate"):
         read(folder, space="X_pca")

@@ -253,7 +253,7 @@ def test_missing_values_name_row_and_column(tmp_path):
     ("content", "sentence"),
     [
         ("", "is empty: there is nothing in the file"),
-        ("  \n \n", "is empty: there is nothing in the file"),
+        ("  \n \n", "could not be read as a .csv table"),
         ("a,b\n", r"is empty \(0 rows"),
         ("a,b\n1,2\n", "only one row"),
         ("a,b\n1,2\n1,2\n1,2\n", "is constant: all 3 rows"),

@@ -62,7 +62,7 @@ def test_a_folder_of_cell_ranger_2(folder):
 
 
 def test_what_is_missing_is_named(folder, tmp_path):
-    with pytest.raises(DataError, match='no space "X_pca": it has only counts'):
+    with pytest.raises(DataError, match='no space "X_pca": choose one of X'):
         read(folder, space="X_pca")
     (folder / "other_matrix.mtx").touch()
     assert any("only matrix.mtx was read" in note for note in read(folder).notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -80,6 +81,18 @@ class ReadOptions:
             raise DataError(f"missing can be 'error' or 'drop', not {self.missing!r}.")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
+
+    def space_among(self, known: Sequence[str], where: str) -> str:
+        """Return the space that is asked for, by default the first.
+
+        Raises DataError if it is none of those that `where` has.
+        """
+        if self.space is not None and self.space not in known:
+            raise DataError(
+                f'{where} has no space "{self.space}": choose one of '
+                f"{', '.join(known)}."
+            )
+        return self.space or known[0]
 
 
 DEFAULT_OPTIONS = ReadOptions()

@@ -204,10 +204,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage("Checking the numbers")
     X, are_pairs = _matrix(values, space, where), is_of_pairs(space)
     if X.shape[0] != len(obs) or (are_pairs and X.shape[1] != len(obs)):
-        raise DataError(
-            f"{where} is damaged: {space} has {X.shape[0]} rows, and the file "
-            f"describes {len(obs)} cells; export it again."
-        )
+        raise ValueError(f"{space} has {X.shape[0]} rows for {len(obs)} cells")
     dataset = from_matrix(
         X,
         obs,
@@ -292,11 +289,7 @@ def _genes(
     if profile is None:
         return None, (), [*notes, _NOT_COMPARED.format(what)]
     if profile.shape != shape:
-        raise DataError(
-            f"{source.where} is damaged: its genes have {profile.shape[0]} rows and "
-            f"{profile.shape[1]} columns, and the file describes {shape[0]} cells and "
-            f"{shape[1]} genes; export it again."
-        )
+        raise ValueError(f"genes of {profile.shape} where {shape} are described")
     unique, repeats = numbered_names(names)
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)

@@ -56,12 +56,7 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         arrays, notes = _load(path)
     yield Stage("Checking the numbers")
     embeddable = _embeddable(arrays, path.name)
-    chosen = options.space or embeddable[0]
-    if chosen not in embeddable:
-        raise DataError(
-            f'{path.name} has no array of numbers "{chosen}" to embed: it has '
-            f"{_described(arrays, arrays)}."
-        )
+    chosen = options.space_among(embeddable, path.name)
     if options.space is None and len(embeddable) > 1:
         notes.append(
             f'The array "{chosen}" is embedded. It could also be '

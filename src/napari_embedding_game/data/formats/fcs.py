@@ -88,11 +88,6 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     has, and called by their number.  Of several files the channels that all of them
     have are read.
     """
-    if options.space not in (None, *COFACTORS):
-        raise DataError(
-            f'{path.name} has no space "{options.space}": choose one of '
-            f"{', '.join(COFACTORS)}."
-        )
     files = fcs_files(path) if path.is_dir() else [path]
     n_bytes = sum(file.stat().st_size for file in files)
     read = []
@@ -106,7 +101,8 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     check_shape(events.shape, path.name)
     yield Stage("Checking the numbers")
     is_mass, names = channels["detector"].str.fullmatch(_MASS), channels["name"]
-    space = options.space or (MASS if is_mass.any() else FLOW)
+    usual = MASS if is_mass.any() else FLOW
+    space = options.space_among([usual, *COFACTORS], path.name)
     measures = channels["measures"].to_numpy()
     if cofactor := COFACTORS[space]:
         events[:, measures] = np.arcsinh(events[:, measures] / cofactor)

@@ -40,10 +40,7 @@ def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
     `path` is an .h5 file, the folder of ``matrix.mtx``, or that file.
     """
-    if options.space not in (None, "X"):
-        raise DataError(
-            f'{path.name} has no space "{options.space}": it has only counts, X.'
-        )
+    options.space_among(["X"], path.name)
     yield Stage(f"Reading {path.name}, which may take a minute")
     adata, notes = read_counts(path)
     result = yield from adata_stages(adata, path.name, options, path)
@@ -60,23 +57,18 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
     with explain_damage(path, kind):
         counts, cells, var = _read_h5(path) if is_h5 else _read_folder(path)
-    if counts.shape != (len(cells), len(var)):
-        raise DataError(
-            f"{path.name} is damaged: the matrix is {counts.shape[0]} x "
-            f"{counts.shape[1]}, and {len(cells)} cells and {len(var)} genes "
-            "are named; export it again."
-        )
-    genes, notes = (var["feature_types"] == _GENES).to_numpy(), list[str]()
-    if genes.any() and not genes.all():
-        notes = [f"{np.count_nonzero(~genes):,} features that are no genes left out."]
-        counts, var = counts[:, genes], var[genes]
+        genes, notes = (var["feature_types"] == _GENES).to_numpy(), list[str]()
+        if genes.any() and not genes.all():
+            n_others = np.count_nonzero(~genes)
+            notes = [f"{n_others:,} features that are no genes left out."]
+            counts, var = counts[:, genes], var[genes]
+        unique, repeats = numbered_names(var.index)
+        adata = adata_of(counts, pd.DataFrame(index=pd.Index(cells)), unique)
+        adata.var = var.set_axis(unique)
     files = list(dict.fromkeys(f.name.removesuffix(".gz") for f in matrix_files(path)))
     if len(files) > 1:
         note = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
         notes += [f"{note}: open the matrix.mtx of another one for its cells."]
-    unique, repeats = numbered_names(var.index)
-    adata = adata_of(counts, pd.DataFrame(index=pd.Index(cells)), unique)
-    adata.var = var.set_axis(unique)
     return adata, [*notes, *repeats]
 
 

@@ -29,6 +29,7 @@ from napari_embedding_game.data.images.folder import ImagePair, find_pairs, tabl
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
 from napari_embedding_game.data.images.measure import measured_dataset, measured_table
 from napari_embedding_game.data.label_objects import (
+    NO_OBJECT,
     Objects,
     as_labels,
     check_labels,
@@ -57,11 +58,7 @@ def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     Raises DataError as :func:`open_images`, or for another space.
     """
     spaces = [f"measures of {path.name}"]
-    if options.space not in (None, *spaces):
-        raise DataError(
-            f"{path.name} is a folder of images, of which only '{spaces[0]}' can be "
-            f"embedded, not '{options.space}'."
-        )
+    options.space_among(spaces, path.name)
     images = yield from open_images(path)
     dataset = yield from measure_images(images, options)
     return ReadResult(dataset, spaces, dataset.profile_names)
@@ -170,10 +167,7 @@ def measure_images(
         parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
     n_objects = [len(table) for table in tables]
     if not any(n_objects):
-        raise DataError(
-            f"The labels of {name} hold no object in {len(tables):,} images, only "
-            "background: segment first."
-        )
+        raise DataError(f"{name}: {NO_OBJECT}")
     yield Stage("Checking the numbers")
     how: dict[str, Any] = {
         "channels": list(spans),

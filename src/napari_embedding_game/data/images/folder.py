@@ -129,8 +129,6 @@ def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
     Returns also sentences on files without a counterpart.  Raises DataError if there
     are no pairs, or one image has several labels files.
     """
-    if not folder.is_dir():
-        raise DataError(f"{folder} is no folder: choose one with images and labels.")
     files = _files(folder)
     if files.empty:
         raise DataError(

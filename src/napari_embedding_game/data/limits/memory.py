@@ -37,9 +37,7 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
 def check_shape_fits(
     shape: Sequence[int], itemsize: int, where: str, what: str = "its numbers"
 ) -> None:
-    """Raise DataError if an array of this declared shape is no array or too large."""
-    if any(length < 0 for length in shape):
-        raise DataError(f"{where} is damaged ({what} has a negative size).")
+    """Raise DataError if an array of this declared shape is too large."""
     rows = " x ".join(f"{length:,}" for length in shape)
     check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
 
