@@ -86,9 +86,9 @@ def test_an_image_without_cells_or_without_its_file_is_told(tmp_path):
     (tmp_path / "A03_labels.tif").unlink()
     (tmp_path / "A04.tif").unlink()
     dataset = measured(tmp_path)
-    assert "1 image holds no object: A02." in dataset.notes
-    assert "1 image has no labels file and was left out: A03.tif." in dataset.notes
-    told = "1 labels file has no image and was left out: A04_labels.tif."
+    assert "Without an object: A02." in dataset.notes
+    assert "Left out, with no labels file: 1 image (A03.tif)." in dataset.notes
+    told = "Left out, with no image: 1 labels file (A04_labels.tif)."
     assert told in dataset.notes
     images = dataset.provenance["measured"]["images"]
     found = [(one["name"], one["well"], one["objects"]) for one in images]
@@ -237,7 +237,7 @@ def test_images_that_do_not_fit_are_left_out_with_the_reason(tmp_path):
     assert measured(tmp_path).obs["label"].min() == 2**32 + 3
     assert "A05 was left out: The image has 10 x 50 pixels" in notes
     assert "A06 was left out: A06_labels.jpg is a coloured picture, a JPEG" in notes
-    assert "1 image with other channels or axes than the other" in notes
+    assert "as channels or axes are not those of the other" in notes
 
 
 def test_a_table_of_plates_and_wells_is_joined_by_both(tmp_path):

@@ -66,18 +66,9 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert back.provenance["harmony"]["batch_key"] == "day"
 
 
-@pytest.mark.parametrize(
-    ("key", "sentence"),
-    [
-        ("constant", 'nothing to mix by "constant", because all .* value "x"'),
-        ("gaps", "3 of 239 cells have no value there: choose another column"),
-        ("barcode", "names no batches, because it has 239 different values for 239"),
-        ("depth", "names no batches"),
-        ("sample", 'cells has no column "sample" .* choose one of day, kind'),
-    ],
-)
-def test_columns_that_cannot(dataset, key, sentence):
-    with pytest.raises(DataError, match=sentence):
+@pytest.mark.parametrize("key", ["constant", "gaps", "barcode", "depth", "sample"])
+def test_columns_that_cannot(dataset, key):
+    with pytest.raises(DataError, match=f'"{key}" of .* cannot .* Choose day, kind'):
         prepared(dataset, batch_key=key)
 
 

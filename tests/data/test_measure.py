@@ -112,7 +112,7 @@ def test_neighbours_and_objects_at_the_border(labels):
 def test_what_does_not_fit_is_told(labels, image):
     signed = np.where(labels == 7, -7, labels.astype(int))
     notes = " ".join(measure(None, signed).notes)
-    assert "1 label is below 0, which is background here" in notes
+    assert "Below 0, which is background here: 1 label." in notes
     sizes = "The image has 40 x 51 pixels and the labels have 40 x 50"
     for one, other, sentence in (
         (np.zeros((40, 51)), labels, sizes),

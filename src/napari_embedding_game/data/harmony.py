@@ -30,7 +30,7 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     Those that name samples come first, those that name kinds of cells last.
     """
     names = obs.columns[~obs.columns.duplicated(keep=False)]
-    found = [str(name) for name in names if not _trouble(obs[name], name)]
+    found = [str(name) for name in names if _has_batches(obs[name])]
     return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 
@@ -53,37 +53,18 @@ def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
     `where` is the name of the source, for the sentence.
     """
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
-    if key not in obs:
+    if key not in obs or not _has_batches(obs[key]):
         raise DataError(
-            f'{where} has no column "{key}" that could name batches: choose one of '
-            f"{', '.join(batch_columns(obs)) or 'another file'}."
+            f'"{key}" of {where} cannot name batches: Harmony needs {_MIN_CELLS} cells '
+            f"or more, each with one of 2 to {_MAX_LEVELS} levels, of {_CELLS_A_LEVEL} "
+            f"cells on average. Choose {', '.join(batch_columns(obs)) or 'no column'}."
         )
-    if trouble := _trouble(obs[key], key):
-        raise DataError(f"{trouble}: choose another column, or none.")
 
 
-def _trouble(column: pd.Series, name: object) -> str:
-    """Return why a column cannot name batches, "" if it can."""
-    n, n_missing = len(column), int(column.isna().sum())
-    if n_missing:
-        return (
-            f'Harmony cannot mix by "{name}", because {n_missing:,} of {n:,} cells '
-            "have no value there"
-        )
-    if n < _MIN_CELLS:
-        return f"Harmony needs at least {_MIN_CELLS} cells, not {n}"
-    n_levels = int(column.nunique())
-    if n_levels < 2:
-        return (
-            f'Harmony has nothing to mix by "{name}", because all cells have the '
-            f'value "{column.iloc[0]}" there'
-        )
-    if n_levels > min(_MAX_LEVELS, n / _CELLS_A_LEVEL):
-        return (
-            f'"{name}" names no batches, because it has {n_levels:,} different values '
-            f"for {n:,} cells"
-        )
-    return ""
+def _has_batches(column: pd.Series) -> bool:
+    n_most = min(_MAX_LEVELS, len(column) / _CELLS_A_LEVEL)
+    has_cells = len(column) >= _MIN_CELLS and column.notna().all()
+    return bool(has_cells and 2 <= column.nunique() <= n_most)
 
 
 def mixed_by_harmony(

@@ -79,8 +79,7 @@ def usable_rows(
             f"{where} has {n:,} missing or infinite value{'s' * (n > 1)} in {of_rows}, "
             f"{first}: fill them in, or have these rows left out"
         )
-    have = "it has" if n_bad == 1 else "they have"
-    note = f"{of_rows} left out because {have} missing or infinite values, {first}."
+    note = f"{of_rows} left out because of missing or infinite values, {first}."
     return kept, (note,)
 
 

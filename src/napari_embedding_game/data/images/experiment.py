@@ -121,11 +121,9 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     both = list(zip(looks, kinds, strict=True))
     seen = [look for look, kind in both if kind == usual]
     if others := [look.pair.name for look, kind in both if kind != usual]:
-        was = "was" if len(others) == 1 else "were"
         notes.append(
-            f"{counted(len(others), 'image')} with other channels or axes than the "
-            f"other {len(seen):,} ({', '.join(usual[0])}) {was} left out, to "
-            f"be measured apart: {listed(others)}."
+            "Left out, to be measured apart, as channels or axes are not those of the "
+            f"other {len(seen):,} ({', '.join(usual[0])}): {listed(others)}."
         )
     more = len(notes) - _MAX_REASONS
     notes = notes[:_MAX_REASONS]
@@ -189,9 +187,7 @@ def measure_images(
     notes = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
     empty = [one["name"] for one in how["images"] if not one["objects"]]
     if empty:
-        hold = "holds" if len(empty) == 1 else "hold"
-        without = f"{counted(len(empty), 'image')} {hold} no object"
-        notes += [f"{without}: {listed(empty)}."]
+        notes += [f"Without an object: {listed(empty)}."]
     notes += [*images.notes, *table_notes, *dataset.notes]
     return replace(dataset, notes=tuple(notes))
 

@@ -208,11 +208,8 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
         (images[is_twice], "image", "another image of that name beside it"),
     ):
         if alone := names(lost):
-            has, was = ("has", "was") if len(alone) == 1 else ("have", "were")
-            notes.append(
-                f"{counted(len(alone), what)} {has} {lack} and {was} left out: "
-                f"{listed(alone)}."
-            )
+            of_all = counted(len(alone), what)
+            notes.append(f"Left out, with {lack}: {of_all} ({listed(alone)}).")
     groups = images[has_labels & ~is_twice].groupby(key, sort=False)
     pairs = [_pair(group, known[name]) for name, group in groups]
     return sorted(pairs, key=lambda pair: _natural(pair.name)), notes

@@ -119,10 +119,9 @@ def measure_stages(
         apart = "Each picture (y, x) is measured by itself"
         notes.append(f"{apart}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):
-        are = "label is" if n_below == 1 else "labels are"
         notes.append(
-            f"{n_below:,} {are} below 0, which is background here and on no map: "
-            "number the objects from 1."
+            f"Below 0, which is background here: {counted(n_below, 'label')}. Number "
+            "the objects from 1."
         )
     if not with_border:
         edges = [[0, 0], pixels.shape[-2:]]
