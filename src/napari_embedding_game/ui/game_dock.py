@@ -168,8 +168,11 @@ class GameDock(MapWidget):
         self.game = MethodControls(
             session, lambda n: play(partial(session.change_dimensions, n))
         )
-        first_step = self.data.first_step
-        self.run = RunControls(session, controller.writing, play, play_on, first_step)
+        tasks, first_step = (
+            (controller.reading, controller.writing),
+            self.data.first_step,
+        )
+        self.run = RunControls(session, *tasks, play, play_on, first_step)
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
         self.look = DisplayControls(session, linked)
@@ -238,7 +241,6 @@ class GameDock(MapWidget):
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
             (controller.trouble, self._show_trouble),
-            (controller.reading.stage_changed, run.set_reading),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),

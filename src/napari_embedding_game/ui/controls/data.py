@@ -185,8 +185,12 @@ class DataControls(QWidget):
 
     def show_loaded(self, read_complete: Then | None = None) -> None:
         """Show the data that are loaded; offer to read their complete rows only."""
-        self._read_complete = read_complete
-        self._show_drop()
+        self._read_complete, options = read_complete, self._loading.options
+        is_offered = read_complete is not None  # of what was not taken up
+        drops = options.missing == "drop" and not is_offered
+        with QSignalBlocker(self.drop):
+            self.drop.setChecked(drops)
+        self.drop.setVisible(drops or is_offered)
         if self._loading.current is not None:
             self._show_read(self._loading.current)
 
@@ -355,14 +359,6 @@ class DataControls(QWidget):
         self._show()
         if asks:  # the offer says it better
             self._show_notes([note for note in dataset.notes if note != question])
-
-    def _show_drop(self) -> None:
-        """Offer to leave out incomplete rows, where there are some."""
-        is_offered = self._read_complete is not None  # of what was not taken up
-        drops = self._loading.options.missing == "drop" and not is_offered
-        with QSignalBlocker(self.drop):
-            self.drop.setChecked(drops)
-        self.drop.setVisible(drops or is_offered)
 
     def _offer_spaces(self, spaces: Sequence[str], present: str = "") -> None:
         self.space.offer(zip(spaces, spaces, strict=True), present)

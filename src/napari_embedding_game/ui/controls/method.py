@@ -19,7 +19,7 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import repulsion_range
-from napari_embedding_game.ui.connections import Connections, Listener
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.settings_form import (
     AUTOMATICALLY,
     FIELDS,
@@ -88,13 +88,12 @@ class MethodControls(Listener):
         add_row(self._strength, "Repulsion", panel(row(slider, self.repulsion)), tip)
         self.steering = panel(column(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
-        connections = Connections(self)
-        connections.connect(self._settings.changed, self._on_setting)
+        self._heard.connect(self._settings.changed, self._on_setting)
         self.listen([session.dataset_changed], self.catch_up)
         stale = session.staleness_changed, session.state_changed
-        connections.connect_all(stale, self._show_staleness)
+        self._heard.connect_all(stale, self._show_staleness)
         others = session.restored, session.looked_back
-        connections.connect_all(others, self.catch_up)
+        self._heard.connect_all(others, self.catch_up)
         self.catch_up()
 
     def catch_up(self, *event: object) -> None:

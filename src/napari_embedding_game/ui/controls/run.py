@@ -10,7 +10,6 @@ from typing import Any
 from qtpy.QtWidgets import QMenu, QWidget
 from superqt.utils import qthrottled
 
-from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.run.run import Progress
 from napari_embedding_game.session.session import Session, State
 from napari_embedding_game.ui.connections import Connections
@@ -32,6 +31,7 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     slim_bar,
 )
+from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 WORDS_MS = 500
@@ -68,6 +68,7 @@ class RunControls(QWidget):
     def __init__(
         self,
         session: Session,
+        reading: ReadingTask,
         writing: WritingTask,
         play: Callable[[], None],
         play_on: Callable[[], None],
@@ -75,8 +76,7 @@ class RunControls(QWidget):
     ) -> None:
         super().__init__()
         self._session, self._begin, self._play_on = session, play, play_on
-        self._first_step = first_step
-        self._is_reading = False
+        self._reading, self._first_step = reading, first_step
         self._remedy: dict[str, Any] = {}
         """Settings that remedy the warning on show."""
         self._progress: Progress | None = None
@@ -104,6 +104,8 @@ class RunControls(QWidget):
         """Where the map is from, if it was not played now."""
         self._saving = ""
         """What is being written."""
+        self._said: str | None = None
+        """What was said last of the state."""
         self._update_soon = qthrottled(self._update_message, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         parts = self.continue_button, buttons, self.plain, self.given_button
@@ -121,6 +123,7 @@ class RunControls(QWidget):
             (session.dataset_changed, lambda _: show_text(self.saved, "")),
             (session.dataset_changed, self.refresh),
             (session.selection.changed, self._update_message),
+            (reading.stage_changed, self.refresh),
             (writing.busy_changed, self._on_saving),
             (writing.saved, lambda name: self.show_message(f"Saved {name}.")),
         ):
@@ -134,12 +137,6 @@ class RunControls(QWidget):
     def show_saved(self) -> None:
         """Show that the map has just been saved automatically."""
         show_text(self.saved, time.strftime(SAVED))
-
-    def set_reading(self, stage: Stage | None) -> None:
-        """Play nothing that is about to be replaced; None: nothing is read any more."""
-        if self._is_reading != (stage is not None):
-            self._is_reading = stage is not None
-            self.refresh()
 
     def refresh(self, *event: object) -> None:
         """Show the possible actions and the state of the run."""
@@ -163,13 +160,15 @@ class RunControls(QWidget):
         is_open = session.stale or state in ("stopped", "failed")
         is_given = state == "finished" and is_asked
         can_go_on = is_given or (is_open and session.can_continue)
-        is_free = not (is_alive or self._is_reading)
+        # Nothing is played that is about to be replaced.
+        is_reading = self._reading.is_busy
+        is_free = not (is_alive or is_reading)
         can_show = not has_map or (has_choice and is_asked)
         for widget, is_shown in (
             (self.run, is_free and (has_data or bool(first))),
             (self.plain, is_free and has_data and bool(first)),
             (self.given_button, is_free and bool(maps) and can_show),
-            (self.remedy_button, not self._is_reading and bool(self._remedy)),
+            (self.remedy_button, not is_reading and bool(self._remedy)),
             (self.pause, moving),
             (self.stop, is_alive),
             (self.save, has_map and not is_alive),
@@ -252,7 +251,10 @@ class RunControls(QWidget):
             self._update_message()
 
     def _update_message(self) -> None:
-        self.show_message(self._state_text())
+        """Show another state; what was said since of the same one stays."""
+        if (text := self._state_text()) != self._said:
+            self._said = text
+            self.show_message(text)
 
     def _state_text(self) -> str:
         """Return the state of the run, and the possible actions."""
@@ -261,8 +263,8 @@ class RunControls(QWidget):
             return "" if progress is None else progress_text(progress)
         if state == "paused":
             return "Paused"
-        if self._is_reading or self._saving:
-            return READING if self._is_reading else self._saving
+        if self._reading.is_busy or self._saving:
+            return READING if self._reading.is_busy else self._saving
         if not session.selection.is_empty:
             is_earlier = self._origin == LOOKED_BACK
             return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
@@ -53,9 +53,7 @@ class Start(QWidget):
         of_folder = "Folder…", self.choose_folder, FOLDER_TIP
         add_entries(menu, [("File…", self.choose_file, ""), of_folder])
         self.open_button.setMenu(menu)
-        self._lines = QVBoxLayout()
-        self._lines.setContentsMargins(0, 12, 0, 0)
-        self._lines.setSpacing(2)
+        self._lines = column(spacing=2, margins=(0, 12, 0, 0))
         self.tour = push_button("Show me around", "In five callouts.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines

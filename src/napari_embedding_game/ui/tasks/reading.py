@@ -187,9 +187,9 @@ class ReadingTask(QObject):
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
     ) -> None:
         self._then = then
+        self._reading.submit(read)
         self.trouble.emit("")
         self.stage_changed.emit(Stage(f"Reading {name}"))
-        self._reading.submit(read)
 
     def _on_read(self, result: Any) -> None:
         self.stage_changed.emit(None)
