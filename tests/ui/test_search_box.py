@@ -70,8 +70,10 @@ def test_all_rows_of_a_repeated_name_are_found(
     find(dock, "NO. 3")
     assert session.selection.rows.tolist() == [3, *range(30, 40)]
     monkeypatch.setattr(search_box, "MAX_ROWS", 3)  # many are searched once chosen
-    find(dock, "no. 4")
-    assert session.selection.rows.tolist() == [4]
+    for text, message in (("no. 4", ""), ("no. x", 'No text has "no. x".')):
+        find(dock, text)
+        assert session.selection.rows.tolist() == [4]
+        assert session.message == message
     session.selection.clear()  # what was searched goes with its data
     search = typed(dock, "cell3")
     assert search.hits

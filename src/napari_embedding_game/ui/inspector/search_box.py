@@ -109,8 +109,10 @@ class SearchBox(QLineEdit):
             session.selection.select_points(rows)
             self._workspace.reveal.emit(int(rows[0]))
         elif kind == TEXTS:
-            are_of = [_has(text, name) for text in dataset.texts or ()]
-            session.selection.select_points(np.array(are_of, bool))
+            are_of = np.array([_has(text, name) for text in dataset.texts or ()], bool)
+            session.selection.pick(are_of, is_added=False)
+            if not are_of.any():
+                session.show_message(f'No text has "{name}".')
         else:
             choice_of = choice_of_column if kind == COLUMN else choice_of_value
             session.look.color_by = choice_of(name, dataset)
