@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
@@ -180,7 +180,7 @@ class DotPlotPane(PlotPane):
         summary, cell = found.summary, (group, gene)
         mean, share = summary.means[cell], summary.shares[cell]
         where = f"{found.genes[gene]} in {name}"
-        return f"{where}\nmean {mean:.3g}, above 0 in {share:.0%} of {size}"
+        return f"{where}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""

@@ -17,6 +17,7 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     iter_markers,
 )
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison, newest
@@ -77,8 +78,8 @@ COLUMNS = (
         "p-value adjusted for the number of tests (Benjamini-Hochberg).",
         p_text,
     ),
-    Column("In", "Share of the selected points above 0.", "{:.0%}".format),
-    Column("Out", "Share of the compared points above 0.", "{:.0%}".format),
+    Column("In", "Share of the selected points above 0.", share_text),
+    Column("Out", "Share of the compared points above 0.", share_text),
 )
 NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
 """Of a :class:`MarkerTable`, in the same order."""

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QLineEdit, QVBoxLayout
 from superqt.utils import qdebounced
 
 from napari_embedding_game.data.clustering import Clustering
-from napari_embedding_game.data.columns import counted, share_text
+from napari_embedding_game.data.columns import counted, listed, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -99,11 +99,11 @@ class SelectionTab(Listener):
         self.column = Choice(COLUMN_TIP)
         channels = "Channels", ""
         self.channels, self._channel_menu = menu_button(*channels)
-        bars = Column(""), Column("", is_bar=True), Column("")
-        self.composition = Table(
-            *bars, has_head=False, max_rows=MAX_BARS, min_rows=MIN_BARS
-        )
-        self.differences = Table(*bars, has_head=False)
+        bars, shares = (Column(""), Column("", is_bar=True)), Column("", "", share_text)
+        how = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
+        self.composition = Table(*bars, shares, **how)
+        sizes = Column("", "", "{:+.2f} sd".format)
+        self.differences = Table(*bars, sizes, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
         self.markers = MarkersPane(session, workspace.color_by_value)
         self.thumbnails = PictureGrid(self._on_pick)
@@ -413,8 +413,7 @@ class SelectionTab(Listener):
         if len(clusters) == 1 and names:
             return known[clusters[0]].title
         if clusters:
-            shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
-            return f"{len(clusters)} clusters: {shown}"
+            return f"{len(clusters)} clusters: {listed(names)}"
         rows, dataset = self._session.selection.rows, self._session.dataset
         if len(rows) == 1 and dataset is not None:
             return str(dataset.obs.index[rows[0]])
@@ -426,27 +425,18 @@ def _composition(report: ClusterReport) -> pd.DataFrame:
     found = report.composition
     if found.empty:
         return found
-    columns = {
-        "level": found["level"].tolist(),
-        "bar": [(0.0, *ends) for ends in found[["share", "of_all"]].to_numpy()],
-        "share": [f"{share:.0%}" for share in found["share"]],
-    }
+    bars = [(0.0, *ends) for ends in found[["share", "of_all"]].to_numpy()]
     keys = pd.Index(found["levels"].tolist(), tupleize_cols=False)
-    return pd.DataFrame(columns, index=keys)
+    return found.assign(bar=bars).set_index(keys)[["level", "bar", "share"]]
 
 
 def _differences(sizes: pd.Series) -> pd.DataFrame:
     """Return a row for each column; the longest bar reaches an edge."""
     if sizes.empty:
-        none = {"column": NO_DIFFERENCE, "bar": (0.5, 0.5, np.nan), "difference": ""}
-        return pd.DataFrame([none])
-    ends = 0.5 + sizes / sizes.abs().max() / 2
-    columns = {
-        "column": sizes.index.tolist(),
-        "bar": [(0.5, end, np.nan) for end in ends],
-        "difference": [f"{size:+.2f} sd" for size in sizes],
-    }
-    return pd.DataFrame(columns)
+        sizes = pd.Series(np.nan, [NO_DIFFERENCE])
+    ends = (0.5 + sizes / sizes.abs().max() / 2).fillna(0.5)
+    bars = [(0.5, end, np.nan) for end in ends]
+    return pd.DataFrame({"column": sizes.index, "bar": bars, "size": sizes.array})
 
 
 def _numbers(report: ClusterReport, dataset: Dataset) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, p_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
@@ -54,6 +55,6 @@ class VolcanoPane(PlotPane):
             return HINT
         return (
             f"{found.names[row]}\nlog2 fold {found.logfoldchanges[row]:+.2f}, "
-            f"p adj. {p_text(found.pvals_adj[row])}\nin {found.pts[row]:.0%}, "
-            f"out {found.pts_rest[row]:.0%}"
+            f"p adj. {p_text(found.pvals_adj[row])}\nin {share_text(found.pts[row])}, "
+            f"out {share_text(found.pts_rest[row])}"
         )
