@@ -77,11 +77,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
 
 def value(field, method, x):
     d = len(x)
-    scratch = (
-        np.empty((1, d), np.float32),
-        np.empty((1, d), np.float32),
-        np.zeros((d, field[1].shape[1]), np.float32),
-    )
+    scratch = np.empty((1, d), np.float32), np.empty((1, d), np.float32)
     return place_loops._energy(
         ATTRACTIONS[method.attraction], KERNELS[method.kernel], x, np.zeros((0, d)),
         np.zeros(0), field, scratch, np.empty(d),

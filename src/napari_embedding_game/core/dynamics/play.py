@@ -32,7 +32,7 @@ from napari_embedding_game.core.dynamics.hand import MAX_DISTANCE
 from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.objective import nearest_landmark
+from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError
@@ -205,8 +205,7 @@ class _Driver:
         if is_seen or (self._diagnose and is_small):
             self._energy = mover.energy(state)
         if isinstance(mover, Layouts):
-            points, z = torch.from_numpy(embedding), torch.from_numpy(landmarks)
-            seen["labels"] = nearest_landmark(points, z)
+            seen["labels"] = nearest_landmark(embedding, landmarks)
         why, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
@@ -227,7 +226,7 @@ class _Driver:
         return rows if order is None else rows[order]
 
     def _copy(self, tensor: Tensor) -> NDArray[np.float32]:
-        copied = np.array(tensor.detach().cpu().numpy(), np.float32, order="C")
+        copied = np.array(as_array(tensor), np.float32, order="C")
         is_game = isinstance(self.mover, Game)
         if not (np.abs(copied) <= (MAX_DISTANCE if is_game else _MAX_FLOAT)).all():
             raise InputError(
@@ -271,7 +270,7 @@ def _then_landmarks(
     """Yield layouts, then a game of landmarks against fixed points."""
     for state in layouts.states:
         yield replace(state, n_iter=state.n_iter + FITTING if state.n_iter else 0)
-    positions, energy = state.y.detach().cpu().numpy(), layouts.energy(state)
+    positions, energy = as_array(state.y), layouts.energy(state)
     still = Settings(n_landmarks=n_landmarks, learning_rate=0.0, max_iter=FITTING)
     game = Game(
         replace(problem, layout=positions, warm_start=None, iteration=state.iteration)

@@ -38,6 +38,8 @@ from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs
 from napari_embedding_game.core.threads import run_blocks
 
+Points = NDArray[np.floating]
+
 MIN_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks without a say look at in a step, and those for each of them."""
 COME_BACK = 20
@@ -135,7 +137,7 @@ class Objective:
 
     def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
-        nearest = nearest_landmark(seen, z)
+        nearest = nearest_landmark(as_array(seen), as_array(z))
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
         places = self._rng.choice(len(seen), len(lost), replace=False)
@@ -275,14 +277,17 @@ methods.OBJECTIVES.update(
 )
 
 
-def nearest_landmark(y: Tensor, z: Tensor) -> NDArray[np.int32]:
+def nearest_landmark(points: Points, landmarks: Points) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
-    points = np.ascontiguousarray(y.detach().cpu().numpy())
-    columns = np.ascontiguousarray(z.detach().cpu().numpy().T)
-    n, labels = len(points), np.empty(len(points), np.int32)
-    loop, work = pair_loops.nearest_landmark, n * columns.shape[1]
-    run_blocks(loop, n, work, points, columns, labels)
+    labels, work = np.empty(len(points), np.int32), len(points) * len(landmarks)
+    given = np.ascontiguousarray(points), np.ascontiguousarray(landmarks.T), labels
+    run_blocks(pair_loops.nearest_landmark, len(points), work, *given)
     return labels
+
+
+def as_array(tensor: Tensor) -> Points:
+    """Return the numbers of a tensor in the processor's memory."""
+    return np.asarray(tensor.detach().cpu().numpy())
 
 
 def _climb(r: Number, pull: Tensor, push: Tensor, back: Tensor) -> Tensor:

@@ -78,12 +78,14 @@ def _repel(k, i, begin, end, zero, x, z, weights, pull):
         steep = slope + slope
         p0, p1 = steep * d0, steep * d1
         total, g0, g1 = total + value, g0 + p0, g1 + p1
-        store(load(pull, (0, at), zero) - p0, pull, (0, at))
-        store(load(pull, (1, at), zero) - p1, pull, (1, at))
+        if pull is not None:
+            store(load(pull, (0, at), zero) - p0, pull, (0, at))
+            store(load(pull, (1, at), zero) - p1, pull, (1, at))
         if len(x) == 3:
             p2 = steep * d2
             g2 = g2 + p2
-            store(load(pull, (2, at), zero) - p2, pull, (2, at))
+            if pull is not None:
+                store(load(pull, (2, at), zero) - p2, pull, (2, at))
     return across(total), across(g0), across(g1), across(g2)
 
 
@@ -100,7 +102,7 @@ def repel_row(k, i, count, y, z, weights, gradient, pull):
     """Return sum_j w_ij k(|y_i - z_j|^2) of one point; write its gradient at both ends.
 
     Over the first ``count`` z; ``weights`` (N, M), or None where they are 1; d/dy_i is
-    written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M).
+    written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M), or None.
     """
     if y.shape[1] == 2:
         x = y[i, 0], y[i, 1]

@@ -23,6 +23,7 @@ from torch import Tensor
 from napari_embedding_game.core.energy.objective import (
     Landmarks,
     Objective,
+    as_array,
     nearest_landmark,
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
@@ -53,15 +54,15 @@ def pressure(
     (``MAX_ON_THE_MOVE`` if not at rest), unless landmarks push them.
     """
     forces = objective.forces
-    labels = nearest_landmark(y, z)
-    points = np.ascontiguousarray(y.detach().cpu().numpy())
+    points = np.ascontiguousarray(as_array(y))
+    labels = nearest_landmark(points, as_array(z))
     heights = np.full(len(points), np.nan, np.float32)
     is_pushed_by_landmarks = isinstance(objective, Landmarks)
     most = MAX_POINTS if is_at_rest else MAX_ON_THE_MOVE
     if len(points) > most and not is_pushed_by_landmarks:
         return labels, heights
     field = objective.field(y, z)
-    sources = np.ascontiguousarray(field.sources.detach().cpu().numpy().T)
+    sources = np.ascontiguousarray(as_array(field.sources).T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
     functions = ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
     own, law = (mine, field.own), (field.strength, field.base)

@@ -23,7 +23,7 @@ from napari_embedding_game.core.inspect import cluster_loops as loops
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 """1 is modularity as it was defined; each further one expects half the weight."""
-_TRIES, _TRIES_WITH_START, _MAX_ROUNDS = 10, 2, 10
+_TRIES_WITH_START, _MAX_ROUNDS = 2, 10
 _CLEARLY = 1e-3
 """Modularity by which a new partition must beat the one that is shown."""
 
@@ -49,15 +49,9 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
             f"The labels run from {labels.min()} to {labels.max()}, but the landmarks "
             f"from 0 to {n_landmarks - 1}: give the number of landmarks of this map."
         )
-    return _between(*edges.arrays, np.ascontiguousarray(labels, np.int32), n_landmarks)
-
-
-def _between(
-    indptr: Any, indices: Any, weights: Any, groups: Labels, n_groups: int
-) -> sparse.csr_matrix:
-    """Return the graph between groups of the nodes of another one."""
-    rows = loops.group_graph(indptr, indices, weights, groups, n_groups)
-    graph = sparse.csr_matrix(rows[::-1], shape=(n_groups, n_groups))
+    groups = np.ascontiguousarray(labels, np.int32)
+    rows = loops.group_graph(*edges.arrays, groups, n_landmarks)
+    graph = sparse.csr_matrix(rows[::-1], shape=(n_landmarks, n_landmarks))
     graph.sort_indices()
     return graph
 
@@ -98,19 +92,20 @@ def merge_tree(
     sizes: NDArray[np.integer],
     previous: MergeTree | None = None,
     random_state: int = 0,
+    n_tries: int = 10,
 ) -> MergeTree:
     """Join the landmarks of a graph (L, L), two at a time, until one cluster is left.
 
     Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
     points of each landmark.  ``previous``: the former tree of the same landmarks, whose
-    clusters are kept where they are as good as any found now.  InputError: no
-    landmark has points.
+    clusters are kept where they are as good as any found now.  ``n_tries``: of which
+    each partition is the best.  InputError: no landmark has points.
     """
     if not np.any(sizes):
         raise InputError("No landmark has any points, so there is nothing to merge.")
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
-    levels = _levels(sparse.csr_matrix(graph), previous, random_state, _TRIES)
+    levels = _levels(sparse.csr_matrix(graph), previous, random_state, n_tries)
     return MergeTree(*_joined(graph, np.array(sizes, np.float64), levels), levels)
 
 
@@ -144,23 +139,6 @@ def _joined(
         standing = left
     born[standing[:1]] = 1
     return born, leader
-
-
-def halves(
-    graph: sparse.csr_matrix, random_state: int, n_tries: int
-) -> NDArray[np.bool_]:
-    """Return which of two parts each node is in, (n,): those of a merge tree's cut.
-
-    Nodes of the first partition, the best of ``n_tries``, are joined at once.
-    """
-    levels = _levels(graph, None, random_state, n_tries)
-    groups = levels[0]
-    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    parts = graph.indptr, graph.indices, graph.data, groups
-    between, coarse = _between(*parts, len(sizes)), levels[:, first]
-    tree = MergeTree(*_joined(between, sizes.astype(np.float64), coarse), coarse)
-    is_second: NDArray[np.bool_] = tree.cut(2)[groups] == 1
-    return is_second
 
 
 def _levels(

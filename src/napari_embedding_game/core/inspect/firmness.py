@@ -26,7 +26,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
-from napari_embedding_game.core.inspect.clusters import MergeTree, halves
+from napari_embedding_game.core.inspect.clusters import MergeTree, merge_tree
 from napari_embedding_game.core.threads import limited
 
 ALPHA = 0.01
@@ -148,7 +148,8 @@ def separation(
     one_group = _one_group(points)
     for draw in range(MAX_DRAWS):
         graph = _graph(one_group(rng))
-        by_chance.append(_apart(graph, halves(graph, draw, _TRIES)))
+        tree = merge_tree(graph, np.ones(len(points), int), None, draw, _TRIES)
+        by_chance.append(_apart(graph, tree.cut(2) == 1))
         found, is_many = Separation(apart, tuple(by_chance)), draw + 1 >= DRAWS
         if draw and found.p > (_CLEARLY_ONE if is_many else 0.5):
             break

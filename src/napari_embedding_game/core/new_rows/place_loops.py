@@ -48,13 +48,13 @@ def _read_grid(x, potential, low, spacing, gradient):
 def _energy(f, k, x, positions, weights, field, scratch, gradient):
     """Return E at x and how strongly its edges hold it; write its gradient."""
     strength, sources, potential, low, high, spacing = field
-    single, pushes, pull = scratch
+    single, pushes = scratch
     d = x.shape[0]
     if sources.shape[1] > 0:
         for c in range(d):
             single[0, c] = x[c]
         total = np.float64(
-            repel_row(k, 0, sources.shape[1], single, sources, None, pushes, pull)
+            repel_row(k, 0, sources.shape[1], single, sources, None, pushes, None)
         )
         for c in range(d):
             gradient[c] = pushes[0, c]
@@ -147,17 +147,11 @@ def place_rows(begin, end, f, k, found, weights, y, field, placed):
     columns); its ends (d,), beyond which nothing is placed; its spacing.
     """
     d = placed.shape[1]
-    sources = field[1]
     positions, pulls = np.empty((found.shape[1], d)), np.empty(found.shape[1])
-    scratch = (
-        np.empty((1, d), np.float32),
-        np.empty((1, d), np.float32),
-        np.empty((d, sources.shape[1]), np.float32),
-    )
+    scratch = np.empty((1, d), np.float32), np.empty((1, d), np.float32)
     work = np.empty(d), np.empty(d), np.empty(d)
     x = np.empty(d)
     for q in range(begin, end):
-        scratch[2][:] = 0
         count = 0
         for m in range(found.shape[1]):
             if weights[q, m] != 0:

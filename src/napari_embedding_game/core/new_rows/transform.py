@@ -163,8 +163,7 @@ def nearest_landmark(
 ) -> NDArray[np.int32]:
     """Return the nearest landmark (Eq. 7) of positions (Q, d), of those ``among``."""
     numbers = np.flatnonzero(among).astype(np.int32)
-    y, z = torch.from_numpy(positions), torch.from_numpy(landmarks[numbers])
-    return numbers[objective.nearest_landmark(y, z)]
+    return numbers[objective.nearest_landmark(positions, landmarks[numbers])]
 
 
 def check_transform(method: str, metric: Any) -> None:
