@@ -282,6 +282,8 @@ def test_fewer_rows_than_neighbours(run, table, out):
 
 def test_missing_and_unknown_files(run, tmp_path, out):
     assert "does not exist" in one_sentence(run("fit", "no.csv", "--out", out))
+    message = one_sentence(run("export", "no.h5ad", out.with_suffix(".html")))
+    assert "does not exist" in message
     (tmp_path / "a.txt").touch()
     message = one_sentence(run("fit", tmp_path / "a.txt", "--out", out))
     assert "cannot be read: the name has to end in" in message
@@ -295,6 +297,7 @@ def test_missing_and_unknown_files(run, tmp_path, out):
         ["--n-components", "4"],
         ["--schedule", "slow"],
         ["--method", "ee_homotopy", "--approximation", "landmarks"],
+        ["--method", "given"],
     ],
 )
 def test_settings_that_cannot_be_used(run, table, out, options):

@@ -399,7 +399,7 @@ def _notebook(options: Options) -> int:
 
 
 def _export(options: Options) -> int:
-    from napari_embedding_game.data.formats.anndata import read_all
+    from napari_embedding_game.session.reference.reference_map import read_all
     from napari_embedding_game.session.web_page import write_web_page
 
     source, out = options.source, options.out

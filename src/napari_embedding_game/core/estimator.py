@@ -392,6 +392,11 @@ class EmbeddingGame(
         layout, shape = None, (X.shape[0], self.n_components)
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
+        elif begun.method == "given":
+            raise InputError(
+                "The method given examines a map that you have: give it as init, an "
+                "array with a row for each row of X, or open its file in the window."
+            )
         pipeline.check(X, begun)
         n_rows, wanted = X.shape[0], n_searched(begun, X.shape[0])
         if wanted >= n_rows:

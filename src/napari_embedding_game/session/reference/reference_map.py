@@ -75,12 +75,12 @@ class ReferenceMap:
 
 def read_all(path: Path) -> AnnData:
     """Read a whole .h5ad file, after a look at its size."""
-    if not path.is_file():
-        raise DataError(f"{path} does not exist: check the name and the folder.")
     if path.suffix.lower() != ".h5ad":
         raise DataError(
             f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
         )
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: check the name and the folder.")
     return anndata.read_all(path)
 
 
