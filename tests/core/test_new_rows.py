@@ -102,7 +102,8 @@ def check_map(model):
 
 
 @pytest.mark.parametrize(
-    "method", sorted({n for n in METHODS if "homotopy" not in n} - NOT_PLACED - {"given"})
+    "method",
+    sorted({n for n in METHODS if "homotopy" not in n} - NOT_PLACED - {"given"}),
 )
 def test_every_other_method_places_rows(method, cloud):
     model = small(method=method).fit(cloud[:120])

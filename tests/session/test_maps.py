@@ -9,7 +9,9 @@ from psygnal import EmitLoopError
 import worlds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.measure import measure_stages
 from napari_embedding_game.data.label_objects import Objects
+from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file import rows as file_rows
 from worlds import Desk
@@ -241,6 +243,24 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     twice = Objects(2 * np.arange(41), np.zeros((41, 4), int))
     tree.reload(replace(read("other", 3), source_objects=twice))
     assert {one.dataset.source_objects for one in tree.maps} == {twice}
+
+
+def test_names_stay_on_objects_that_are_numbered_anew():
+    cell = np.pad(np.ones((3, 3), int), 1)
+    grid, tones = np.arange(1, 26).reshape(5, 5), np.random.default_rng(0).random(625)
+
+    def measured(grid):
+        labels = np.kron(grid, cell)
+        return finish(measure_stages(tones.reshape(25, 25), labels))
+
+    desk = Desk(measured(grid), n_landmarks=5).play(until=5)
+    desk.book.make_cluster(np.arange(8, 15), "round")
+    fewer = np.where(grid < 4, 0, grid - 3)
+    for again in (26 - grid, fewer, np.where(grid == 12, 0, grid)):
+        dataset = measured(again)
+        assert not desk.maps.fits(dataset)
+        codes = desk.maps.carried(dataset).annotation.codes
+        assert set(dataset.objects.label_ids[codes >= 0]) == {*again.flat[8:15]} - {0}
 
 
 @pytest.mark.parametrize("in_child", [False, True])

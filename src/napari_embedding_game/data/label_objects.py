@@ -69,6 +69,29 @@ class Objects:
         near = np.round(pixels)
         return np.asarray((self.ends[:, 0] <= near) & (near < self.ends[:, 1]))
 
+    def overlap(self, others: Objects) -> NDArray[np.bool_]:
+        """(N,) whether the middle of each, or that of its counterpart, lies in both."""
+        if self.boxes.shape != others.boxes.shape:
+            return np.zeros(len(self), bool)
+        mine, theirs = self.contain(others.centers), others.contain(self.centers)
+        return np.asarray(mine.all(axis=1) | theirs.all(axis=1))
+
+    def found_in(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
+        """(N,) where each is among others that may be numbered anew, or -1.
+
+        That is the one of its box and area; of edited ones that which is `named` so,
+        (N,), if it is still there.
+        """
+        known = {key: i for i, key in enumerate(others._keys())}
+        same = np.array([known.get(key, -1) for key in self._keys()], np.intp)
+        is_free = (named >= 0) & ~np.isin(named, same)
+        is_free &= self.overlap(others.take(named))
+        return np.where((same < 0) & is_free, named, same)
+
+    def _keys(self) -> list[tuple[int, ...]]:
+        areas = np.zeros(len(self), int) if self.areas is None else self.areas
+        return list(map(tuple, np.column_stack([self.boxes, areas]).tolist()))
+
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
         areas = None if self.areas is None else self.areas[rows]

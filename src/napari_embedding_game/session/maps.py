@@ -146,7 +146,7 @@ class MapTree:
         if current is None or len(there) != len(current.source_obs_names):
             return None
         if there.equals(known := current.source_obs_names):
-            return dataset
+            return None if _are_renumbered(current, dataset) else dataset
         order = there.get_indexer(known) if there.is_unique else np.full(len(there), -1)
         is_same = known.is_unique and (order >= 0).all()
         return dataset.in_order(order) if is_same else None
@@ -215,13 +215,16 @@ class MapTree:
 
         ``dataset``: the same labels, edited. None where they are not known by a name.
         """
-        shown, name = self._session.dataset, "measured"
-        are_measured = shown and name in shown.provenance and name in dataset.provenance
-        if not are_measured or not dataset.obs.index.is_unique:
+        shown, objects = self._session.dataset, dataset.objects
+        if shown is None or not _are_measured(shown, dataset) or objects is None:
             return None
         self._store()
         first = self.path[0]
-        indices = dataset.obs.index.get_indexer(first.dataset.obs.index)
+        former, names = first.dataset.objects, dataset.obs.index
+        if former is None or not names.is_unique:
+            return None
+        named = names.get_indexer(first.dataset.obs.index)
+        indices = former.found_in(objects, named)
         return first.clusters.carried(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
@@ -365,6 +368,18 @@ class MapTree:
 
     def _children(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
+
+
+def _are_measured(*datasets: Dataset) -> bool:
+    return all("measured" in one.provenance for one in datasets)
+
+
+def _are_renumbered(one: Dataset, other: Dataset) -> bool:
+    """Return whether measured objects of the same labels lie elsewhere."""
+    ours, theirs = one.source_objects, other.source_objects
+    if ours is None or theirs is None or not _are_measured(one, other):
+        return False
+    return not bool(ours.overlap(theirs).all())
 
 
 def has_same_rows(one: Dataset, other: Dataset) -> bool:
