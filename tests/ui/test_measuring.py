@@ -33,9 +33,7 @@ def dock(viewer, from_menu):
 def loading(load):
     """Click on a button and wait for what it loads."""
     left = Qt.MouseButton.LeftButton
-    return lambda button: load(
-        lambda: QTest.mouseClick(getattr(button, "native", button), left)
-    )
+    return lambda button: load(lambda: QTest.mouseClick(button, left))
 
 
 def field(seed):
@@ -87,10 +85,10 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     drop("field_mask.tif")
     qtbot.waitUntil(lambda: panel.can_measure)
     assert ticked(panel) == ["field"]
-    assert panel.measure.native.isHidden()  # Run measures first
+    assert panel.measure.isHidden()  # Run measures first
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.controller.reading.load(SampleSource("digits"))
-    assert panel.measure.native.isVisible()
+    assert panel.measure.isVisible()
     dataset = loading(panel.measure)
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
     assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
@@ -125,8 +123,8 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     panel = dock.data.measure
     assert "20,000 objects" in panel.groups["shape"].tooltip
     for group in ("shape", "texture", "neighbours"):
-        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(panel.without_border.native, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
     dataset = loading(panel.measure)
     names = {f"intensity_{name}" for name in ("mean", "std", "min", "max")}
     assert set(dataset.profile_names) == {*names, "nearest", "nearest_5"}
@@ -135,8 +133,8 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     told = f"Left out at the border of the image: {len(on_border)} objects."
     assert told in dock.data.notes.text()
     for group in ("shape", "texture", "neighbours"):
-        QTest.mouseClick(panel.groups[group].native, Qt.MouseButton.LeftButton)
-    QTest.mouseClick(panel.without_border.native, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
 
 
 def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):
@@ -208,7 +206,7 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     assert not run.isHidden()
     # What is measured takes the place of the data on show: nothing plays these.
     with qtbot.waitSignal(dock.controller.reading.loaded, timeout=20_000):
-        QTest.mouseClick(panel.measure.native, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(panel.measure, Qt.MouseButton.LeftButton)
         assert run.isHidden()
         assert dock.run.stage.text().startswith("The data are being read")
     assert not run.isHidden()
@@ -230,7 +228,7 @@ def test_edited_labels_are_told_and_measured_again(
     viewer.add_image(image, name="DNA")
     layer = viewer.add_labels(labels, name="cells")
     again = dock.data.relink
-    QTest.mouseClick(dock.data.measure.measure.native, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(dock.data.measure.measure, Qt.MouseButton.LeftButton)
     layer.fill((0, 0), 999)  # while they are measured
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
     assert not again.isHidden()

@@ -168,7 +168,7 @@ def test_objects_of_a_multiscale_image_are_measured_and_lit(
     levels = [labels, labels[::2, ::2], labels[::4, ::4]]
     pyramid = viewer.add_labels(levels, name="nuclei", multiscale=True)
     viewer.add_image(labels / 7.0, name="dapi")
-    load(dock.data.measure.measure.native.click)
+    load(dock.data.measure.measure.click)
     play()
     objects = session.dataset.objects
     assert objects.boxes.max() > pyramid.data[1].shape[0]  # the finest was measured
@@ -221,7 +221,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     viewer.dims.set_point(0, 1)
     dock.data_fold.expand()
     with qtbot.waitSignal(dock.controller.reading.loaded):
-        dock.data.measure.measure.native.click()
+        dock.data.measure.measure.click()
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     viewer.scene.camera.center, viewer.scene.camera.zoom = (20.0, 20.0), 8.0

@@ -268,7 +268,7 @@ class DataControls(QWidget):
 
     def _measure_first(self, then: Then) -> None:
         self._then = then
-        self.measure.measure.native.click()
+        self.measure.measure_objects()
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""

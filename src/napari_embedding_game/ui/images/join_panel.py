@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import napari
-from magicgui.widgets import ComboBox
 from napari.layers import Labels
 from qtpy.QtCore import Signal
 
 from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.session.sources import FileSource, Source
 from napari_embedding_game.ui.images.alignment import proposed
-from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
+from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     finest,
     images_of,
     labels_of,
 )
-from napari_embedding_game.ui.style.form_widgets import add_row, form, show_text
+from napari_embedding_game.ui.style.form_widgets import Choice, add_row, form, show_text
 
 NO_LAYER, CHOOSE = "No objects of a layer", "Choose …"
 OFFER = "If the rows are the objects of a Labels layer, choose it here."
@@ -47,7 +46,7 @@ class JoinPanel(LayerPanel):
         self._is_table = False
         self._join = NO_JOIN
         self._form = form()
-        boxes = [ComboBox(choices=[CHOOSE], tooltip=tip) for _, tip in FIELDS]
+        boxes = [Choice(tip) for _, tip in FIELDS]
         self.layer, self.column, self.picture = boxes
         for box, (words, _) in zip(boxes, FIELDS, strict=True):
             add_row(self._form, words, box)
@@ -75,33 +74,30 @@ class JoinPanel(LayerPanel):
         layers = labels_of(self._viewer) if self._is_table else []
         self.setVisible(bool(layers))
         if not layers:  # let them go
-            offer(self.layer, [(NO_LAYER, NO_LAYER)], NO_LAYER)
+            self.layer.offer([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
         is_about = bool(join.sentences or join.refusal)
-        linked = layer_of(self._viewer, join) if is_about else NO_LAYER
+        linked = layer_of(self._viewer, join) if is_about else None
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]
-        chosen = join.column or request.column or CHOOSE
-        offer(self.layer, [(NO_LAYER, NO_LAYER), *named], linked)
-        offer(self.column, [(CHOOSE, CHOOSE), *columns], chosen)
-        offer(self.picture, [(CHOOSE, CHOOSE), *pictures], request.picture or CHOOSE)
+        self.layer.offer([(NO_LAYER, None), *named], linked)
+        self.column.offer([(CHOOSE, None), *columns], join.column or request.column)
+        self.picture.offer([(CHOOSE, None), *pictures], request.picture)
         self._form.setRowVisible(1, is_about and bool(columns))
         self._form.setRowVisible(2, is_about and bool(pictures))
         text = join.refusal or "\n".join(join.sentences) or OFFER
         show_text(self.text, text, "warning" if join.refusal else "note")
 
-    def _on_layer(self, layer: object) -> None:
+    def _on_layer(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""
-        self.wanted.emit(request_of(layer) if isinstance(layer, Labels) else None)
+        self.wanted.emit(None if layer is None else request_of(layer))
 
     def _ask(self, chosen: object) -> None:
         """Join by another column or picture."""
-        chosen = (self.column.value, self.picture.value)
-        column, picture = (None if x == CHOOSE else x for x in chosen)
-        how = {"column": column, "picture": picture, "is_guess": False}
-        self.wanted.emit(replace(self._join.request, **how))
+        how = {"column": self.column.value, "picture": self.picture.value}
+        self.wanted.emit(replace(self._join.request, **how, is_guess=False))
 
 
 def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:

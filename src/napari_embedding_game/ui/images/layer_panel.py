@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import napari
-from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
@@ -41,11 +40,3 @@ class LayerPanel(QWidget):
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""
         self._soon.throttle()
-
-
-def offer(combo: ComboBox, choices: list[tuple[str, Any]], chosen: Any) -> None:
-    """List choices, (words, value) each, without telling anybody."""
-    with combo.changed.blocked():
-        combo.choices = choices
-        if any(value is chosen or value == chosen for _, value in choices):
-            combo.value = chosen

@@ -8,7 +8,6 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import napari
-from magicgui.widgets import CheckBox, ComboBox, PushButton
 from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox
@@ -20,7 +19,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, pixel_size, proposed
-from napari_embedding_game.ui.images.layer_panel import LayerPanel, offer
+from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     LAID,
     Linked,
@@ -30,12 +29,20 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import (
+    Choice,
     add_row,
+    check_box,
     form,
     show_text,
     text_label,
 )
-from napari_embedding_game.ui.style.layouts import column, empty, evenly, panel
+from napari_embedding_game.ui.style.layouts import (
+    column,
+    empty,
+    evenly,
+    panel,
+    push_button,
+)
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
@@ -79,23 +86,22 @@ class MeasurePanel(LayerPanel):
         self._session = session
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
-        self.labels = ComboBox(choices=[], tooltip=TIPS["labels"])
+        self.labels, self.axis = Choice(TIPS["labels"]), Choice(TIPS["axis"])
         self.images = column(spacing=2)
         """A tick for each image that fits, and why the others do not."""
         self._ticks: dict[Image, QCheckBox] = {}
         self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
         """What a person ticked, by the labels it was for."""
-        self.axis = ComboBox(choices=AXES, tooltip=TIPS["axis"])
         self.groups = {
-            group: CheckBox(text=group.capitalize(), value=group in USUAL, tooltip=tip)
+            group: check_box(group.capitalize(), tip, is_on=group in USUAL)
             for group, tip in GROUP_TIPS.items()
         }
-        self.without_border = CheckBox(
-            text="Leave out objects at the border", tooltip=TIPS["whole"]
-        )
-        self.measure = PushButton(text="Measure objects", tooltip=TIPS["measure"])
+        whole = "Leave out objects at the border"
+        self.without_border = check_box(whole, TIPS["whole"])
+        tip = TIPS["measure"]
+        self.measure = push_button("Measure objects", tip, self.measure_objects)
         self._form = form()
-        boxes = [box.native for box in self.groups.values()]
+        boxes = [*self.groups.values()]
         for words, widget, tip in (
             ("Objects", self.labels, ""),
             ("Measure in", panel(self.images), TIPS["images"]),
@@ -103,12 +109,11 @@ class MeasurePanel(LayerPanel):
             ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:]))), ""),
         ):
             add_row(self._form, words, widget, tip)
-        self._form.addRow(self.without_border.native)
+        self._form.addRow(self.without_border)
         self._body = panel(self._form)
-        for part in (self._body, self.text, self.measure.native):
+        for part in (self._body, self.text, self.measure):
             self.rows.addWidget(part)
         self.labels.changed.connect(self._show)
-        self.measure.changed.connect(self._on_measure)
         layers = viewer.layers
         changes = (layers.events.inserted, layers.events.removed)
         changes += (layers.selection.events.changed,)
@@ -128,7 +133,7 @@ class MeasurePanel(LayerPanel):
         selected = [x for x in objects if x in self._viewer.layers.selection]
         former = [x for x in objects if x is self.labels.value]
         first = selected if len(selected) == 1 else former or selected or objects[::-1]
-        offer(self.labels, [(x.name, x) for x in objects], next(iter(first), None))
+        self.labels.offer([(x.name, x) for x in objects], *first)
         self._of_layers.close()
         for layer in (*images, *labels):
             for name in (*LAID, "data", "name", "blending"):
@@ -158,8 +163,8 @@ class MeasurePanel(LayerPanel):
         options = {
             "scale": pixel_size(labels),
             "first_axis": self.axis.value,
-            "groups": [group for group in GROUPS if self.groups[group].value],
-            "with_border": not self.without_border.value,
+            "groups": [group for group in GROUPS if self.groups[group].isChecked()],
+            "with_border": not self.without_border.isChecked(),
         }
         pixels = _pixels(images, labels)
         return MeasuredSource(pixels, finest(labels), labels.name, options, (note,))
@@ -174,13 +179,13 @@ class MeasurePanel(LayerPanel):
         self.setVisible(self.can_measure or bool(all_images and not has_data))
         self._body.setVisible(self.can_measure)
         # Else Run measures first.
-        self.measure.native.setVisible(self.can_measure and has_data)
+        self.measure.setVisible(self.can_measure and has_data)
         self._offer_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest(labels).ndim
         axes = AXES if n_axes < 4 else AXES[-1:]
-        if tuple(value for _, value in axes) != tuple(self.axis.choices):
-            offer(self.axis, list(axes), axes[0][1])
+        if len(axes) != len(self.axis.choices):  # else what was chosen stays
+            self.axis.offer(axes, axes[0][1])
         self._form.setRowVisible(2, n_axes >= 3)
         self._update_text()
 
@@ -207,7 +212,8 @@ class MeasurePanel(LayerPanel):
         """Say what is going to be measured, and in what."""
         labels = self.labels.value
         has_images = labels is not None and bool(self.linked_to(labels).images)
-        self.measure.text = "Measure objects" if has_images else "Measure shape only"
+        what = "objects" if has_images else "shape only"
+        self.measure.setText(f"Measure {what}")
         if labels is None:
             show_text(self.text, HOW, "note")
         elif has_images:
@@ -223,7 +229,8 @@ class MeasurePanel(LayerPanel):
         self._update_text()
         self.ticked.emit()
 
-    def _on_measure(self) -> None:
+    def measure_objects(self) -> None:
+        """Ask for the objects on offer as a source, measured."""
         labels = self.labels.value
         if labels is not None:
             linked = self.linked_to(labels)

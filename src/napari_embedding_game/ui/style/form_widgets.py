@@ -169,13 +169,14 @@ class Choice(QComboBox):
 
 
 def check_box(
-    text: str, tip: str, act: Callable[[bool], Any], is_on: bool = False
+    text: str, tip: str, act: Callable[[bool], Any] | None = None, is_on: bool = False
 ) -> QCheckBox:
-    """Return a box with a tick, which calls a function with what it was set to."""
+    """Return a box with a tick, which calls a function, if any, with what it is."""
     box = QCheckBox(text)
     box.setToolTip(tip)
     box.setChecked(is_on)
-    box.toggled.connect(act)
+    if act is not None:
+        box.toggled.connect(act)
     return box
 
 

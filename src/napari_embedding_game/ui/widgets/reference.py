@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import napari
-from qtpy.QtWidgets import QCheckBox, QFileDialog
+from qtpy.QtWidgets import QFileDialog
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
@@ -25,7 +25,7 @@ from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import Choice, set_role
+from napari_embedding_game.ui.style.form_widgets import Choice, check_box, set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -67,8 +67,7 @@ class ReferenceWidget(MapTool):
         self.label = Choice(TIPS["label"])
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
-        self.correct = QCheckBox("Remove a batch effect")
-        self.correct.setToolTip(TIPS["correct"])
+        self.correct = check_box("Remove a batch effect", TIPS["correct"])
         self._connections.connect(self._session.dataset_changed, self._reset)
         rows = row(self.file, self.cancel), row(self.label, self.predict)
         self.lay_out(*rows, self.place, self.correct, self.state)
