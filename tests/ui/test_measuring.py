@@ -121,7 +121,7 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     viewer.add_image(image, name="DNA")
     viewer.add_labels(labels, name="cells")
     panel = dock.data.measure
-    assert "20,000 objects" in panel.groups["shape"].tooltip
+    assert "20,000 objects" in panel.groups["shape"].toolTip()
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
@@ -145,7 +145,7 @@ def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading
     viewer.add_labels(labels, name="cells")
     panel = dock.data.measure
     assert ticked(panel) == []
-    assert panel.measure.text == "Measure shape only"
+    assert panel.measure.text() == "Measure shape only"
     assert "2 images have the pixels of 'cells'" in panel.text.text()
     assert "small (has 10 × 72 pixels" in panel.images.itemAt(2).widget().text()
     tick(panel, "small")

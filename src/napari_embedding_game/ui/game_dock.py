@@ -197,7 +197,7 @@ class GameDock(MapWidget):
         self.select = SelectionControls(session, linked, acts)
         ObjectColors(viewer, workspace, scene, self)
         ShownField(viewer, session, linked, self)
-        self.hover = Hover(viewer, workspace, scene, self)
+        self.hover = Hover(viewer, workspace, scene, overlay)
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
@@ -247,7 +247,6 @@ class GameDock(MapWidget):
             (scene.neighbors_message, self.select.show_correction),
             (legend.picked, controller.select_level),
             (mouse.tool_changed, self.select.show_tool),
-            (self.hover.trouble, controller.trouble),
             (self.inspector.thumbnails.failed, self.clusters.show_message),
             (self.inspector.renamed, edits.name),
             # Below the tabs: nobody asked for that, and frames leave it.

@@ -36,7 +36,6 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 from vispy.gloo import glir
-from vispy.scene import SceneCanvas
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ def mend() -> None:
             panel.topLevelChanged.disconnect(panel._update_title_bar)
     for owner, name, mended in (
         (glir.GlirProgram, "delete", _keep_program),
-        (SceneCanvas, "_process_mouse_event", _release_mouse),
+        (VispyCanvas, "_update_scenegraph", _release_mouse),
         (QtViewerDockWidget, "_update_title_bar", _after_event),
         (VispyCanvas, "_clean_and_update_scenegraph", _in_own_context),
     ):
@@ -82,14 +81,15 @@ def _keep_program(delete: Any, program: Any) -> None:
     """Leave the program to its window: 2 MB each in Mesa's software drawing."""
 
 
-def _release_mouse(process: Any, canvas: Any, event: Any) -> None:
-    """Let go of a mouse that is held by a view outside of the scene."""
-    node = holder = getattr(canvas, "_mouse_handler", None)
-    while node is not None and node is not canvas.scene:
+def _release_mouse(update: Any, canvas: Any, *event: Any) -> None:
+    """Let go of a mouse that is held by a view that is outside of the scene by now."""
+    update(canvas, *event)
+    scene = canvas._scene_canvas
+    node = getattr(scene, "_mouse_handler", None)
+    while node is not None and node is not scene.scene:
         node = node.parent
-    if holder is not None and node is None:
-        canvas._mouse_handler = None
-    process(canvas, event)
+    if node is None:
+        scene._mouse_handler = None
 
 
 def _after_event(update: Any, panel: Any, *args: Any, **options: Any) -> None:

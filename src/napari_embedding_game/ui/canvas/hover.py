@@ -7,21 +7,21 @@ from typing import Any
 
 import napari
 import numpy as np
-from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt, Signal
+from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt
 from qtpy.QtGui import QImage
-from qtpy.QtWidgets import QApplication, QToolTip, QWidget
+from qtpy.QtWidgets import QApplication, QToolTip
 from superqt.utils import qdebounced
 
 from napari_embedding_game.core.snapshot import UNLIKE
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.palette import hexes
 from napari_embedding_game.session.row_details import RowDetails, row_details
+from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.canvas.scene import Scene
-from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import Linked
-from napari_embedding_game.ui.images.picture_grid import failure, fitted, to_qimage
+from napari_embedding_game.ui.images.picture_grid import fitted, to_qimage
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 from napari_embedding_game.ui.style.coloring import (
     ISOLATION,
@@ -49,31 +49,30 @@ class Hover(QObject):
     milliseconds.  After a first point the next tooltip comes sooner.
     """
 
-    trouble = Signal(str)
-    """A sentence about what failed."""
-
     def __init__(
-        self, viewer: napari.Viewer, workspace: Workspace, scene: Scene, dock: QWidget
+        self,
+        viewer: napari.Viewer,
+        workspace: Workspace,
+        scene: Scene,
+        overlay: MapOverlay,
     ) -> None:
-        super().__init__(dock)
-        self._viewer, self._workspace, self._dock = viewer, workspace, dock
+        super().__init__(overlay.parent())
+        self._viewer, self._workspace, self._overlay = viewer, workspace, overlay
         self._session, self._layers = workspace.session, scene.layers
         self.row: int | None = None
         """The point of the tooltip."""
         self._pixel = np.zeros(2)
         self._image: QImage | None = None
         """The picture of the row, once it is made."""
-        self._has_failed = False
-        """Whether pictures of these data cannot be made: reported once."""
-        self._picture_job = Latest(self, self._on_picture, self._on_failed)
+        # Where none can be made, the grid of pictures says why.
+        self._picture_job = Latest(self, self._on_picture, lambda error: None)
         self._show_soon = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed
-        connections.connect_all(moves, self.hide)
         others = session.dataset_changed, session.columns_changed
-        others += (workspace.linked.changed,)
-        connections.connect_all(others, self._on_new_data)
+        changes = *moves, *others, workspace.linked.changed
+        connections.connect_all(changes, self.hide)
         connections.call(self.hide)
 
     def hide(self, event: object = None) -> None:
@@ -108,7 +107,7 @@ class Hover(QObject):
             self._image = None
             self._picture_job.stop()
             dataset, linked = session.dataset, self._workspace.linked.current
-            if (linked or dataset.images is not None) and not self._has_failed:
+            if linked or dataset.images is not None:
                 self._picture_job.submit(lambda: _picture(dataset, linked, number))
             self._show()
 
@@ -117,16 +116,8 @@ class Hover(QObject):
         if QToolTip.isVisible():  # a click has hidden it, if not
             self._show()
 
-    def _on_failed(self, error: BaseException) -> None:
-        self._has_failed = True
-        self.trouble.emit(failure(error))
-
-    def _on_new_data(self, event: object = None) -> None:
-        self._has_failed = False
-        self.hide()
-
     def _show(self) -> None:
-        canvas, dataset = canvas_widget(self._dock), self._session.dataset
+        canvas, dataset = self._overlay.canvas, self._session.dataset
         if self.row is None or canvas is None or dataset is None:
             return
         facts = self._facts(dataset, self.row)

@@ -326,7 +326,7 @@ def paint(
 
     Positions are along the displayed axes; ``ratio`` are the pixels of the screen for
     one of the canvas, along one side; ``margin``: pixels of the canvas that are painted
-    margin it, too, of a plane.
+    around it, too, of a plane.
     """
     n_most = projection.cell[2] * projection.cell[3] * POINTS_A_PIXEL
     widen = np.array([-1, -1, 2, 2]) * (margin if projection.sight is None else 0.0)

@@ -106,8 +106,6 @@ class DataControls(QWidget):
         super().__init__()
         self._viewer, self._session, self._reading = viewer, workspace.session, reading
         self._loading, self._linked_layers = workspace.loading, workspace.linked
-        self._then: Then | None = None
-        """What is done once the objects of labels are measured."""
         self._read_complete: Then | None = None
         """Reads what was refused without the rows that have missing values."""
         self._read = ""
@@ -137,7 +135,7 @@ class DataControls(QWidget):
     def first_step(self) -> tuple[str, Callable[[Then], None] | None]:
         """The word and the function of what Run does first; it receives the rest."""
         if self._session.dataset is None and self.measure.can_measure:
-            return "Measure", self._measure_first
+            return "Measure", self.measure.measure_objects
         if self.recipe.is_offered:
             return "Prepare", self._prepare_first
         return "", None
@@ -243,8 +241,9 @@ class DataControls(QWidget):
 
     # Asking
 
-    def _load(self, source: Source, linked: Linked | None = None) -> None:
-        then, self._then = self._then, None
+    def _load(
+        self, source: Source, linked: Linked | None = None, then: Then | None = None
+    ) -> None:
         self._reading.load(source, linked=linked, then=then)
 
     def _reload(self, *, then: Then | None = None, **changes: Any) -> None:
@@ -265,10 +264,6 @@ class DataControls(QWidget):
 
     def _prepare_first(self, then: Then) -> None:
         self._reload(recipe=self.recipe.recipe(), then=then)
-
-    def _measure_first(self, then: Then) -> None:
-        self._then = then
-        self.measure.measure_objects()
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""

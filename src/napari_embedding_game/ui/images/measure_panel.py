@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -72,10 +72,11 @@ _MASKS = re.compile(
 class MeasurePanel(LayerPanel):
     """Appears when there is a Labels layer, or an image that is named like a mask.
 
-    ``wanted`` brings a source, and the :class:`Linked` layers that show its objects.
+    ``wanted`` brings a source, the :class:`Linked` layers that show its objects, and
+    what is to be done once these are measured, or None.
     """
 
-    wanted = Signal(object, object)
+    wanted = Signal(object, object, object)
     offered = Signal()
     """There are labels to measure, or none any more."""
     ticked = Signal()
@@ -229,15 +230,15 @@ class MeasurePanel(LayerPanel):
         self._update_text()
         self.ticked.emit()
 
-    def measure_objects(self) -> None:
-        """Ask for the objects on offer as a source, measured."""
+    def measure_objects(self, then: Callable[[], None] | None = None) -> None:
+        """Want the objects on offer measured, and then something done."""
         labels = self.labels.value
         if labels is not None:
             linked = self.linked_to(labels)
             if isinstance(labels, Image):
                 labels = use_as_labels(self._viewer, labels, self.axis.value)
                 linked = Linked(labels, linked.images)
-            self.wanted.emit(self.measured(linked), linked)
+            self.wanted.emit(self.measured(linked), linked, then)
 
 
 def _is_mask(image: Image) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -163,28 +164,20 @@ def _page(workspace: Workspace, path: Path) -> Write:
     return write
 
 
-def _code(workspace: Workspace, path: Path) -> Write:
-    """Write what led to the map as code, or in words."""
+def _session(workspace: Workspace, path: Path) -> Write:
+    """Write what led to the map: a session file, or as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
     saved = workspace.maps.capture()
     if saved is None:
         raise DataError(NO_MAP)
-    return lambda: write_code(saved, path)
-
-
-def _session(workspace: Workspace, path: Path) -> Write:
-    """Write a session file, to go on later."""
-    saved = workspace.maps.capture()
-    if saved is None:
-        raise DataError(NO_MAP)
-    return lambda: archive.save(saved, path)
+    is_session = path.suffix.lower() == archive.ENDING
+    return partial(archive.save if is_session else write_code, saved, path)
 
 
 WRITERS = {
     **dict.fromkeys((".png", ".svg", ".pdf"), _figure),
-    **dict.fromkeys((".ipynb", ".txt"), _code),
-    archive.ENDING: _session,
+    **dict.fromkeys((archive.ENDING, ".ipynb", ".txt"), _session),
     ".gif": _film,
     ".html": _page,
 }
