@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
 from qtpy.QtWidgets import QWidget
-from superqt.utils import qthrottled
 
 from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
@@ -39,7 +38,6 @@ MAX_LETTERS = 32
 """Letters of a name on the map."""
 UNSELECTED_OPACITY = 0.25
 """Of the names of other clusters, while some are selected."""
-SOON_MS = 60
 MIN_OPACITY = 0.3
 """Names that are seen less are no handles."""
 MAX_NAMED_RUNNING = 100_000
@@ -88,10 +86,9 @@ class MapNames(QObject):
         """What they were found of."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
-        self._later = qthrottled(self.update, SOON_MS, leading=False, parent=self)
-        Connections(self).connect(scene.drawn, self._update_soon)
+        Connections(self).connect(scene.drawn, self.update)
         overlay.want(self._paint, False)
-        self._update_soon()
+        self.update()
 
     def update(self) -> None:
         """Find the names that are to be seen, and where, if that has changed."""
@@ -177,12 +174,6 @@ class MapNames(QObject):
         if self._session.view.is_side_by_side:
             is_hit &= names.panels == 0  # points of other maps are not to be moved
         return int(np.argmax(is_hit)) if is_hit.any() else None
-
-    def _update_soon(self) -> None:
-        if self._session.state == "running":
-            self.update()  # painted in one turn with the frame
-        else:
-            self._later.throttle()
 
     def _is_read(self) -> bool:
         """Whether the map is at rest, or in the second half of a game."""
