@@ -29,7 +29,7 @@ from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.connections import Connections, release
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -72,7 +72,7 @@ class Scene(QObject):
         super().__init__()
         self._viewer, self._workspace = viewer, workspace
         self._session = session = workspace.session
-        self._connections = Connections()
+        self._connections = Connections(self)
         self.layers = MapLayers(viewer, self._on_removed)
         self._drawn_run: Run | None = None
         self._hidden_reference: PlacedOn | None = None
@@ -90,7 +90,6 @@ class Scene(QObject):
         self._send_legend_soon = qthrottled(
             self._send_legend, LEGEND_MS, leading=False, parent=self
         )
-        self._connections.call(self._send_legend_soon.cancel)
         self._tidy_soon = self._after(TIDY_MS, self._tidy)
         self._write_soon = self._after(0, self._write_table)
         self._fit_soon = self._after(0, self.layers.fit_camera)
@@ -136,7 +135,7 @@ class Scene(QObject):
 
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
-        self._connections.close()
+        release(self)
         self._workspace.left_layers = self.layers.points, self.layers.landmarks
         self.layers.close()
 
@@ -250,9 +249,8 @@ class Scene(QObject):
     # What happens
 
     def _after(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
-        """Return what has a job done so long after its last call, until closed."""
+        """Return what has a job done so long after its last call."""
         turn = qdebounced(job, milliseconds, parent=self)
-        self._connections.call(turn.cancel)
         return lambda *event: turn.throttle()
 
     def _on_inserted(self, event: Any) -> None:

@@ -14,6 +14,7 @@ from napari_embedding_game.session.plates import (
     plates_of,
     well_text,
 )
+from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import shades, value_colors
@@ -31,7 +32,7 @@ MAX_NAMED = 4
 """Clusters that are named in the key."""
 
 
-class PlateWidget(MapTool):
+class PlateWidget(MapTool, Listener):
     """The wells of the present data, coloured by what they hold.
 
     That is the share of the clusters that were selected, else the number of points.
@@ -58,25 +59,16 @@ class PlateWidget(MapTool):
         head = row(self.plate, None, self.saved, wide=())
         self.lay_out(head, self.state, self.canvas)
         self.column.setStretchFactor(self.canvas, 1)
-        changes = session.selection.changed, session.clusters.changed
-        self._connections.connect_all(changes, self._on_selection)
-        self._connections.connect(session.dataset_changed, self._on_dataset)
-        self._connections.connect(session.columns_changed, self._find)
-        self._find()
-        self._on_selection()
+        self.clear_at(session.dataset_changed)
+        self.listen([session.dataset_changed, session.columns_changed], self.catch_up)
+        self.listen([session.selection.changed, session.clusters.changed], self._draw)
+        self.catch_up()
 
-    def showEvent(self, event: object) -> None:
-        """Catch up."""
-        super().showEvent(event)
-        self._draw()
-
-    # Inside
-
-    def _on_dataset(self, dataset: object) -> None:
+    def clear_data(self) -> None:
+        """Forget the clusters of data that are gone."""
         self._clusters = ()
-        self._find()
 
-    def _find(self, event: object = None) -> None:
+    def catch_up(self) -> None:
         """Find the plates of the present data."""
         self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
@@ -87,19 +79,18 @@ class PlateWidget(MapTool):
             part.setVisible(bool(plates))
         self._draw()
 
-    def _on_selection(self, event: object = None) -> None:
-        selection = self._session.selection
-        if not selection.is_of_points:
-            self._clusters = tuple(selection.clusters)
-        self._draw()
+    # Inside
 
     def _draw(self, event: object = None) -> None:
         """Show the wells of the chosen plate."""
         dataset, plates = self._of, self._plates
+        selection = self._session.selection
+        if not selection.is_of_points:
+            self._clusters = selection.clusters
         if not plates:
             self.show_message(NO_PLATE)
             self.canvas.show_plot(None)
-        if not plates or dataset is not self._session.dataset or not self.isVisible():
+        if not plates or dataset is not self._session.dataset:
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, known = plates[number], clusters.clustering.by_id
