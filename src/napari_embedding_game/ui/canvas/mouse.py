@@ -16,7 +16,7 @@ from qtpy.QtGui import QKeyEvent, QKeySequence
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel, live_handle
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
-from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, projected_parts, row_at
+from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, row_at
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
@@ -265,15 +265,14 @@ class MapMouse(QObject):
 
         NaN where a point is not seen, as another part of napari's grid is there.
         """
-        seen = self._session.view.positions
-        if seen is None:
+        seen, projection = self._session.view.positions, self._layers.projection()
+        if seen is None or projection is None:
             return None
-        found = []
-        for projection, positions in projected_parts(self._layers, seen):
-            pixels = projection.to_pixels(positions)
-            pixels[~projection.contains(pixels)] = np.nan
-            found.append(pixels)
-        return np.concatenate(found) if found else None
+        pixels, apart = projection.to_pixels(seen), self._layers.apart()
+        pixels[~projection.contains(pixels)] = np.nan
+        if apart.any():
+            pixels[len(pixels) // 2 :] += apart
+        return pixels
 
     def _set_tool(self, tool: Tool) -> None:
         if (tool == "brush") != (self.tool == "brush"):

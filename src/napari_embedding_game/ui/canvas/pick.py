@@ -11,31 +11,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
-from napari_embedding_game.ui.canvas.projection import Projection
+from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.pixels import to_read
 
 REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
 CLICK_MARGIN = 0.08
 """How far beside its points a click is still on the map, as a share of its side."""
-
-
-def projected_parts(
-    layers: MapLayers, positions: NDArray[np.floating]
-) -> list[tuple[Projection, NDArray[np.floating]]]:
-    """Return how positions (m N, d) are drawn, all of them or part by part.
-
-    In napari's grid each of two compared maps has its part of the canvas.
-    """
-    projection, other = layers.projection(), layers.projection(COMPARED)
-    compared, n = layers.other(COMPARED), len(positions) // 2
-    if projection is None:
-        return []
-    is_of_both = compared is not None and len(compared.data) == n
-    if other is None or other.cell == projection.cell or not is_of_both:
-        return [(projection, positions)]
-    return [(projection, positions[:n]), (other, positions[n:])]
 
 
 def row_at(
@@ -55,14 +37,15 @@ def row_at(
     position that count as on it. ``margin``: else the nearest is meant up to this share
     of the map's side. ``is_sized``: whether points have the sizes of the layer.
     """
-    first = 0
-    for projection, part in projected_parts(layers, positions):
-        if projection.contains(pixel):
-            break
-        first += len(part)
-    else:
+    projection, apart, first = layers.projection(), layers.apart(), 0
+    if projection is None:
         return None
-    if not len(positions := part):
+    if is_sized and apart.any():  # each of two maps has its part of napari's grid
+        n_points = len(positions) // 2
+        if projection.contains(pixel - apart):
+            first, pixel = n_points, pixel - apart
+        positions = positions[first : first + n_points]
+    if not (len(positions) and projection.contains(pixel)):
         return None
     zoom = projection.zoom
     sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
