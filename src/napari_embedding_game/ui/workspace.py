@@ -29,8 +29,6 @@ class Workspace:
         self.loading = Loading(self.session, self.maps)
         self.linked = LinkedLayers()
         self.maps.view = lambda: {"layers": msgspec.to_builtins(self.linked.record)}
-        self.composition_column = ""
-        """Metadata column that the inspector describes clusters by; "" for none."""
         self.left_layers: tuple[Layer | None, ...] = ()
         """The map that a closed dock has left, which the next one draws anew."""
         self.docks: WeakSet[object] = WeakSet()

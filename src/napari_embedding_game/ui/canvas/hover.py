@@ -57,7 +57,7 @@ class Hover(QObject):
         overlay: MapOverlay,
     ) -> None:
         super().__init__(overlay.parent())
-        self._viewer, self._workspace, self._overlay = viewer, workspace, overlay
+        self._viewer, self._overlay, self._linked = viewer, overlay, workspace.linked
         self._session, self._layers = workspace.session, scene.layers
         self.row: int | None = None
         """The point of the tooltip."""
@@ -106,7 +106,7 @@ class Hover(QObject):
             self.row = number = row % n_points
             self._image = None
             self._picture_job.stop()
-            dataset, linked = session.dataset, self._workspace.linked.current
+            dataset, linked = session.dataset, self._linked.current
             if linked or dataset.images is not None:
                 self._picture_job.submit(lambda: _picture(dataset, linked, number))
             self._show()
@@ -144,8 +144,7 @@ class Hover(QObject):
         column = name_of(choice, dataset)
         if column in dataset.obs and choice.endswith(dataset.value_suffix):
             column = choice
-        chosen = column, self._workspace.composition_column
-        names = [*filter(None, chosen), *composition_columns(dataset)]
+        names = [*filter(None, [column]), *composition_columns(dataset)]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]
         return row_details(dataset, row, cluster, names, measured)

@@ -316,7 +316,6 @@ class SelectionTab(Listener):
     def _describe(self, *event: object) -> None:
         """Bring the report up to date, in the background."""
         session, column = self._session, self.column.value or ""
-        self.workspace.composition_column = column
         self.two.refresh()
         if session.snapshot is None or session.selection.is_empty:
             self.report = None
