@@ -25,8 +25,9 @@ class Closing(QObject):
     def __init__(self, widget: QWidget, on_close: Callable[[], None]) -> None:
         super().__init__(widget)
         self._widget = widget
-        self._seen_window: ref[QWidget] | None = None
-        """Weak: who held a closed window would keep all of its viewer alive."""
+        self._window: Callable[[], QWidget | None] = lambda: None
+        """Returns the window that the widget was seen in last, held weakly: who held a
+        closed one would keep all of its viewer alive."""
         self._is_asked = False
         """Whether the window was asked to close, and has not refused."""
         self._on_close: Callable[[], None] | None = on_close
@@ -34,7 +35,7 @@ class Closing(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Watch, and let every event through."""
-        kind, window = event.type(), self._window
+        kind, window = event.type(), self._window()
         if watched is self._widget:
             is_alone = self._widget.parentWidget() is None and window is not None
             if kind == Kind.Close or (kind == Kind.ParentChange and is_alone):
@@ -58,29 +59,23 @@ class Closing(QObject):
         """Call back, the first time."""
         if self._on_close is not None:
             on_close, self._on_close = self._on_close, None
-            if (window := self._window) is not None:
+            if (window := self._window()) is not None:
                 window.removeEventFilter(self)
-            self._seen_window = None
             self._widget.removeEventFilter(self)
             on_close()
             self._widget.deleteLater()
 
-    @property
-    def _window(self) -> QWidget | None:
-        """The window that the widget was seen in last."""
-        return None if self._seen_window is None else self._seen_window()
-
     def _watch_window(self) -> None:
-        window, former = main_window_of(self._widget), self._window
+        window, former = main_window_of(self._widget), self._window()
         if self._widget.parentWidget() is None or self._on_close is None:
             return
         if window is not former and window is not self._widget:
             if former is not None:
                 former.removeEventFilter(self)
-            self._seen_window = ref(window)
+            self._window = ref(window)
             window.installEventFilter(self)
 
     def _close_with_window(self) -> None:
-        self._is_asked = False
-        if self._window is None or not self._window.isVisible():
+        self._is_asked, window = False, self._window()
+        if window is None or not window.isVisible():
             self.close()

@@ -71,8 +71,6 @@ class MapLayers:
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
         """Draw the points, and others by the names of their layers."""
-        self._former_ndisplay = 2
-        """Axes that napari displayed before a map of three dimensions came."""
         self._shows_landmarks = True
         self._snapshot: Snapshot | None = None
         self._corners: NDArray[np.floating] | None = None
@@ -359,14 +357,11 @@ class MapLayers:
         return self.frame.unit * point_size(self._n_points)
 
     def _switch_display(self, n_components: int) -> None:
-        """Have napari display three axes of a map in space, and as before after it."""
+        """Have napari display three axes of a map in space, and two after it."""
         was_deep, is_deep = self._n_components == 3, n_components == 3
         self._n_components = n_components
-        dims = self._viewer.dims
-        if is_deep and not was_deep:
-            self._former_ndisplay, dims.ndisplay = dims.ndisplay, 3
-        elif was_deep and not is_deep:
-            dims.ndisplay = self._former_ndisplay
+        if was_deep != is_deep:
+            self._viewer.dims.ndisplay = 3 if is_deep else 2
 
     def _displayed(self) -> list[int]:
         """Return the displayed axes, counted from the last one."""

@@ -144,8 +144,13 @@ class MapPicture:
         self._looks: Looks | None = None
         self._given_looks: tuple[Looks, float] | None = None
         """The looks that were given, and how many times as large the points are."""
-        self._image: Any = None
-        """The vispy node; made when it is first needed."""
+        blank = np.zeros((1, 1, 4), np.uint8)
+        self._image = Image(blank, clim=(0, 255), texture_format="auto")
+        self._image.set_gl_state(**OVER)
+        self._image.transform = MatrixTransform()
+        self._image.visible = False
+        # napari sets the transforms of its node's children anew.
+        self._image.parent = self._image_parent = Node()
         self._painted: Painted | None = None
         self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
@@ -167,9 +172,7 @@ class MapPicture:
         self._connections.close()
         if self.layer in self._viewer.layers:
             self._show_markers()
-        if self._image is not None:
-            self._image.parent = self._image_parent.parent = None
-            self._image = None
+        self._image.parent = self._image_parent.parent = None
 
     @property
     def is_blank(self) -> bool:
@@ -237,18 +240,8 @@ class MapPicture:
         scene = scene_of(self._viewer, self.layer)
         if scene is None:
             return
-        is_new = self._image is None
-        if is_new:
-            blank = np.zeros((1, 1, 4), np.uint8)
-            self._image = Image(blank, clim=(0, 255), texture_format="auto")
-            self._image.set_gl_state(**OVER)
-            self._image.transform = MatrixTransform()
-            # napari sets the transforms of its node's children anew.
-            self._image_parent = Node()
-            self._image.parent = self._image_parent
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
-        if is_new:
             scene.canvas.installEventFilter(self._window)
             self._connections.connect(self._image.canvas.events.draw, self._on_draw)
         self._painted = painted
@@ -263,7 +256,7 @@ class MapPicture:
         napari makes the canvas larger for one, or fits all of the map on it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
-        if self._is_picture_visible and not is_window:
+        if self._image.visible and not is_window:
             self._paint()
 
     def _align(self) -> None:
@@ -282,20 +275,14 @@ class MapPicture:
     def _show_markers(self) -> None:
         """Have napari draw the markers as they are now."""
         scene = scene_of(self._viewer, self.layer)
-        if self._image is not None:
-            self._image.visible = False
+        self._image.visible = False
         if scene is not None:
             self.layer.events.set_data.connect(scene.fill)
             scene.points.visible = True
         draw(self._viewer, self.layer)
 
-    @property
-    def _is_picture_visible(self) -> bool:
-        """Whether the picture is drawn, and not napari's markers."""
-        return self._image is not None and bool(self._image.visible)
-
     def _on_view(self, event: object = None) -> None:
-        if self._is_picture_visible and self.layer.ndim == 3:
+        if self._image.visible and self.layer.ndim == 3:
             self._align()
         self._repaint.throttle()
 
@@ -304,7 +291,7 @@ class MapPicture:
         if self._is_possible():
             if (job := self._job()) is not None:
                 self._painting.submit(job)
-        elif self._is_picture_visible or self._painting.is_busy:
+        elif self._image.visible or self._painting.is_busy:
             self._painting.stop()
             self._show_markers()
 
