@@ -196,7 +196,7 @@ class ReadingTask(QObject):
         try:
             self._then(result)
         except (DataError, InputError) as error:
-            self.trouble.emit(error_text(error))
+            self._on_failed(error)
 
     def _on_failed(self, error: BaseException) -> None:
         self.stage_changed.emit(None)
