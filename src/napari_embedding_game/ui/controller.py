@@ -21,7 +21,6 @@ from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
-from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import center_on
 from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.tasks.reading import ReadingTask
@@ -61,9 +60,6 @@ class Controller(QObject):
             at_once=True,
         )
         self._is_open = True
-        self._connections = Connections()
-        play_on = session.play_on_wanted
-        self._connections.connect(play_on, lambda: self.play(session.play_on))
         for task in (self.reading, self.writing):
             task.trouble.connect(self.trouble)
 
@@ -113,7 +109,6 @@ class Controller(QObject):
         self._is_open = False
         for close in (
             self.session.stop,
-            self._connections.close,
             self.session_store.close,
             self.scene.close,
             lambda: self._playing.stop(CLOSE_SECONDS),
