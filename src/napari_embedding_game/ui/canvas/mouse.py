@@ -221,10 +221,8 @@ class MapMouse(QObject):
         objects = drawn_objects(self._viewer, session, self._linked)
         row = None if objects is None else objects.clicked(event)
         if row is not None:
-            mode: Mode = "replace"
-            if adds:
-                mode = "remove" if selection.points[row] else "add"
-            selection.select_points(np.array([row]), mode)
+            points = np.arange(len(selection.points)) == row
+            selection.pick(points, is_added=adds)
             self.picked.emit()
 
     def select_inside(

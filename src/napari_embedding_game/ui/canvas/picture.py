@@ -238,8 +238,6 @@ class MapPicture:
     def _show_picture(self, painted: Painted) -> None:
         """Show a picture instead of the markers."""
         scene = scene_of(self._viewer, self.layer)
-        if scene is None:
-            return
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
             scene.canvas.installEventFilter(self._window)

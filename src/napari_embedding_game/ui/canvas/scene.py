@@ -218,8 +218,6 @@ class Scene(QObject):
     def _show(self) -> None:
         """Draw the points, those of other maps, and the landmarks of a whole map."""
         session, layout = self._session, self._session.view.layout
-        if layout is None:
-            return
         snapshot, panels = layout.snapshot, layout.panels
         looks, reference = self._looks(snapshot), session.visible_reference
         if snapshot is not session.snapshot or reference is self._hidden_reference:
@@ -316,11 +314,10 @@ class Scene(QObject):
 
     def _add_empty_layers(self) -> None:
         """Make the layers while another thread prepares the run."""
-        run, dataset = self._session.run, self._session.dataset
-        is_expected = self._session.state == "preparing"
-        if run is not None and dataset is not None and is_expected:
+        run = self._session.run
+        if self._session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
-            self.layers.add_empty(dataset.X.shape[0], n_landmarks, d)
+            self.layers.add_empty(run.X.shape[0], n_landmarks, d)
 
     def _tidy(self) -> None:
         """Do what only a map at rest needs."""

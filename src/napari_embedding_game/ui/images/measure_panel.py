@@ -233,12 +233,11 @@ class MeasurePanel(LayerPanel):
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Want the objects on offer measured, and then something done."""
         labels = self.labels.value
-        if labels is not None:
-            linked = self.linked_to(labels)
-            if isinstance(labels, Image):
-                labels = use_as_labels(self._viewer, labels, self.axis.value)
-                linked = Linked(labels, linked.images)
-            self.wanted.emit(self.measured(linked), linked, then)
+        linked = self.linked_to(labels)
+        if isinstance(labels, Image):
+            labels = use_as_labels(self._viewer, labels, self.axis.value)
+            linked = Linked(labels, linked.images)
+        self.wanted.emit(self.measured(linked), linked, then)
 
 
 def _is_mask(image: Image) -> bool:

@@ -103,19 +103,16 @@ class Relink(LayerPanel):
 
     def open_again(self) -> None:
         """Open the files of layers that are missing, where they still exist."""
-        missing, linked = self._record.missed, self._record.current
-        folder = self._folder()
-        if missing is None:
-            return
-        if linked is None and folder is not None:
+        missing, folder = self._record.missed, self._folder()
+        if folder is not None:
             self._open_folder(folder)
-            return
-        present = images_of(self._viewer)
-        images = [x for x in missing.images if _layer_of(x, present) is None]
-        if linked is None:
-            self._open(missing.labels, is_labels=True)
-        for image in {x.path: x for x in images[::-1]}.values():
-            self._open(image)  # once, also where it became several layers
+        elif missing is not None:
+            present = images_of(self._viewer)
+            images = [x for x in missing.images if _layer_of(x, present) is None]
+            if self._record.current is None:
+                self._open(missing.labels, is_labels=True)
+            for image in {x.path: x for x in images[::-1]}.values():
+                self._open(image)  # once, also where it became several layers
 
     def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
@@ -191,17 +188,10 @@ class Relink(LayerPanel):
         if self._missing is None:
             record.missed = None
         if former is None or former.labels is not found.labels:
-            self._compare()
-
-    def _compare(self) -> None:
-        """Find out whether the labels are those that were read."""
-        linked, dataset = self._record.current, self._session.dataset
-        self._edit_text = ""
-        objects = None if dataset is None else dataset.source_objects
-        if linked is not None and objects is not None:
-            share = share_matching(finest(linked.labels), objects, COMPARED)
-            if share < 1:
-                self._edit_text = OTHERS.format(1 - share, linked.labels.name)
+            objects, pixels = self._session.dataset.source_objects, finest(found.labels)
+            share = share_matching(pixels, objects, COMPARED) if objects else 1.0
+            changed = OTHERS.format(1 - share, found.labels.name)
+            self._edit_text = changed if share < 1 else ""
 
     # Texts
 
@@ -219,7 +209,7 @@ class Relink(LayerPanel):
     def _problem(self) -> tuple[str, str, Callable[[], object]]:
         """Return a sentence, the text of a button ("" for none), and its action."""
         linked, layer = self._record.current, self._missing
-        folder = self._folder() if linked is None else None
+        folder = self._folder()
         if folder is not None:
             text = self._folder_text or NO_FOLDER.format(folder)
             return text, LOCATE, self._locate
@@ -263,9 +253,10 @@ class Relink(LayerPanel):
     # Files
 
     def _folder(self) -> Path | None:
-        """Return the folder of the images that were measured; None of other data."""
+        """Return the folder whose images were measured, if they are to be opened."""
         dataset, missing = self._session.dataset, self._record.missed
-        if missing is None or not _image_names(dataset):
+        is_open = missing is None or self._record.current is not None
+        if is_open or not _image_names(dataset):
             return None
         path = missing.labels.path or str(_measured(dataset).get("folder", ""))
         return Path(path) if path else None

@@ -125,8 +125,7 @@ class ReadingTask(QObject):
         is_again = source is self._loading.current_source
         if self._loading.is_reading:
             linked = self._linked
-        if source is not None:
-            self.load(source, options, linked=linked, is_again=is_again, then=then)
+        self.load(source, options, linked=linked, is_again=is_again, then=then)
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""

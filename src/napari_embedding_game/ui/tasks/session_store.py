@@ -59,9 +59,8 @@ class SessionStore(QObject):
         self._connections = Connections()
         self._connections.connect_all(changes, self._touch)
         # Where the program ends before the window can say that it is closed.
-        application = QCoreApplication.instance()
-        if application is not None:
-            self._connections.connect(application.aboutToQuit, self.close)
+        quits = QCoreApplication.instance().aboutToQuit
+        self._connections.connect(quits, self.close)
 
     def recent(self) -> list[tuple[Path, str]]:
         """Return the last maps, also of a crash, and words for each, newest first."""
@@ -123,7 +122,7 @@ class SessionStore(QObject):
             self._timer.start(FIRST_MS)
 
     def _save(self) -> None:
-        job = None if self._autosave is None else self._autosave.job()
+        job = self._autosave.job()
         if job is not None:
             self._saving.submit(job)
 
