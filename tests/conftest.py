@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.inspect.clusters import merge_tree
-from napari_embedding_game.core.snapshot import Snapshot, Steer, undefined
+from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.data import reading_process
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
@@ -232,7 +232,7 @@ class FakeEngine:
         """Return what a snapshot has where the method does not define pressure."""
         if get_method(self.games[-1].method).has_pressure:
             return {}
-        return {"pressure": undefined(n_points)}
+        return {"pressure": np.full(n_points, np.nan, np.float32)}
 
 
 @pytest.fixture

@@ -186,8 +186,3 @@ def share_above(values: NDArray[np.floating] | None, limit: float) -> float:
     if values is None or (len(values) and np.isnan(values[0])):
         return math.nan
     return float(np.count_nonzero(values > limit) / max(len(values), 1))
-
-
-def undefined(n_points: int) -> NDArray[np.float32]:
-    """Return the pressure of points under a method that does not define it: NaN."""
-    return np.full(n_points, np.nan, np.float32)

@@ -21,7 +21,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
     OPTIONS,
@@ -136,7 +135,7 @@ class Lifted:
         columns = np.ascontiguousarray(y.T)
         run_blocks(
             _push_of_all, len(sums), len(y) ** 2,
-            KERNELS[forces.kernel], far, y, columns, push, sums,
+            forces.k, far, y, columns, push, sums,
         )  # fmt: skip
         return 2 * push, float(sums.sum())
 

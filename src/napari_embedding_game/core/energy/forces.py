@@ -37,9 +37,9 @@ class CompiledForces:
     ) -> None:
         self.edges, self.attraction, self.kernel = edges, attraction, kernel
         self.device = torch.device("cpu")
-        self._f = pair_functions.ATTRACTIONS[attraction]
-        self._k = pair_functions.KERNELS[kernel]
-        self.grid = Mesh(self._k)
+        self.f = pair_functions.ATTRACTIONS[attraction]
+        self.k = pair_functions.KERNELS[kernel]
+        self.grid = Mesh(self.k)
 
     def repel(
         self, y: Tensor, z: Tensor, kernel: pair_functions.PairFunction | None = None
@@ -54,7 +54,7 @@ class CompiledForces:
         chunks = pair_loops.n_chunks(len(points))
         pull = np.zeros((chunks, *columns.shape), points.dtype)
         sums = np.empty(chunks)
-        given = kernel or self._k, points, columns, gradient, pull, sums
+        given = kernel or self.k, points, columns, gradient, pull, sums
         run_blocks(pair_loops.repel, chunks, len(points) * len(z), *given)
         both = torch.from_numpy(gradient), torch.from_numpy(pull.sum(axis=0).T.copy())
         return float(sums.sum()), *both
@@ -63,7 +63,7 @@ class CompiledForces:
         """Return the (N, d) gradient of the sum over directed edges of w f."""
         points = y.detach().numpy()
         gradient = np.empty_like(points)
-        given = self._f, self.edges.arrays, points, gradient
+        given = self.f, self.edges.arrays, points, gradient
         run_blocks(pair_loops.attract, len(points), len(self.edges.indices), *given)
         return torch.from_numpy(gradient)
 
@@ -72,7 +72,7 @@ class CompiledForces:
         points = y.detach().numpy()
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = _LOGARITHM * len(self.edges.indices)
-        given = self._f, self.edges.arrays, points, sums
+        given = self.f, self.edges.arrays, points, sums
         run_blocks(pair_loops.edge_energy, len(sums), work, *given)
         return float(0.5 * sums.sum())
 
@@ -83,7 +83,7 @@ class CompiledForces:
         gradient = np.empty(points.T.shape, points.dtype)
         sums = np.empty(pair_loops.n_chunks(len(points)))
         work = 2 * len(points) * len(shifts)
-        given = self._k, shifts, columns, gradient, sums
+        given = self.k, shifts, columns, gradient, sums
         run_blocks(pair_loops.repel_partners, len(sums), work, *given)
         by_point = np.empty_like(points)
         by_point[order] = gradient.T
@@ -107,7 +107,7 @@ class CompiledForces:
         rows = pair_loops.triangle(n)
         across = np.empty((len(rows) - 1, d, n), points.dtype)
         sums = np.empty(len(across))
-        given = rows, self._k, weights, points, columns, gradient, across, sums
+        given = rows, self.k, weights, points, columns, gradient, across, sums
         run_blocks(pair_loops.all_pairs, len(sums), n * n // 2, *given)
         for chunk, end in zip(across, rows[1:], strict=True):
             gradient[:end] += chunk[:, :end].T

@@ -111,7 +111,7 @@ class Objective:
     @cached_property
     def at_zero(self) -> float:
         """The kernel at distance 0, which a point has with itself."""
-        return float(KERNELS[self.forces.kernel].value(torch.zeros(())))
+        return float(self.forces.k.value(torch.zeros(())))
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         """Return the approximation of S, its (N, d) gradient, and a factor of that."""

@@ -26,7 +26,6 @@ from napari_embedding_game.core.energy.objective import (
     as_array,
     nearest_landmark,
 )
-from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
 from napari_embedding_game.core.energy.pair_loops import (
     OPTIONS,
     lifted_row,
@@ -64,9 +63,16 @@ def pressure(
     field = objective.field(y, z)
     sources = np.ascontiguousarray(as_array(field.sources).T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
-    functions = ATTRACTIONS[forces.attraction], KERNELS[forces.kernel]
     own, law = (mine, field.own), (field.strength, field.base)
-    given = functions, forces.edges.arrays, points, sources, field.weights, own, law
+    given = (
+        (forces.f, forces.k),
+        forces.edges.arrays,
+        points,
+        sources,
+        field.weights,
+        own,
+        law,
+    )
     run_blocks(_lift, len(points), len(points) * sources.shape[1], *given, heights)
     return labels, heights
 

@@ -130,10 +130,10 @@ class TorchForces:
         block_elements: int = 2**26,
     ) -> None:
         self.edges, self.attraction, self.kernel = edges, attraction, kernel
-        self._f = pair_functions.ATTRACTIONS[attraction]
-        self._k = pair_functions.KERNELS[kernel]
+        self.f = pair_functions.ATTRACTIONS[attraction]
+        self.k = pair_functions.KERNELS[kernel]
         self.device = device
-        self._mesh = TorchMesh(Mesh(self._k), device)
+        self._mesh = TorchMesh(Mesh(self.k), device)
         self._block_elements = block_elements
         ends = edges.indptr.astype(np.int64)
         heads = np.repeat(np.arange(edges.n_points), ends[1:] - ends[:-1])
@@ -150,14 +150,14 @@ class TorchForces:
     def attract(self, y: Tensor) -> Tensor:
         y = y.detach()
         along = y[self._heads] - y[self._tails]
-        slope = self._f.slope(along.square().sum(dim=1))
+        slope = self.f.slope(along.square().sum(dim=1))
         force = (2 * self._weights * slope)[:, None] * along
         return torch.zeros_like(y).index_add_(0, self._heads, force)
 
     def attraction_energy(self, y: Tensor) -> float:
         y = y.detach()
         squared = (y[self._heads] - y[self._tails]).square().sum(dim=1)
-        energies = self._weights * self._f.value(squared)
+        energies = self._weights * self.f.value(squared)
         return float(0.5 * energies.sum(dtype=self._sum_type))
 
     def pair_repulsion(self, y: Tensor, pairs: Pairs) -> tuple[Number, Tensor]:
@@ -170,8 +170,8 @@ class TorchForces:
             partners = (part[:, None] + shifts) % len(y)
             apart = points[part, None, :] - points[partners]
             squared = apart.square().sum(dim=2)
-            total += 0.5 * self._k.value(squared).sum(dtype=self._sum_type)
-            slope = 2 * self._k.slope(squared)
+            total += 0.5 * self.k.value(squared).sum(dtype=self._sum_type)
+            slope = 2 * self.k.slope(squared)
             gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
         return total, gradient
 
@@ -183,7 +183,7 @@ class TorchForces:
     ) -> tuple[Number, Tensor]:
         total, gradient = self._field(y, y, weights)
         if weights is None:
-            total -= len(y) * float(self._k.value(torch.zeros((), dtype=y.dtype)))
+            total -= len(y) * float(self.k.value(torch.zeros((), dtype=y.dtype)))
         return total, 2 * gradient
 
     def _field(
@@ -196,7 +196,7 @@ class TorchForces:
         """Return the sum of k over targets and others, its gradient in the targets."""
         targets, others = targets.detach(), others.detach()
         gradient, total = torch.empty_like(targets), self._zero()
-        k = kernel or self._k
+        k = kernel or self.k
         block = max(1, self._block_elements // max(1, others.numel()))
         for begin in range(0, len(targets), block):
             part = slice(begin, begin + block)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, with_affinity
-from napari_embedding_game.core.snapshot import WarmStart, undefined
+from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
@@ -114,7 +114,7 @@ def place_cells(
     edges, layout = replay.prepared(dataset.X, record)
     (snapshot,) = replay.frames(edges, layout, record)
     # No game has moved these points: their pressure is not known.
-    snapshot = replace(snapshot, pressure=undefined(n))
+    snapshot = replace(snapshot, pressure=np.full(n, np.nan, np.float32))
     n_landmarks = len(snapshot.landmarks)
     cells = np.asarray(fitted.points, np.float32)
     saved = SavedMap(
