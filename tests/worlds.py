@@ -19,6 +19,7 @@ from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.images.measure import measure_stages
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
@@ -126,6 +127,11 @@ def write_field(folder, name, seed, n=5, shape=(40, 50)):
     tifffile.imwrite(folder / f"{name}.tif", image)
     tifffile.imwrite(folder / f"{name}_labels.tif", labels)
     return image, labels
+
+
+def measure(image, labels, **options):
+    """Measure every object of a label image at once."""
+    return finish(measure_stages(image, labels, **options))
 
 
 def session_of(dataset, engine=None, **settings):

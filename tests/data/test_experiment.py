@@ -12,9 +12,8 @@ from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.experiment import measure_images, open_images
 from napari_embedding_game.data.images.folder import find_pairs, has_pairs
-from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.stages import finish
-from worlds import field, read
+from worlds import field, measure, read
 from worlds import write_field as write
 
 SHAPE = (40, 50)

@@ -12,10 +12,9 @@ from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.tables import from_features
 from napari_embedding_game.data.images.join import JoinRequest, join
-from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.joined import joined
 from napari_embedding_game.data.read_options import ReadOptions
-from worlds import clustering, layout
+from worlds import clustering, layout, measure
 
 NAMES = {0: "T cells", 2: "B, naïve"}
 COLORS = {0: "#ff0000", 2: "#00ff00"}

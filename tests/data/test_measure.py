@@ -4,10 +4,10 @@ from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.channels import split_channels
-from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.data.images.nuclei import nuclei_stages
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
+from worlds import measure
 
 
 @pytest.fixture

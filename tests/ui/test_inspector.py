@@ -11,11 +11,10 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.inspect.clusters import merge_tree
-from napari_embedding_game.data.images.measure import measure
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
-from worlds import choose, column
+from worlds import choose, column, measure
 
 LEFT = Qt.MouseButton.LeftButton
 

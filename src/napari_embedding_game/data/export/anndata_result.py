@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.hdf5 import changed_hdf5, write_h5ad
+from napari_embedding_game.data.export.hdf5 import make_room, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
 from napari_embedding_game.data.formats.anndata import has_records, read_all
 from napari_embedding_game.data.formats.fcs import fcs_files
@@ -203,7 +203,8 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     obs = obs.drop(columns=former, errors="ignore").assign(**made["obs"])
     parts = {group: made[group] for group in ("obsm", "uns")}
     n_bytes = obs.memory_usage(deep=True).sum() + len(pickle.dumps(parts))
-    with changed_hdf5(target, 2 * int(n_bytes) + _SPARE) as file:
+    make_room(target, 2 * int(n_bytes) + _SPARE)
+    with h5py.File(target, "r+") as file:
         write_elem(file, "obs", obs)
         for group, part in parts.items():
             if group not in file:

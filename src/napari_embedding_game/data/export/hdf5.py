@@ -6,29 +6,21 @@ when a later file takes their place in memory: so it never meets a full disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import h5py
     from anndata import AnnData
 
 
-@contextmanager
-def changed_hdf5(path: Path, n_bytes: int) -> Iterator[h5py.File]:
-    """Open a file to change it, once it has room for so many bytes more.
+def make_room(path: Path, n_bytes: int) -> None:
+    """Let a file have so many bytes more; what HDF5 does not need of them it cuts off.
 
     Raises OSError if there is no room.
     """
-    import h5py
-
     with path.open("ab") as end:
-        end.write(bytes(n_bytes))  # HDF5 cuts off what it does not need
-    with h5py.File(path, "r+") as file:
-        yield file
+        end.write(bytes(n_bytes))
 
 
 def write_h5ad(adata: AnnData, path: Path) -> None:

@@ -99,13 +99,15 @@ def adata_stages(
     path: Path | None = None,
     *,
     is_shared: bool = False,
+    by_ids: bool = False,
 ) -> Stages[ReadResult]:
     """Read one space of an AnnData in memory, which may be of a file.
 
-    The numbers of one that `is_shared` are copied, as others may change them.
+    The numbers of one that `is_shared` are copied, as others may change them.  Genes
+    are called as in its index if `by_ids`.
     """
-    where = f"'{name}'" if path is None else name
-    source = _Source(spaces.root_of(adata), name, where, path, is_shared)
+    where, root = f"'{name}'" if path is None else name, spaces.root_of(adata)
+    source = _Source(root, name, where, path, is_shared, by_ids=by_ids)
     return (yield from _read(source, options))
 
 
@@ -117,9 +119,7 @@ def from_anndata(
     by_ids: bool = False,
 ) -> Dataset:
     """Dataset from an AnnData in memory; see :func:`adata_stages`."""
-    root = spaces.root_of(adata)
-    source = _Source(root, name, f"'{name}'", by_ids=by_ids)
-    return finish(_read(source, options)).dataset
+    return finish(adata_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
 def read_all(path: Path) -> AnnData:

@@ -26,9 +26,8 @@ _IS_SHOWN = re.compile(r"(?!\.).*(?<!\.zarr)", re.IGNORECASE).fullmatch
 _DEEPEST = 3
 """Folders in folders that are looked into."""
 _MAX_FILES = 200_000
-_FIRST = (100, 2_000)
-"""Files of each folder that are looked at to tell whether there are pairs at all, at
-first and where there were none."""
+_FIRST = 2_000
+"""Files of each folder that are looked at to tell whether there are pairs at all."""
 HOW = (
     "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
     "or _cp_masks behind it, or lies in a folder labels or masks."
@@ -115,8 +114,8 @@ def read_name(stem: str) -> dict[str, str]:
 def has_pairs(folder: Path) -> bool:
     """Return whether a folder holds images with labels of their names."""
     try:
-        looks = (_files(folder, of_each=n) for n in _FIRST)
-        return any(len(files) and _paired(files, folder)[0] for files in looks)
+        files = _files(folder, of_each=_FIRST)
+        return bool(len(files) and _paired(files, folder)[0])
     except OSError:
         return False
     except DataError:

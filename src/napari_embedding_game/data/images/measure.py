@@ -23,7 +23,7 @@ from napari_embedding_game.data.formats.tables import from_frame
 from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
-from napari_embedding_game.data.stages import Stage, Stages, finish
+from napari_embedding_game.data.stages import Stage, Stages
 
 Group = Literal["shape", "intensity", "texture", "neighbours"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -41,11 +41,6 @@ _LEVELS = 32
 _NEAREST = 5
 _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
 _POSITIONS = ("label", "time", "image", *_CENTRES)
-
-
-def measure(image: Any, labels: Any, **options: Any) -> Dataset:
-    """Measure every object at once; see :func:`measure_stages`."""
-    return finish(measure_stages(image, labels, **options))
 
 
 def measure_stages(
