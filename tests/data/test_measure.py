@@ -163,6 +163,8 @@ def test_time_series_is_measured_picture_by_picture(stack, labels):
     volumes = measure(None, np.stack([stack, stack]), first_axis="image")
     assert len(volumes.obs) == 2 * 9
     assert "is several rows" in volumes.notes[0]
+    apart = measure(None, np.stack([labels, labels[::-1, ::-1]]))
+    assert "If the planes are times" in apart.notes[0]
     second = measured(measure(image[1], labels))
     np.testing.assert_allclose(
         measured(dataset)["intensity_mean"][4:8], second["intensity_mean"], rtol=1e-6

@@ -110,6 +110,14 @@ def measure_stages(
             f"The image has {len(pixels)} channels and as many pictures, of which the "
             "first axis was taken for the channels: if it is the second, swap them."
         )
+    if first_axis == "z" and pixels.ndim == 3:
+        many = objects.label_ids[objects.ends[:, 1, 0] > objects.ends[:, 0, 0] + 1]
+        touching = np.isin(many, pixels[1:][pixels[1:] == pixels[:-1]])
+        if (n_apart := int((~touching).sum())) > len(many) / 2:
+            notes.append(
+                f"Of another place in each plane: {counted(n_apart, 'object')}. If the "
+                "planes are times or images, choose that as the first axis."
+            )
     if pixels.ndim > 3:
         apart = "Each picture (y, x) is measured by itself"
         notes.append(f"{apart}: an object in several of them is several rows.")
