@@ -112,8 +112,10 @@ def measure_stages(
         )
     if first_axis == "z" and pixels.ndim == 3:
         many = objects.label_ids[objects.ends[:, 1, 0] > objects.ends[:, 0, 0] + 1]
-        touching = np.isin(many, pixels[1:][pixels[1:] == pixels[:-1]])
-        if (n_apart := int((~touching).sum())) > len(many) / 2:
+        below = pixels[1:]
+        touching = below[(below == pixels[:-1]) & (below > 0)]
+        n_apart = len(np.setdiff1d(many, touching))
+        if 2 * n_apart > len(many):
             notes.append(
                 f"Of another place in each plane: {counted(n_apart, 'object')}. If the "
                 "planes are times or images, choose that as the first axis."
