@@ -19,9 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from threading import Barrier
 from napari_embedding_game.core.graph.neighbors import choose_search
-wait = Barrier(2).wait
+import numpy as np
+rows, wait = np.empty((9, 3)), Barrier(2).wait
 with ThreadPoolExecutor() as pool:
-    search = pool.submit(lambda: wait() is choose_search(9, 3, "chebyshev", False))
+    search = pool.submit(lambda: wait() is choose_search(rows, "chebyshev"))
     pool.submit(lambda: wait() is import_module("sklearn.metrics")).result()
     search.result()
 """

@@ -148,7 +148,7 @@ def test_rows_of_zeros_are_near_nobody_by_cosines(as_is):
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
 def test_distances_that_need_a_matrix_are_not_searched_without_it(metric):
-    assert choose_search(5_001, 3, metric, is_sparse=False) == "brute"
+    assert choose_search(np.empty((5_001, 3)), metric) == "brute"
 
 
 @pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])

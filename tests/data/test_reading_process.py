@@ -30,6 +30,9 @@ def test_it_stays_and_has_no_window():
     assert told(print_there) == 5
     with pytest.raises(ZeroDivisionError):
         told("1 / 0")
+    used = "__import__('psutil').Process().memory_info().rss"
+    before, large = told(used), told("__import__('numpy').ones(2**24)")
+    assert told(used) < before + large.nbytes // 2
     assert told("__import__('os').getpid()") == process
 
 

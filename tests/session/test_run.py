@@ -2,11 +2,12 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from napari_embedding_game.core import pipeline
+from napari_embedding_game.core import pipeline, threads
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.threads import COMPUTING
@@ -117,3 +118,19 @@ def test_a_run_waits_for_the_search_of_one_that_was_stopped(drive, engine):
     assert later.frames[1].stage == NEIGHBORS
     assert former.end()
     assert [frame.stage for frame in former.frames] == [NEIGHBORS]
+
+
+def test_a_search_is_broken_off_between_two_blocks():
+    done = []
+
+    def neighbors(*_):
+        def loop(*block):
+            done.append(block)
+            run.stop()
+
+        with threads.limited(1):
+            threads.run_blocks(loop, 100, threads.SEARCH_WORK)
+
+    run = Run(X, Settings(), engine=SimpleNamespace(neighbors=neighbors))
+    assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
+    assert (len(done), COMPUTING.locked()) == (1, False)

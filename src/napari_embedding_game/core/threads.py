@@ -30,7 +30,11 @@ PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
 _SETTING_TORCH, _TORCH_THREADS = threading.Lock(), list[int]()
 """For each thread in :func:`one_torch_thread`: torch's threads before the first."""
+SEARCH_WORK, _SEARCH_BLOCKS = 10**10, 64
+"""Work of a neighbour search, and its blocks for each thread: it can be broken off."""
 _N_JOBS = ContextVar[int | None]("n_jobs", default=None)
+BETWEEN_BLOCKS = ContextVar[Callable[[], object]]("between_blocks", default=int)
+"""Called by who asked for work between its blocks: what it raises breaks it off."""
 _BLOCKS = 4
 """Blocks for each thread, so that none waits long for a delayed one."""
 
@@ -76,15 +80,17 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
     over items goes to a partial sum of each.  Little ``work`` is done in this thread.
     """
     n_sharing = min(n_threads(), n) if work >= PARALLEL_WORK else 1
-    if n_sharing <= 1:
+    if n_sharing <= 1 and work < SEARCH_WORK:
         loop(0, n, *arguments)
         return
-    n_blocks = min(n, _BLOCKS * n_sharing)
+    each = _BLOCKS if work < SEARCH_WORK else _SEARCH_BLOCKS
+    n_blocks = min(n, each * n_sharing)
     bounds = [i * n // n_blocks for i in range(n_blocks + 1)]
     blocks = deque(itertools.pairwise(bounds))
 
-    def take_blocks() -> None:
+    def take_blocks(between: Callable[[], object] = int) -> None:
         while True:
+            between()
             try:
                 block = blocks.popleft()
             except IndexError:  # another thread has taken the last one
@@ -93,7 +99,7 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
 
     helpers = [_pool().submit(take_blocks) for _ in range(n_sharing - 1)]
     try:
-        take_blocks()
+        take_blocks(BETWEEN_BLOCKS.get())
     finally:
         blocks.clear()
         started = [helper for helper in helpers if not helper.cancel()]

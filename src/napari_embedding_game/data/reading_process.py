@@ -251,6 +251,7 @@ def serve() -> None:
     for module in _LIBRARIES:
         importlib.import_module(module)
     while True:
+        result: Any = None  # or a file's memory is held while it waits
         try:
             earnest, read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:

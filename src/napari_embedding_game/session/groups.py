@@ -10,7 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.cluster_report import (
+    as_levels,
+    is_continuous,
+    n_levels,
+)
 from napari_embedding_game.session.session import Session
 
 MAX_LEVELS = 60
@@ -49,7 +53,7 @@ def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 def is_of_levels(values: pd.Series, lowest: int = 0, most: int = MAX_LEVELS) -> bool:
     """Return whether a column holds names, and neither too few nor too many."""
-    return not is_continuous(values) and lowest <= values.nunique() <= most
+    return not is_continuous(values) and lowest <= n_levels(values, most) <= most
 
 
 def level_columns(obs: pd.DataFrame) -> list[str]:

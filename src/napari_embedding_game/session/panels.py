@@ -16,7 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.cluster_report import (
+    as_levels,
+    is_continuous,
+    n_levels,
+)
 
 GAP, ABOVE = 0.12, 0.4
 """Beside a panel, and above it, where its caption stands: as shares of one."""
@@ -129,7 +133,8 @@ def split_columns(obs: pd.DataFrame) -> list[str]:
         str(name)
         for name in names
         if not is_continuous(obs[name])
-        and 2 <= obs[name].nunique() + obs[name].hasnans <= MAX_PANELS
+        and (n := n_levels(obs[name], MAX_PANELS)) <= MAX_PANELS
+        and 2 <= n + obs[name].hasnans <= MAX_PANELS
     ]
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import search_loops
-from napari_embedding_game.core.graph.rows import Rows
-from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
+from napari_embedding_game.core.graph.rows import MAX_DENSE, Rows
+from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 """(Q, k) numbers of the neighbours, nearest first, and squared distances."""
@@ -34,7 +34,7 @@ def in_parts(job: Callable[[int, int], object], n: int, step: int) -> None:
         for i in range(begin, end):
             job(i * step, min((i + 1) * step, n))
 
-    run_blocks(do, -(-n // step), PARALLEL_WORK)
+    run_blocks(do, -(-n // step), SEARCH_WORK)
 
 
 def nearest_of_all(
@@ -47,20 +47,21 @@ def nearest_of_all(
 
     Or of other ``queries`` (Q, D), with -1 for their ``ids``.
     """
-    n = len(rows)
+    n, at_once = len(rows), min(_AT_ONCE, max(1, MAX_DENSE // rows.shape[1]))
+    step = min(_QUERIES, at_once)
     indices = np.full((len(ids), min(k + _SPARE, n)), -1, np.int32)
     scores = np.full(indices.shape, np.inf, np.float32)
 
     def scan(begin: int, end: int) -> None:
         part = slice(begin, end)
         asked = rows[ids[part]] if queries is None else queries[part]
-        for first in range(0, n, _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
-            numbers = np.arange(len(some), dtype=np.int32)
-            lists = indices[part], scores[part]
-            search_loops.scan(asked, ids[part], some, numbers, first, *lists)
+        lists = indices[part], scores[part]
+        search_loops.scan(asked, ids[part], some, numbers, first, *lists)
 
-    in_parts(scan, len(ids), _QUERIES)
+    for first in range(0, n, at_once):
+        some = rows[first : first + at_once]
+        numbers = np.arange(len(some), dtype=np.int32)
+        in_parts(scan, len(ids), step)
     nearest, squared = ranked(rows, ids, indices, k, queries)
 
     def look(begin: int, end: int) -> None:
@@ -69,12 +70,12 @@ def nearest_of_all(
         is_lost = search_loops.are_lost(asked, squared[part])
         part, asked = part[is_lost], asked[is_lost]
         found = nearest[part], np.full((len(part), k), np.inf, np.float32)
-        for first in range(0, n if len(part) else 0, _AT_ONCE):
-            some = rows[first : first + _AT_ONCE]
+        for first in range(0, n if len(part) else 0, at_once):
+            some = rows[first : first + at_once]
             search_loops.look(asked, ids[part], some, first, *found)
         nearest[part], squared[part] = found
 
-    in_parts(look, len(ids), _QUERIES)
+    in_parts(look, len(ids), step)
     return nearest, squared
 
 
@@ -103,5 +104,6 @@ def ranked(
         # Of rows too large for squares nothing is a candidate.
         indices[part] = near[indices[part]] if len(near) else 0
 
-    in_parts(rank, len(ids), _RANKED)
+    at_once = max(1, MAX_DENSE // (candidates.shape[1] * rows.shape[1]))
+    in_parts(rank, len(ids), min(_RANKED, at_once))
     return indices, squared

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import exact, search_loops
-from napari_embedding_game.core.threads import PARALLEL_WORK, run_blocks
+from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
 _MAX_LEAF = 256
 """Most rows of a list of the tree; twice as many where rows have changed lists."""
@@ -89,7 +89,7 @@ def lists(rows: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int6
         in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
         near = _near_lists(in_order, bounds, _NEAR_LISTS)
         given = in_order, bounds, *near, chosen
-        run_blocks(search_loops.choose, len(bounds) - 1, PARALLEL_WORK, *given)
+        run_blocks(search_loops.choose, len(bounds) - 1, SEARCH_WORK, *given)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
         of_row[order] = chosen  # rows of a list are sorted by number
@@ -109,7 +109,7 @@ def _halved(
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
         given = rows, order, begins, ends
-        run_blocks(search_loops.halve, len(long), PARALLEL_WORK, *given)
+        run_blocks(search_loops.halve, len(long), SEARCH_WORK, *given)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
 
@@ -119,7 +119,7 @@ def mean_rows(
 ) -> NDArray[np.float32]:
     """Return the mean rows (M, D) of lists that lie one after another."""
     found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    run_blocks(search_loops.mean_rows, len(found), PARALLEL_WORK, rows, bounds, found)
+    run_blocks(search_loops.mean_rows, len(found), SEARCH_WORK, rows, bounds, found)
     return found
 
 
@@ -142,7 +142,7 @@ def _compare_near_lists(
     _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS)
     found = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
     given = rows, bounds, near, max(_CANDIDATES, 8 * k), *found
-    run_blocks(search_loops.compare, len(near), PARALLEL_WORK, *given)
+    run_blocks(search_loops.compare, len(near), SEARCH_WORK, *given)
     return found
 
 
@@ -158,5 +158,5 @@ def _neighbors_round(
     reverse = search_loops.reverse_neighbors(indices, squared, is_new, width)
     nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
     given = rows, indices, squared, is_new, reverse, *nearer
-    run_blocks(search_loops.neighbors_of_neighbors, n, PARALLEL_WORK, *given)
+    run_blocks(search_loops.neighbors_of_neighbors, n, SEARCH_WORK, *given)
     return nearer

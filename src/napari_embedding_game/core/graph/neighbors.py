@@ -5,22 +5,23 @@
 ===========  ============================================  =========================
 search       used for                                      what it is
 ===========  ============================================  =========================
-exact        a metric of ``SEARCHED``, n^2 D <= 5e10       :mod:`exact`
+exact        a metric of ``SEARCHED``, n^2 C <= 5e10, or   :mod:`exact`
+             1.5e11 where D > 100
 leaves       the same, larger                              :mod:`leaves`
-projected    the same, n^2 D > 5e10, D > 100               :mod:`principal_components`
+projected    the same, larger, D > 100                     :mod:`principal_components`
 brute        any other metric, n <= 5,000                  scikit-learn
 descent      any other metric, larger                      pynndescent
 precomputed  ``X`` are distances                           :mod:`precomputed`
 ===========  ============================================  =========================
 
 A further metric is an entry of ``rows.SEARCHED`` and a branch of ``Rows._plain`` and
-``Rows.distances``; :mod:`choices` has the lists of affinities and starts.  Sparse
-rows of more than ``MAX_DENSE`` numbers are searched by "brute" or "descent",
-and a metric that only one of the two libraries knows by that one.  Where "leaves" and
-"projected" find less than 0.9 of the true neighbours of some rows, the next search of
-"projected", "leaves", "exact" (to n^2 D of 2e12), "descent" follows.  Every search is
-deterministic; our own have the same bits on any processor.  Of rows at the same
-distance "exact" takes the first ones.
+``Rows.distances``; :mod:`choices` has the lists of affinities and starts.  C is D, of
+sparse rows the columns that are not of zeros in two of them.  A metric that only one
+of the two libraries knows is searched by that one.  Where "leaves" and "projected"
+find less than 0.9 of the true neighbours of some rows, the next search of "projected",
+"leaves" (not of sparse rows that are more than ``MAX_DENSE`` numbers), "exact" (to
+n^2 C of 2e12), "descent" follows.  Every search is deterministic; our own have the
+same bits on any processor.  Of rows at the same distance "exact" takes the first ones.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.precomputed import precomputed_neighbors
 from napari_embedding_game.core.graph.rows import (
+    MAX_DENSE,
     SEARCHED,
     TOO_LARGE,
     Rows,
@@ -47,8 +49,9 @@ from napari_embedding_game.core.threads import PARALLEL, n_threads
 
 Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
 
-EXACT_WORK = 5e10
-"""Largest n^2 D for which exact search is used."""
+EXACT_WORK, EXACT_LONG = 5e10, 1.5e11
+"""Largest n^2 C for which exact search is used, of rows up to ``SHORT_ROWS`` columns
+and of longer ones."""
 PATIENT_WORK = 2e12
 """The same, where quicker searches have missed neighbours."""
 SHORT_ROWS = 100
@@ -57,8 +60,6 @@ MIN_RECALL = 0.9
 """Share of the true neighbours that a search by lists must find, of some rows."""
 BRUTE_ROWS = 5_000
 """Most rows that are searched exactly under a metric of a library."""
-MAX_DENSE = 2**27
-"""Numbers of sparse rows that are written out."""
 NEED_MORE = ("mahalanobis", "seuclidean", "standardised_euclidean", "wminkowski",
              "weighted_minkowski")  # fmt: skip
 """Distances that pynndescent knows and that need more than two rows."""
@@ -128,12 +129,14 @@ def knn_graph(
     return NeighborGraph(indices, distances.astype(np.float32), search, recall)
 
 
-def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> Search:
+def choose_search(X: Any, metric: str) -> Search:
     """Return the search for this size and kind of data (the module's table)."""
-    if metric in SEARCHED and (not is_sparse or n_points * n_dims <= MAX_DENSE):
-        if n_points**2 * n_dims <= EXACT_WORK:
+    (n_points, n_dims), is_sparse = X.shape, sparse.issparse(X)
+    if metric in SEARCHED:
+        is_long = n_dims > SHORT_ROWS
+        if _exact_work(X) <= (EXACT_LONG if is_long else EXACT_WORK):
             return "exact"
-        return "projected" if n_dims > SHORT_ROWS else "leaves"
+        return "projected" if is_long else "leaves"
     # First, as a thread that loads it meanwhile would break: python/cpython#83065.
     import sklearn.metrics  # noqa: F401
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
@@ -155,6 +158,12 @@ def choose_search(n_points: int, n_dims: int, metric: str, is_sparse: bool) -> S
         f'There is no distance {metric!r}: choose another; usual ones are "euclidean", '
         '"cosine", "correlation" and "manhattan".'
     )
+
+
+def _exact_work(X: Any) -> float:
+    """Return n^2 times the columns that are not of zeros in two rows, about."""
+    n, n_dims = X.shape
+    return float(n**2 * (min(n_dims, 2 * X.nnz / n) if sparse.issparse(X) else n_dims))
 
 
 def check_rows(n_points: int, n_neighbors: int) -> None:
@@ -232,8 +241,7 @@ def _search_or_retry(
     X: Any, k: int, metric: str, seed: int, search: Search | None
 ) -> tuple[Search, *_SearchResult]:
     """Search, and search in another way where too few true neighbours are found."""
-    n, n_dims = X.shape
-    first = search or choose_search(n, n_dims, metric, sparse.issparse(X))
+    first = search or choose_search(X, metric)
     if metric not in SEARCHED:
         X = centred(X, metric)
     if first == "brute":
@@ -244,11 +252,15 @@ def _search_or_retry(
         check_spread(X)
     rows, turns = Rows(X, metric), list[Search](["projected", "leaves", "exact"])
     for each in turns[turns.index(first) :]:
-        if each == "exact" and first != "exact" and n**2 * n_dims > PATIENT_WORK:
+        if each == "exact" and first != "exact" and _exact_work(X) > PATIENT_WORK:
             break
+        if each == "leaves" and first != "leaves" and rows.are_many:
+            continue
         found = _compiled_search(rows, k, seed, each)
         if found and (found[2] is None or found[2] >= MIN_RECALL):
             return each, found[0], rows.distances(found[1]), found[2]
+    if rows.are_many:
+        return "descent", *_descent(X, k, metric, seed), None
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed)
     return "descent", indices, rows.distances(squared), None
 
@@ -261,10 +273,11 @@ def _compiled_search(
 
     if search == "projected":
         return principal_components.projected_search(rows, k, seed)
-    values = rows[:]
     if search == "exact":
-        ids = np.arange(len(values), dtype=np.int32)
-        return *exact.nearest_of_all(values, ids, k), None
+        ids = np.arange(len(rows), dtype=np.int32)
+        every = rows if rows.are_many else rows[:]
+        return *exact.nearest_of_all(every, ids, k), None
+    values = rows[:]
     check = leaves.some_true(values, k, seed)
     order, indices, squared, recall = leaves.leaf_search(values, k, check)
     back = np.argsort(order)

@@ -9,6 +9,7 @@ infinities are refused before (``estimator.EmbeddingGame._as_rows``; of files in
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ TOO_LARGE = (
     "Values are missing, or so large that distances between rows go beyond single "
     "precision (3e38): leave out rows with NaN, divide all of them by a common number."
 )
+MAX_DENSE = 2**27
+"""Numbers of sparse rows that are written out at once."""
 _MAX_POWER = 40
 """The largest number becomes 2 to this, of which float32 can hold sums of squares."""
-_BLOCK = 4_096
+_BLOCK, _BLOCK_NUMBERS = 4_096, 2**20
 _SAMPLED = 1_000
 """Rows by which the centre is estimated."""
 
@@ -53,12 +56,19 @@ class Rows:
         # A row of zeros is at distance 1 from all others: by an extra column.
         self.has_zeros = metric == "cosine" and not are_filled(X).all()
         self.shape: tuple[int, int] = X.shape[0], X.shape[1] + self.has_zeros
-        sample = self._plain(self._X[:: max(1, X.shape[0] // _SAMPLED)])
+        count = min(_SAMPLED, max(1, 4 * _BLOCK_NUMBERS // X.shape[1]))
+        every = max(1, X.shape[0] // (count if self.are_many else _SAMPLED))
+        sample = self._plain(self._X[::every])
         # Not the mean, which one value far larger than all others takes away.
         with np.errstate(over="ignore"):
-            self._centre = np.median(sample, axis=0)
+            self._centre = np.median(sample, axis=0, overwrite_input=True)
         if metric == "euclidean":
             self._unit = self._power_of_two()
+
+    @property
+    def are_many(self) -> bool:
+        """Whether they are sparse, and too many to be written out at once."""
+        return bool(sparse.issparse(self._X) and math.prod(self._X.shape) > MAX_DENSE)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -69,8 +79,9 @@ class Rows:
     def prepared(self, X: Any) -> NDArray[np.float32]:
         """Return other rows (Q, D) as these are: their distances compare."""
         ready = np.empty((X.shape[0], self.shape[1]), np.float32)
-        for begin in range(0, len(ready), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        step = max(1, min(_BLOCK, _BLOCK_NUMBERS // self.shape[1]))
+        for begin in range(0, len(ready), step):
+            block = slice(begin, begin + step)
             with np.errstate(over="ignore", invalid="ignore"):
                 ready[block] = (self._plain(X[block]) - self._centre) / self._unit
         return ready
@@ -84,7 +95,8 @@ class Rows:
     def _plain(self, X: Any) -> NDArray[np.float64]:
         """Return rows in float64, for cosines of length 1."""
         rows: NDArray[np.float64]
-        rows = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+        is_new = sparse.issparse(X)
+        rows = (X.toarray() if is_new else X).astype(np.float64, copy=not is_new)
         if self._metric == "euclidean":
             return rows
         # By a power of two, which is exact, to where squares do not overflow.

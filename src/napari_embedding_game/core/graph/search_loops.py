@@ -17,6 +17,8 @@ from napari_embedding_game.core.simd import across, fused, load, spread
 
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
+_COLUMNS = 256
+"""Columns of them at a time, for the same reason."""
 _CHUNK = 24
 """Scores of which none is looked at where all are too large."""
 _SAMPLED_ROWS = 512
@@ -66,14 +68,22 @@ def dot(x, y):
 
 
 @njit(nogil=True, cache=True)
-def _add_pair(a, b, others, s, t):
-    """Add the products of two rows (D,) with ``others`` (D, M) to ``s``, ``t`` (M,)."""
-    n = a.shape[0]
+def _add_pair(a, b, others, filled, s, t):
+    """Add the products of two rows (D,) with ``others`` (D, M) to ``s``, ``t`` (M,).
+
+    In the order of the columns; those of zeros in both rows, which change no sum, are
+    left out.  ``filled`` (D,) is written to.
+    """
+    n = 0
+    for c in range(a.shape[0]):
+        filled[n] = c
+        n += a[c] != 0 or b[c] != 0
     whole = n - n % 4
-    for c in range(0, whole, 4):
-        a0, a1, a2, a3 = a[c], a[c + 1], a[c + 2], a[c + 3]
-        b0, b1, b2, b3 = b[c], b[c + 1], b[c + 2], b[c + 3]
-        o0, o1, o2, o3 = others[c], others[c + 1], others[c + 2], others[c + 3]
+    for i in range(0, whole, 4):
+        c, d, e, f = filled[i], filled[i + 1], filled[i + 2], filled[i + 3]
+        a0, a1, a2, a3 = a[c], a[d], a[e], a[f]
+        b0, b1, b2, b3 = b[c], b[d], b[e], b[f]
+        o0, o1, o2, o3 = others[c], others[d], others[e], others[f]
         for j in range(others.shape[1]):
             s[j] = fused(
                 a3, o3[j], fused(a2, o2[j], fused(a1, o1[j], fused(a0, o0[j], s[j])))
@@ -81,7 +91,7 @@ def _add_pair(a, b, others, s, t):
             t[j] = fused(
                 b3, o3[j], fused(b2, o2[j], fused(b1, o1[j], fused(b0, o0[j], t[j])))
             )
-    for c in range(whole, n):
+    for c in filled[whole:n]:
         a0, b0, o0 = a[c], b[c], others[c]
         for j in range(others.shape[1]):
             s[j] = fused(a0, o0[j], s[j])
@@ -129,33 +139,36 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
 
     Query q leaves out row ``excluded[q]``; ``indices`` (Q, k) count from ``first``.
     """
-    n_dims = rows.shape[1]
-    doubled = np.empty(queries.shape, np.float32)
-    for q in range(len(queries)):
+    (n, n_dims), width = queries.shape, min(_TILE, len(numbers))
+    doubled = np.zeros((n + n % 2, n_dims), np.float32)
+    for q in range(n):
         for c in range(n_dims):
             doubled[q, c] = -2 * queries[q, c]
-    size = np.empty(_TILE, np.float32)
-    s, t = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
-    tile = np.empty((n_dims, min(_TILE, len(numbers))), np.float32)
+    size = np.empty(width, np.float32)
+    # Sums of all queries wait where rows are longer than a tile.
+    n_sums = 2 if n_dims <= _COLUMNS else len(doubled)
+    sums = np.empty((n_sums, width), np.float32)
+    filled = np.empty(min(_COLUMNS, n_dims) + 1, np.int64)
     for begin in range(0, len(numbers), _TILE):
         near = numbers[begin : begin + _TILE]
-        if len(near) < tile.shape[1]:
-            tile = np.empty((n_dims, len(near)), np.float32)
-        for j in range(len(near)):
-            row = rows[near[j]]
-            size[j] = dot(row, row)
-            for c in range(n_dims):
-                tile[c, j] = row[c]
-        for q in range(0, len(queries), 2):
-            other = min(q + 1, len(queries) - 1)
-            for j in range(len(near)):  # a slice takes a second more to compile
-                s[j] = t[j] = size[j]
-            _add_pair(doubled[q], doubled[other], tile, s, t)
-            _keep_smallest(s, near, first, excluded[q], indices[q], distances[q])
-            if other > q:
-                _keep_smallest(
-                    t, near, first, excluded[other], indices[other], distances[other]
-                )
+        for at in range(0, n_dims, _COLUMNS):
+            end = min(at + _COLUMNS, n_dims)
+            tile = np.empty((end - at, len(near)), np.float32)
+            for j in range(len(near)):
+                row = rows[near[j]]
+                size[j] = dot(row, row) if at == 0 else size[j]
+                for c in range(at, end):
+                    tile[c - at, j] = row[c]
+            for q in range(0, len(doubled), 2):
+                s, t = sums[q % n_sums], sums[q % n_sums + 1]
+                if at == 0:  # by a loop: a slice takes a second more to compile
+                    for j in range(len(near)):
+                        s[j] = t[j] = size[j]
+                x, y = doubled[q, at:end], doubled[q + 1, at:end]
+                _add_pair(x, y, tile, filled, s, t)
+                for p in range(q, min(q + 2, n) if end == n_dims else q):
+                    scores, skip = sums[p % n_sums], excluded[p]
+                    _keep_smallest(scores, near, first, skip, indices[p], distances[p])
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
-from napari_embedding_game.core.graph.neighbors import MAX_DENSE, check_spread
-from napari_embedding_game.core.graph.rows import SEARCHED, Rows, are_filled
+from napari_embedding_game.core.graph.neighbors import check_spread
+from napari_embedding_game.core.graph.rows import (
+    MAX_DENSE,
+    SEARCHED,
+    Rows,
+    are_filled,
+)
 from napari_embedding_game.core.threads import run_blocks
 
 MAX_FLAT = 8_192

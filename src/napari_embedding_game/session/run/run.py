@@ -11,13 +11,14 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from napari_embedding_game.core import live_run
 from napari_embedding_game.core.settings import Settings, is_played
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
-from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.core.threads import BETWEEN_BLOCKS, COMPUTING
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.engine import Game
@@ -48,6 +49,10 @@ PACE, UNPACED = 2.0, 0.0
 preparation down to half of them.  A game that takes longer by itself is never slowed,
 nor one of which nobody knows how many iterations it has.
 """
+
+
+class _StoppedError(Exception):
+    """The run was stopped while its neighbours were searched or its points placed."""
 
 
 @dataclass
@@ -112,23 +117,15 @@ class Run:
         on, ``stop`` ends it.
         """
         begun = time.monotonic()
-        if COMPUTING.locked():  # a stopped search goes on to its end
+        if COMPUTING.locked():  # what is broken off ends its piece of work
             yield Progress(stage=WAITING)
             with COMPUTING:
                 pass
         if self.edges is None or self.warm_start is None:
-            if self.stopped:
+            try:
+                yield from self._prepare()
+            except _StoppedError:
                 return
-            yield Progress(stage=NEIGHBORS)
-            with COMPUTING:
-                graph = self.engine.neighbors(self.X, self.settings)
-            if self.stopped:
-                return
-            yield Progress(stage=PLACING)
-            with COMPUTING:
-                self.edges, self._layout = self.engine.layout(
-                    graph, self.X, self.settings, self.warm_start
-                )
         else:
             self._layout = self.warm_start.embedding
         snapshot = self._advance()
@@ -138,6 +135,32 @@ class Run:
             yield from self._play(snapshot, min(self.pace, max(self.pace / 2, due)))
         finally:
             self.played.close()
+
+    def _prepare(self) -> Iterator[Progress]:
+        """Find the edges and the start layout, unless stopped between two pieces."""
+        yield Progress(stage=NEIGHBORS)
+        with self._computing():
+            graph = self.engine.neighbors(self.X, self.settings)
+        yield Progress(stage=PLACING)
+        with self._computing():
+            self.edges, self._layout = self.engine.layout(
+                graph, self.X, self.settings, self.warm_start
+            )
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        def look() -> None:
+            if self.stopped:
+                raise _StoppedError
+
+        look()
+        with COMPUTING:
+            before = BETWEEN_BLOCKS.set(look)
+            try:
+                yield
+            finally:
+                BETWEEN_BLOCKS.reset(before)
+        look()
 
     def _begin(self, settings: Settings, until_next: Any) -> Game:
         play = self.engine.play

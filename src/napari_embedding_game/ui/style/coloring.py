@@ -19,7 +19,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import id_columns
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
-from napari_embedding_game.session.cluster_report import is_continuous
+from napari_embedding_game.session.cluster_report import is_continuous, n_levels
 from napari_embedding_game.session.session import Session
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
@@ -277,10 +277,10 @@ def _rank(values: pd.Series) -> int:
         return 0
     if is_continuous(values):
         return _NUMBERS
-    n_levels = values.nunique()
-    if n_levels <= MAX_LEVELS:
+    n = n_levels(values, MAX_COLORS)
+    if n <= MAX_LEVELS:
         return _NAMES
-    return _CROWDED if n_levels <= min(MAX_COLORS, len(values) // 2) else 0
+    return _CROWDED if n <= min(MAX_COLORS, len(values) // 2) else 0
 
 
 def metadata_columns(dataset: Dataset) -> list[str]:
