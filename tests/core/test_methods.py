@@ -11,7 +11,7 @@ from sklearn.manifold import trustworthiness
 
 from napari_embedding_game.core import settings as choices
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.energy.forces import make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
     METHODS,
@@ -51,7 +51,7 @@ L = 9
 
 
 def chosen(edges, member):
-    return make_forces(edges, CPU, member.attraction, member.kernel)
+    return CompiledForces(edges, member.attraction, member.kernel)
 
 
 def torch_in_blocks(edges, member):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from napari_embedding_game.core.energy.forces import make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
@@ -54,7 +54,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     d = points.shape[1]
     y = torch.from_numpy(points)
     z = torch.from_numpy(landmarks)
-    forces = make_forces(edges, y.device, method.attraction, method.kernel)
+    forces = CompiledForces(edges, method.attraction, method.kernel)
     objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
     gradient = objective.gradients(y, z)[0] - forces.attract(y)
     field = frozen_field(method, approximation, 1.0, points, landmarks)

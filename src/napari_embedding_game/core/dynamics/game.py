@@ -16,8 +16,9 @@ from napari_embedding_game.core.dynamics.hand import AppliedForces
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
-from napari_embedding_game.core.energy.forces import Forces, make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces, Forces
 from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
+from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
     Settings,
@@ -106,7 +107,10 @@ class Game:
             self._drawn_for = wanted
             functions, forces = (method.attraction, method.kernel), self._forces
             if forces is None or (forces.attraction, forces.kernel) != functions:
-                forces = make_forces(edges, problem.device, *functions)
+                if problem.device.type == "cpu":
+                    forces = CompiledForces(edges, *functions)
+                else:
+                    forces = TorchForces(edges, problem.device, *functions)
             law = len(self.z.positions), problem.random_state, method.aggregate
             self.objective = make_objective(found_by, forces, self._repulsion, *law)
             self._forces = forces

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
-from napari_embedding_game.core.energy.forces import make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.settings import Settings
@@ -38,8 +38,7 @@ def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
     method, edges = get_method("game"), problem.edges
     y = np.ascontiguousarray(problem.layout, edges.weights.dtype)
     y, n = y - y.mean(axis=0), len(y)
-    functions = method.attraction, method.kernel
-    forces = make_forces(edges, torch.device("cpu"), *functions)
+    forces = CompiledForces(edges, method.attraction, method.kernel)
     repulsion = method.repulsion * method.lambda_scale(edges)
     objective = make_objective("landmarks", forces, repulsion, min(_SOURCES, n))
     drawn = np.random.default_rng(problem.random_state).permutation(n)[:_SOURCES]

@@ -117,12 +117,3 @@ class CompiledForces:
 
 Forces = CompiledForces | TorchForces
 """What an energy needs to know about points, edges and landmarks."""
-
-
-def make_forces(
-    edges: Edges, device: torch.device, attraction: str, kernel: str
-) -> Forces:
-    """Return the evaluator for ``device``."""
-    if device.type != "cpu":
-        return TorchForces(edges, device, attraction, kernel)
-    return CompiledForces(edges, attraction, kernel)

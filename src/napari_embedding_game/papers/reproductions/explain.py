@@ -13,7 +13,7 @@ import torch
 from scipy.linalg import orthogonal_procrustes
 
 from napari_embedding_game.core.dynamics.alarms import occupancy
-from napari_embedding_game.core.energy.forces import make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.graph.edges import Edges, edges
@@ -181,7 +181,7 @@ def of_umap(fuzzy: Edges) -> Gradient:
     2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
     """
     umap = get_method("umap")
-    forces = make_forces(fuzzy, CPU, umap.attraction, umap.kernel)
+    forces = CompiledForces(fuzzy, umap.attraction, umap.kernel)
     degree = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1))).float()
 
     def expected(layout: Map) -> Map:
@@ -196,7 +196,7 @@ def of_umap(fuzzy: Edges) -> Gradient:
 def of_lle(signed: Edges) -> Gradient:
     """Return the gradient of two-kernel LLE on these edges, over all pairs."""
     lle = get_method("two_kernel_lle")
-    forces = make_forces(signed, CPU, lle.attraction, lle.kernel)
+    forces = CompiledForces(signed, lle.attraction, lle.kernel)
     evaluate = point_energy(AllPairs(forces, lle.lambda_scale(signed)))
     return lambda layout: evaluate(layout)[1]
 

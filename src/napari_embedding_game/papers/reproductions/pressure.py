@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom
 from sklearn.metrics.pairwise import euclidean_distances
 
-from napari_embedding_game.core.energy.forces import make_forces
+from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import edges
@@ -55,7 +55,7 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     found = weighted(X, PERPLEXITY)
     weights = found.weights.astype(np.float64)
     found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
-    forces = make_forces(found, torch.device("cpu"), "quadratic", "gaussian")
+    forces = CompiledForces(found, "quadratic", "gaussian")
     if method == "ssne":
         return AllPairs(forces, 1.0, "log")
     # Not float32 rows: their differences would be lost in their lengths.
