@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 from napari.components import ViewerModel
+from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
@@ -41,6 +42,10 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     assert boxes(window) == shown
     _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
     assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
+    width, table, letters = widget.minimumWidth(), widget.clusters.table, get_settings()
+    letters.appearance.font_size = 2 * letters.appearance.font_size
+    assert widget.minimumWidth() > 1.3 * width
+    assert table.font().pointSize() == letters.appearance.font_size
     image = window.add_image(np.zeros((2, 2)))
     assert window.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)

@@ -16,7 +16,6 @@ from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
-from napari_embedding_game.ui.style.table import ROW
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 from worlds import names_read
 
@@ -283,13 +282,12 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     qtbot.waitUntil(lambda: inspector.report.column == column)
     level = inspector.report.composition["level"][1]
     bars = inspector.details.composition
-    middle = QPoint(20, ROW + ROW // 2)
-    qtbot.mouseClick(bars.viewport(), LEFT, pos=middle)
+    height = bars.rowHeight(1)
+    qtbot.mouseClick(bars.viewport(), LEFT, pos=QPoint(20, height + height // 2))
     rows = (as_levels(dataset.obs[column]) == level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
     assert "Click selects" in bars.toolTip()
-    below = QPoint(20, 20 * ROW)
-    qtbot.mouseClick(bars.viewport(), LEFT, pos=below)
+    qtbot.mouseClick(bars.viewport(), LEFT, pos=QPoint(20, 20 * height))
     np.testing.assert_array_equal(session.selection.points, rows)
 
 

@@ -50,8 +50,8 @@ from napari_embedding_game.ui.workspace import Workspace
 
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
-WIDTH = 304
-"""Also the least: below it controls are cut."""
+WIDTH, LETTERS = 128, 11
+"""The least, in pixels and in heights of a letter: below it controls are cut."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""
 MAP, SELECTION, PLOTS = range(3)
@@ -130,7 +130,7 @@ class GameDock(MapWidget):
 
     def sizeHint(self) -> QSize:
         """Return a width at which no control is cut."""
-        return QSize(WIDTH, super().sizeHint().height())
+        return QSize(self.minimumWidth(), super().sizeHint().height())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take a file that is dragged here: napari would ask what is to read it."""
@@ -213,12 +213,12 @@ class GameDock(MapWidget):
         self.scroll = scrolled(panel(page))
         self.tabs = plain_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
-        self.tabs.addTab(self.inspector, "Selection")
+        self.tabs.addTab(scrolled(self.inspector), "Selection")
         self.tabs.addTab(self.plots, "Plots")
         actions = self.inspector.actions
         actions.addWidget(self.clusters.edits)
         actions.addWidget(self.select)
-        self.column.setContentsMargins(7, 5, 9, 0)  # below napari's title
+        self.column.setContentsMargins(4, 5, 4, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
         self.column.addWidget(self.select.held_row)
@@ -227,7 +227,6 @@ class GameDock(MapWidget):
         self.column.addWidget(self.run)
         left = Qt.AlignmentFlag.AlignLeft
         self.column.addWidget(self.clusters.edits.back, alignment=left)
-        self.setMinimumWidth(WIDTH)
         self.setAcceptDrops(True)
         calm(self)
 
@@ -365,6 +364,10 @@ class GameDock(MapWidget):
     def _search(self) -> None:
         self.tabs.setCurrentIndex(MAP)
         self.clusters.search.begin()
+
+    def _on_theme(self, event: object = None) -> None:
+        super()._on_theme(event)
+        self.setMinimumWidth(WIDTH + LETTERS * self.fontMetrics().height())
 
     def _release(self) -> None:
         self.larger.setChecked(False)

@@ -7,6 +7,7 @@ import gc
 import os
 
 import napari
+from napari.settings import get_settings
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QCompleter, QDockWidget, QLayout, QVBoxLayout, QWidget
 
@@ -59,11 +60,13 @@ class MapWidget(QWidget):
         self._closing = Closing(self, self._release)
 
     def begin(self) -> None:
-        """Take on the colours of the theme, now and whenever it changes.
+        """Take on the colours and letters of napari, now and whenever they change.
 
         Parts that need more than its sheet have a method ``set_theme``.
         """
-        self._connections.connect(self._viewer.events.theme, self._on_theme)
+        letters = get_settings().appearance.events.font_size
+        changes = self._viewer.events.theme, letters
+        self._connections.connect_all(changes, self._on_theme)
         self._on_theme()
 
     def close(self) -> bool:
@@ -73,9 +76,11 @@ class MapWidget(QWidget):
 
     def _on_theme(self, event: object = None) -> None:
         colors = theme_colors(self._viewer.theme)
-        self.setStyleSheet(colors.sheet)
+        self.setStyleSheet(colors.sheet(get_settings().appearance.font_size))
+        self.ensurePolished()  # it has its letters
         for part in self.findChildren(QWidget):
             if hasattr(part, "set_theme"):
+                part.ensurePolished()
                 part.set_theme(colors)
         for completer in self.findChildren(QCompleter):
             completer.popup().setStyleSheet(colors.popup_sheet)

@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.coloring import (
     choices,
 )
 from napari_embedding_game.ui.style.form_widgets import Choice, add_row, check_box, form
-from napari_embedding_game.ui.style.layouts import column, panel, row
+from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.legend import LegendView
 
 COLOR_TIP = (
@@ -70,8 +70,8 @@ class DisplayControls(Listener):
         add_row(self._rows, "Split by", self.split_by)
         parts = colors, self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        above = row(self.landmarks, self.names, None, wide=())
-        self.more = panel(column(self._rows, above, self.pressure, self.gene_sets))
+        drawn = self.landmarks, self.names, self.pressure
+        self.more = panel(column(self._rows, *drawn, self.gene_sets))
         """What is used now and then."""
         self.color_by.changed.connect(partial(setattr, look, "color_by"))
         self.split_by.changed.connect(partial(setattr, look, "split_by"))

@@ -66,8 +66,7 @@ class SelectionControls(QWidget):
         """What selects points on the map."""
         self.held_row = panel(row(self.by_hand, self.release))
         """What is held, and the way to free it, also where nothing is selected."""
-        always = self.embed, self.neighbors, self.hold
-        buttons = row(*always, wide=always)
+        buttons = evenly(self.embed, self.neighbors, self.hold)
         self.setLayout(column(buttons, self.show_objects, self.message))
         connections = Connections(self)
         changes = session.state_changed, linked.changed

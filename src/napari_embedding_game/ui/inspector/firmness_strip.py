@@ -9,8 +9,8 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.firmness import MAX_CLUSTERS, MIN_CLUSTERS, Firmness
 from napari_embedding_game.ui.style.theme import ThemeColors
 
-BARS, NUMBER, MIN_BAR = 16, 17, 3
-"""Pixels of the highest bar, of the suggested numbers below, and of the lowest bar."""
+BARS, GAP, MIN_BAR = 16, 3, 3
+"""Pixels of the highest bar, of what is below it, and of the lowest bar."""
 SIDES = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
 USE = ((), ("Use the suggested {}",), ("Use {} (coarse)", "Use {} (fine)"))
 """Below the bars, at the left and at the right, of so many numbers."""
@@ -22,7 +22,7 @@ NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is
 SUGGESTED = " Suggested, {}. Click to choose it."
 COARSE = "coarse: of highest modularity over the widest range of resolutions"
 FINE = "fine: the last firm number up to resolution 1 of modularity"
-NONE_FIRM = "No number is firm: this may be one group."
+NONE_FIRM = "No number is firm: perhaps one group."
 WHAT = (
     "Taller is firmer: how far apart the two parts are that this number divides, next "
     "to halves of one simulated group."
@@ -40,13 +40,13 @@ class FirmnessStrip(QWidget):
         """What is shown."""
         self._suggested: tuple[int, ...] = ()
         self._colors: tuple[QColor, QColor, QColor] | None = None
-        self.setFixedHeight(BARS + NUMBER)
         self.setMouseTracking(True)
         self.hide()
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
         self._colors = colors.line, colors.text, colors.dim
+        self.setFixedHeight(BARS + GAP + self.fontMetrics().height())
         self.update()
 
     def show_firmness(self, found: Firmness | None) -> None:
@@ -94,7 +94,7 @@ class FirmnessStrip(QWidget):
             color = line if cut.is_firm else dim
             painter.fillRect(bar, text if cut.n_clusters in marked else color)
         painter.setPen(line)  # as links are
-        below = QRectF(0, BARS + 3, self.width(), NUMBER - 3)
+        below = QRectF(self.rect()).adjusted(0, BARS + GAP, 0, 0)
         for number, side, use in zip(marked, SIDES, USE[len(marked)], strict=False):
             painter.drawText(below, side, use.format(number))
 

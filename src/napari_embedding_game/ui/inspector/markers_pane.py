@@ -36,7 +36,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import composition_columns, worded
 from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.table import HEAD, ROW, Column, Table
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
@@ -54,8 +54,6 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
     "t-test": ("t-test", ""),
 }
 """Method, and the column that names samples."""
-MIN_ROWS = 3
-"""Of the table that are seen however little room there is."""
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
 OTHERS = "all others"
@@ -144,8 +142,7 @@ class MarkersPane(Listener):
         policy = self.saved.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.saved.setSizePolicy(policy)
-        self.state, self.table = text_label(), Table(*COLUMNS)
-        self.table.setMinimumHeight(HEAD + MIN_ROWS * ROW)
+        self.state, self.table = text_label(), Table(*COLUMNS, min_rows=3)
         pair = self.first, QLabel("vs"), self.second
         self.levels = panel(row(*pair, wide=(self.first, self.second)))
         under = row(self.test, self.saved)

@@ -7,7 +7,7 @@ from typing import Any
 
 from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QIcon, QMouseEvent, QPixmap
+from qtpy.QtGui import QIcon, QMouseEvent, QPixmap, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -183,8 +183,8 @@ def check_box(
 class Fold(QWidget):
     """Parts that are used now and then, folded away under a line of text."""
 
-    indent, below, letters = 12, 6, 36
-    """Pixels left of what is inside and below it, and letters of a line of text."""
+    indent, below = 12, 6
+    """Pixels left of what is inside and below it."""
 
     def __init__(self, title: str, *inside: Any) -> None:
         super().__init__()
@@ -219,11 +219,18 @@ class Fold(QWidget):
         self._title = title
         sign = "▾" if self.is_expanded else "▸"
         text = f"{sign}  {title}"
-        if len(text) > self.letters:  # what is beside the name goes below it
-            parts = (in_lines(part, self.letters) for part in text.split("  ·  ", 1))
+        wide = self.button.fontMetrics().horizontalAdvance
+        # What is beside its name goes below it.
+        if wide(text) > self.width() - self.indent:
+            n_letters = max(self.width() // wide("n"), 1)
+            parts = (in_lines(part, n_letters) for part in text.split("  ·  ", 1))
             text = "\n    ".join(parts)
         self.button.setText(literal(text))
         settle(self.button)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Write the title in as many lines as it takes."""
+        self.set_title(self._title)
 
     def _flip(self) -> None:
         self.expand(not self.is_expanded)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QAction
 from qtpy.QtWidgets import (
     QHBoxLayout,
@@ -138,5 +139,7 @@ def plain_tabs(corner: QWidget) -> QTabWidget:
     tabs = QTabWidget()
     tabs.setDocumentMode(True)
     tabs.tabBar().setDrawBase(False)
+    tabs.setUsesScrollButtons(False)  # of large letters some go instead
+    tabs.setElideMode(Qt.TextElideMode.ElideRight)
     tabs.setCornerWidget(corner)
     return tabs

@@ -43,12 +43,12 @@ from qtpy.QtWidgets import (
 from napari_embedding_game.ui.style.form_widgets import adds, settle, steady_icon
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
-ROW, HEAD, SWATCH = 20, 24, 11
-"""Pixels of a row, of the headings, and of the disc in the colour of a row."""
+GAP, SWATCH = 6, 11
+"""Pixels around the text of a row, and of the disc in the colour of a row."""
 MAX_NAME_SHARE = 0.64
 """Greatest share of a table for names next to bars."""
-WIDEST_NUMBER, BAR_WIDTH = " 00,000", 86
-"""A number that a bar leaves room for; pixels of both."""
+WIDEST_NUMBER, BAR_WIDTH = " 00,000", 36
+"""A number that a bar leaves room for, and pixels of the bar."""
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _TEXT, BAR = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.UserRole
@@ -154,7 +154,6 @@ class Table(QTableWidget):
         self._pending: tuple[Any, ...] | None = None
         """What is to be shown when nobody types."""
         self._max_rows, self._min_rows = max_rows, min_rows or max_rows
-        self._head = HEAD if has_head else 0
         self._columns = columns
         self.frame = pd.DataFrame()
         """A column for each of the columns; its index has the keys."""
@@ -181,7 +180,6 @@ class Table(QTableWidget):
         self.setWordWrap(wraps)
         side, sizes = self.verticalHeader(), QHeaderView.ResizeMode
         side.hide()
-        side.setDefaultSectionSize(ROW)
         if wraps:
             side.setSectionResizeMode(sizes.ResizeToContents)
         head = self.horizontalHeader()
@@ -201,7 +199,6 @@ class Table(QTableWidget):
                 head.setSectionResizeMode(section, sizes.Stretch)
             elif column.is_bar:
                 head.setSectionResizeMode(section, sizes.Fixed)
-                head.resizeSection(section, BAR_WIDTH)
         head.setVisible(has_head)
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
@@ -210,8 +207,11 @@ class Table(QTableWidget):
         self.itemSelectionChanged.connect(self._on_selected)
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
+        """Take on the colours of napari's theme, and room for its letters."""
         self._cells.colors, self._warning = colors, colors.warning
+        bar = BAR_WIDTH + self.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
+        self.horizontalHeader().setDefaultSectionSize(bar)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + GAP)
         self._fill()
 
     @property
@@ -325,7 +325,9 @@ class Table(QTableWidget):
 
     def _room(self, max_rows: int) -> QSize | None:
         n_rows = min(max(self.rowCount(), 1), max_rows)
-        return QSize(200, self._head + ROW * n_rows + 2) if max_rows else None
+        head, row = self.horizontalHeader(), self.verticalHeader().defaultSectionSize()
+        above = 2 if head.isHidden() else 2 + head.sizeHint().height()
+        return QSize(200, above + row * n_rows) if max_rows else None
 
     def choose(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
         """Mark the rows of these keys, and scroll to the first of them."""

@@ -39,17 +39,19 @@ class ThemeColors:
             "padding: 3px; }"
         )
 
-    @property
-    def sheet(self) -> str:
-        """Style of what is ours: headings, notes, messages, the main button."""
+    def sheet(self, size: int) -> str:
+        """Return the style of what is ours, texts of napari's size in points."""
         names = {one.name: getattr(self, one.name).name() for one in fields(self)}
         hover = self.accent.darker(110).name()  # white is still read on it
         over = _mix(self.raised, self.text, 0.15).name()
-        return _SHEET.format(hover=hover, over=over, **names)
+        return _SHEET.format(size=size, title=size + 5, hover=hover, over=over, **names)
 
 
 _SHEET = """
-QLabel[role="title"] {{ font-weight: bold; font-size: 14pt; color: {text}; }}
+GameDock, QAbstractItemView, QHeaderView, QLineEdit, QToolButton, FirmnessStrip {{
+  font-size: {size}pt;
+}}
+QLabel[role="title"] {{ font-weight: bold; font-size: {title}pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
 QLabel[role="error"] {{ color: {error}; }}
@@ -73,14 +75,17 @@ QToolButton[role="edit"] {{
 *[role="link"]:hover {{ text-decoration: underline; }}
 QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
-  font-size: 14pt; padding: 0px 0px 1px 2px;
+  font-size: {title}pt; padding: 0px 0px 1px 2px;
 }}
 QLineEdit[role="title"]:!read-only {{ border-bottom: 1px dashed {dim}; }}
 QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
 QLineEdit[role="title"]:focus {{ background: {foreground}; }}
 QToolButton[role="edit"]:hover {{ background: {over}; }}
 QListWidget {{ background: {foreground}; }}
-QAbstractSpinBox {{ padding: 1px 2px; qproperty-alignment: AlignCenter; }}
+QLineEdit {{ min-height: 1.4em; }}
+QAbstractSpinBox {{
+  min-height: 1.3em; padding: 1px 2px; qproperty-alignment: AlignCenter;
+}}
 QScrollBar:vertical {{ width: 8px; margin: 0px; background: transparent; }}
 QScrollBar:horizontal {{ max-height: 8px; min-height: 8px; margin: 0px; }}
 QScrollBar::handle {{ border-radius: 4px; }}
@@ -91,7 +96,7 @@ QStackedWidget, QScrollArea {{ padding: 0px; }}
 QTabBar {{ background: transparent; border: none; padding: 0px; }}
 QTabBar::tab {{
   background: transparent; color: {dim}; border: none; border-radius: 0px;
-  border-bottom: 2px solid transparent; padding: 4px 9px;
+  border-bottom: 2px solid transparent; padding: 4px 6px;
 }}
 QTabBar::tab:hover, QTabBar::tab:selected {{ background: transparent; color: {text}; }}
 QTabBar::tab:selected {{ border-bottom: 2px solid {accent}; }}
