@@ -48,6 +48,7 @@ class SearchBox(QLineEdit):
         activated.connect(lambda index: self._choose(index.row()))
         self.setPlaceholderText("Find a cluster, gene, row or text  ( / )")
         self.setToolTip(TIP)
+        self.setAccessibleName("Find")
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
         self.returnPressed.connect(self._choose_marked)

@@ -119,6 +119,8 @@ def add_row(
     caption = QLabel(label)
     caption.setToolTip(tip or native.toolTip())
     caption.setMinimumWidth(LABEL_WIDTH)
+    for part in (native, *native.findChildren(QWidget)):
+        part.setAccessibleName(label)
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
 
@@ -133,6 +135,7 @@ class Choice(QComboBox):
         super().__init__()
         self._listed: list[tuple[str, Any]] = []
         self.setToolTip(tip)
+        self.setAccessibleName(tip.partition(".")[0])
         narrow = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         self.setSizeAdjustPolicy(narrow)
         self.setMinimumContentsLength(n_letters)

@@ -176,6 +176,8 @@ class Table(QTableWidget):
         self.setVerticalScrollMode(QTableWidget.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QTableWidget.Shape.NoFrame)
         self.setIconSize(QSize(SWATCH, SWATCH))
+        self.setTabKeyNavigation(False)  # Tab leaves the table
+        self.setAccessibleName(columns[0].title)
         self.setShowGrid(wraps)  # texts of several lines would run together
         self.setWordWrap(wraps)
         side, sizes = self.verticalHeader(), QHeaderView.ResizeMode
@@ -210,7 +212,8 @@ class Table(QTableWidget):
         """Take on the colours of napari's theme, and room for its letters."""
         self._cells.colors, self._warning = colors, colors.warning
         bar = BAR_WIDTH + self.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
-        self.horizontalHeader().setDefaultSectionSize(bar)
+        for section in range(len(self._columns)):  # all but bars fit what they hold
+            self.horizontalHeader().resizeSection(section, bar)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + GAP)
         self._fill()
 

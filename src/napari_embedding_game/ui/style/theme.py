@@ -81,6 +81,7 @@ QLineEdit[role="title"]:!read-only {{ border-bottom: 1px dashed {dim}; }}
 QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
 QLineEdit[role="title"]:focus {{ background: {foreground}; }}
 QToolButton[role="edit"]:hover {{ background: {over}; }}
+*:focus {{ outline: 1px solid {line}; }}
 QListWidget {{ background: {foreground}; }}
 QLineEdit {{ min-height: 1.4em; }}
 QAbstractSpinBox {{
