@@ -15,8 +15,6 @@ def picture(labels, row, channels=(), field=30):
 def test_limits_and_colors(labels):
     image = np.where(labels == 3, 150, 50)
     shown = picture(labels, 1, [Channel(image, (100, 200), GREEN)])
-    assert shown.shape == (64, 64, 3)
-    assert shown.dtype == np.uint8
     assert shown[32, 32].tolist() == [0, 128, 0]
     assert shown[2, 2].tolist() == [0, 0, 0]
     table = np.array([[0, 0, 0, 1], [1, 0, 0, 1], [1, 1, 1, 1]])
@@ -75,13 +73,9 @@ def test_slice_of_a_stack_that_cuts_most(labels):
 
 def test_rows_that_are_no_object_are_black(labels):
     objects = find_objects(labels).spread(np.array([1, -1]))
-    thumbnails = Thumbnails(
-        [Channel(np.ones(labels.shape), (0, 1))], labels, objects, 30
-    )
-    assert thumbnails[0].any()
-    assert not thumbnails[1].any()
-    with pytest.raises(IndexError):
-        thumbnails[2]
+    image = [Channel(np.ones(labels.shape), (0, 1))]
+    thumbnails = Thumbnails(image, labels, objects, 30)
+    assert [thumbnails[row].any() for row in (0, 1)] == [True, False]
 
 
 @pytest.mark.parametrize("axis", [0, -1], ids=["first", "last"])

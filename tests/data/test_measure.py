@@ -24,19 +24,12 @@ def measured(dataset):
 def test_same_numbers_as_scikit_image(labels, image, scale):
     labels[25, 6] = labels[24, 5] = 2  # one pixel has no perimeter and no axes
     ours = measured(measure(image, labels, scale=scale))
-    names = {
-        "area": "area",
+    shape = ["area", "extent", "eccentricity", "solidity", "perimeter"]
+    same = shape + [f"intensity_{name}" for name in ("mean", "min", "max", "std")]
+    names = dict(zip(same, same, strict=True)) | {
         "equivalent_diameter": "equivalent_diameter_area",
         "major_axis_length": "axis_major_length",
         "minor_axis_length": "axis_minor_length",
-        "extent": "extent",
-        "eccentricity": "eccentricity",
-        "solidity": "solidity",
-        "perimeter": "perimeter",
-        "intensity_mean": "intensity_mean",
-        "intensity_min": "intensity_min",
-        "intensity_max": "intensity_max",
-        "intensity_std": "intensity_std",
     }
     theirs = regionprops_table(
         labels, image, properties=tuple(names.values()), spacing=scale
