@@ -86,16 +86,6 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
     assert shown == [0, 10, 20, 30, 40, 50]
 
 
-def test_stop_during_preparation_plays_nothing(drive, engine):
-    engine.gate.clear()
-    one = drive()
-    one.run.stop()
-    engine.gate.set()
-    one.thread.join(60)
-    assert not one.thread.is_alive()
-    assert engine.games == []
-
-
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
