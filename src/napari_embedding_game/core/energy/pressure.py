@@ -63,17 +63,10 @@ def pressure(
     field = objective.field(y, z)
     sources = np.ascontiguousarray(as_array(field.sources).T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
+    functions, arrays = (forces.f, forces.k), forces.edges.arrays
     own, law = (mine, field.own), (field.strength, field.base)
-    given = (
-        (forces.f, forces.k),
-        forces.edges.arrays,
-        points,
-        sources,
-        field.weights,
-        own,
-        law,
-    )
-    run_blocks(_lift, len(points), len(points) * sources.shape[1], *given, heights)
+    given = functions, arrays, points, sources, field.weights, own, law, heights
+    run_blocks(_lift, len(points), len(points) * sources.shape[1], *given)
     return labels, heights
 
 
