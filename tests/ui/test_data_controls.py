@@ -8,6 +8,7 @@ import pytest
 from anndata import AnnData
 
 import worlds
+from napari_embedding_game.data import read_result
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import FileSource, SampleSource
@@ -35,7 +36,7 @@ class Staged:
 
 
 def test_reading_tells_its_stage_and_can_be_cancelled(
-    qtbot, session, dock, dataset, load
+    qtbot, session, dock, dataset, load, monkeypatch
 ):
     source, before = Staged(dataset), session.dataset
     dock.controller.reading.load(source)
@@ -54,7 +55,12 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     late = Staged(dataset.subset(np.arange(40) < 30))
     dock.controller.reading.load(late)
     qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
+    looked = []  # at all values, in which threads
+    note = lambda X: looked.append(threading.current_thread())  # noqa: E731
+    monkeypatch.setattr(read_result, "looks_like_counts", note)
     load(lambda: dock.controller.reading.load(SampleSource("digits")))
+    assert looked
+    assert threading.main_thread() not in looked
     late.gate.set()
     qtbot.waitUntil(late.closed.is_set)
     qtbot.wait(20)

@@ -179,9 +179,11 @@ class DataControls(QWidget):
     def on_read_finished(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source that was taken up."""
         self.relink.on_read_finished()
-        self.show_loaded()
+        self.show_loaded(loaded=loaded)  # all of whose values were looked at
 
-    def show_loaded(self, read_complete: Then | None = None) -> None:
+    def show_loaded(
+        self, read_complete: Then | None = None, loaded: ReadResult | None = None
+    ) -> None:
         """Show the data that are loaded; offer to read their complete rows only."""
         self._read_complete, options = read_complete, self._loading.options
         is_offered = read_complete is not None  # of what was not taken up
@@ -189,8 +191,9 @@ class DataControls(QWidget):
         with QSignalBlocker(self.drop):
             self.drop.setChecked(drops)
         self.drop.setVisible(drops or is_offered)
-        if self._loading.current is not None:
-            self._show_read(self._loading.current)
+        loaded = loaded or self._loading.current
+        if loaded is not None:
+            self._show_read(loaded)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""

@@ -137,7 +137,9 @@ class SelectionTab(Listener):
         cut_of = dataset, getattr(dataset, "source_objects", None), linked
         if cut_of != self._cut_of:
             is_other, self._cut_of = cut_of[:1] != self._cut_of[:1], cut_of
-            self._show_pictures()
+            images = getattr(dataset, "images", None)
+            if any(x is not None for x in (linked, images, self.thumbnails.pictures)):
+                self._show_pictures()
             self._offer_tabs(dataset, is_other)
         self._describe()
 
