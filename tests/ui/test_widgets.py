@@ -34,7 +34,9 @@ def widget(qtbot, viewer, session, dock, play):
 def chosen(qtbot, widget, session, answer, tmp_path):
     """The widget with the map, saved as a reference, that was chosen."""
     path = answer(tmp_path / "reference.h5ad")
-    result = replace(session.result(), embedding=session.dataset.X[:, :2])
+    result = session.result()
+    snapshot = replace(result.snapshot, embedding=session.dataset.X[:, :2])
+    result = replace(result, snapshot=snapshot)
     write(session.dataset, result, path)
     assert not widget.predict.isVisible()
     click(widget.file)
