@@ -148,15 +148,6 @@ def is_continuous(values: pd.Series) -> bool:
     return False
 
 
-def n_levels(values: pd.Series, most: int) -> int:
-    """Return how many names a column has, or any number above ``most`` of more.
-
-    The first rows mostly tell: a million barcodes take a second.
-    """
-    first = values.iloc[: 4 * most].nunique()
-    return int(first if first > most else values.nunique())
-
-
 def _quarters(values: pd.Series) -> pd.Series:
     numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
     numbers = numbers.where(np.isfinite(numbers))

@@ -10,11 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.session.cluster_report import (
-    as_levels,
-    is_continuous,
-    n_levels,
-)
+from napari_embedding_game.data.columns import n_levels
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 from napari_embedding_game.session.session import Session
 
 MAX_LEVELS = 60

@@ -16,11 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
-from napari_embedding_game.session.cluster_report import (
-    as_levels,
-    is_continuous,
-    n_levels,
-)
+from napari_embedding_game.data.columns import n_levels
+from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 GAP, ABOVE = 0.12, 0.4
 """Beside a panel, and above it, where its caption stands: as shares of one."""

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
 from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.data.columns import NO_LEVEL, drawable
+from napari_embedding_game.data.columns import NO_LEVEL, drawable, n_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.images.join import id_columns
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
-from napari_embedding_game.session.cluster_report import is_continuous, n_levels
+from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
 
 CLUSTER, STRETCH, PRESSURE = "Cluster", "Stretch", "Pressure"
