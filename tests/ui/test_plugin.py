@@ -46,6 +46,8 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     letters.appearance.font_size = 2 * letters.appearance.font_size
     assert widget.minimumWidth() > 1.3 * width
     assert table.font().pointSize() == letters.appearance.font_size
+    assert not table.tabKeyNavigation()  # Tab leaves it, and reaches what has a name
+    assert widget.game.repulsion.native.accessibleName() == "Repulsion"
     image = window.add_image(np.zeros((2, 2)))
     assert window.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)

@@ -13,17 +13,10 @@ PLUGIN = "napari-embedding-game"
 SOON_MS = 300
 """Between two looks at what is seen."""
 WIDTH, GAP = 230, 10
-SHEET = """
-QLabel {
-  background: #2f6fd6; color: white; border-radius: 6px; padding: 9px; font-size: 10pt;
-}
-"""
+SHEET = "background: #2f6fd6; color: white; border-radius: 6px; padding: 9px;"
 Stops = Sequence[tuple[QWidget, str, Callable[[], bool]]]
-
-
-def never() -> bool:
-    """Return False, for what is over once it was read."""
-    return False
+never = bool
+"""What is over once it was read."""
 
 
 class Tour(QLabel):

@@ -32,8 +32,7 @@ class Breadcrumb(QWidget):
         self.current.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.current.setMinimumWidth(1)  # two long names must not widen the dock
         self.parts = push_button("Other maps  ", PARTS_TIP)
-        fixed = QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed
-        self.parts.setSizePolicy(*fixed)
+        self.parts.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.parts.setMenu(QMenu(self.parts))
         self._row = row(self.current, self.parts)
         self.setLayout(self._row)

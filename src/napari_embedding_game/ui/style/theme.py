@@ -108,7 +108,6 @@ QPushButton[role="main"] {{
   background: {accent}; color: white; font-weight: bold; padding: 5px 14px;
 }}
 QPushButton[role="main"]:hover {{ background: {hover}; }}
-QPushButton[role="main"]:disabled {{ background: {foreground}; color: {dim}; }}
 """
 
 
