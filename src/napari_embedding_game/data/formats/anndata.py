@@ -71,11 +71,11 @@ class _Source:
     by_ids: bool = False
     """Whether genes keep the names of the index, as files are compared by them."""
     gene_ids: dict[str, str] = field(default_factory=dict)
-    """Those of the tables that were read, by the names of genes."""
+    """Ensembl identifiers in the tables that were read, by the names of genes."""
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
-"""What clusters are compared by, its names, and notes on it."""
+"""The matrix by which clusters are compared, its names, and notes on it."""
 
 
 def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -222,22 +222,22 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         level_colors=_level_colors(obs, source),
     )
     all_notes = (*source.notes, *dataset.notes, *repeated_names(obs.index))
-    way, projection = _noted(source, KEY, "projection"), None
+    stored, projection = _noted(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
-    if is_whole and way is not None and str(way.get("space")) == space:
-        projection = Projection.from_stored(way, where)
+    if is_whole and stored is not None and str(stored.get("space")) == space:
+        projection = Projection.from_stored(stored, where)
     dataset = replace(dataset, notes=all_notes, projection=projection)
     return ReadResult(dataset, spaces.spaces_of(root, where), columns)
 
 
 def _coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
-    """Return coordinates that ``obsm`` holds, a column for each axis."""
-    found: dict[str, Any] = {}
+    """Return the coordinates in ``obsm``, a column for each axis."""
+    coordinates: dict[str, Any] = {}
     for key in spaces.coordinates_of(root):
         values = dense(store.read_element(root["obsm"][key], where, f"its {key}"))
         if len(values) == len(obs):
-            found |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
-    new = {name: axis for name, axis in found.items() if name not in obs}
+            coordinates |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
+    new = {name: axis for name, axis in coordinates.items() if name not in obs}
     return pd.DataFrame(new, index=obs.index)
 
 
@@ -247,9 +247,9 @@ def _column_names(space: str, names: pd.Index, values: Any) -> list[str]:
         return []
     if isinstance(values, pd.DataFrame):
         return list(map(str, values.select_dtypes("number").columns))
-    place = spaces.split_space(space)
-    if place is not None and place[0] == "obsm":
-        label = place[1].removeprefix("X_")
+    element = spaces.split_space(space)
+    if element is not None and element[0] == "obsm":
+        label = element[1].removeprefix("X_")
         return [f"{label} {i + 1}" for i in range(values.shape[1])]
     return unique_names(names)
 
@@ -264,30 +264,30 @@ def _genes(
     """
     root, notes = source.root, []
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
-    own = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
-    is_below_0 = own is not None and _goes_below_0(own)
+    matrix = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
+    is_below_0 = matrix is not None and _goes_below_0(matrix)
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
-    has_both = raw is not None and own is not None and not is_below_0
-    if has_both and [_has_counts(one) for one in (raw["X"], own)] == [True, False]:
+    has_both = raw is not None and matrix is not None and not is_below_0
+    if has_both and [_has_counts(one) for one in (raw["X"], matrix)] == [True, False]:
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _names_of(source, raw["var"])
         shape = shape[0], len(names)
         profile = _compared(source, "raw/X", raw["X"])
-        what, note = ".raw", f"Genes: {len(names):,} from .raw."
-    elif own is not None:
-        profile = values if are_embedded else _compared(source, "X", own)
-        what = space if are_embedded else "X"
+        part, note = ".raw", f"Genes: {len(names):,} from .raw."
+    elif matrix is not None:
+        profile = values if are_embedded else _compared(source, "X", matrix)
+        part = space if are_embedded else "X"
         note = (
-            f"{what} has values below 0: fold changes of genes need unscaled values, "
+            f"{part} has values below 0: fold changes of genes need unscaled values, "
             "which AnnData keeps in .raw."
         )
         note = note if is_below_0 else ""
     else:
         return None, (), notes
     if profile is None:
-        return None, (), [*notes, _NOT_COMPARED.format(what)]
+        return None, (), [*notes, _NOT_COMPARED.format(part)]
     if profile.shape != shape:
         raise ValueError(f"genes of {profile.shape} where {shape} are described")
     unique, repeats = numbered_names(names)
@@ -298,12 +298,12 @@ def _genes(
 
 def _names_of(source: _Source, var: Any) -> pd.Index:
     table = store.read_element(var, source.where, "its table var")
-    known = source.gene_ids
+    gene_ids = source.gene_ids
     names = table.index.astype(str) if source.by_ids else names_of(table)
     if (ids := ids_of(table)) is not None:
         for name, one in zip(unique_names(names), ids, strict=True):
-            if known.setdefault(name, one) != one:  # of X another gene than of raw
-                known[name] = ""
+            if gene_ids.setdefault(name, one) != one:  # of X another gene than of raw
+                gene_ids[name] = ""
     return names
 
 
@@ -346,13 +346,13 @@ def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str
 
     scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
     """
-    found = {}
+    all_colors = {}
     for name in obs.select_dtypes("category"):
         levels, colors = obs[name].cat.categories, _noted(source, f"{name}_colors")
         if np.ndim(colors) == 1 and len(colors) >= len(levels):
             pairs = zip(map(str, levels), map(str, colors), strict=False)
-            found[str(name)] = dict(pairs)
-    return found
+            all_colors[str(name)] = dict(pairs)
+    return all_colors
 
 
 def _matrix(values: Any, space: str, where: str) -> Matrix:

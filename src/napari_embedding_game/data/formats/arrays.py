@@ -107,15 +107,15 @@ def _unpickled(
     arrays: Mapping[str, Callable[[], Any]], where: str
 ) -> tuple[dict[str, Any], list[str]]:
     read = {name: _array(one) for name, one in arrays.items()}
-    found = {name: one for name, one in read.items() if one is not None}
-    objects = ", ".join(name for name in read if name not in found)
-    if not found:
+    plain = {name: one for name, one in read.items() if one is not None}
+    objects = ", ".join(name for name in read if name not in plain)
+    if not plain:
         why = "is empty: there is no array in it; save one with a row for each cell, "
         raise DataError(
             _PICKLE.format(where) if objects else f"{where} {why}image or text."
         )
     note = f"Not read, because they hold Python objects: {objects}."
-    return found, [note] if objects else []
+    return plain, [note] if objects else []
 
 
 def _array(read: Callable[[], Any]) -> Any:
@@ -137,18 +137,18 @@ def _array(read: Callable[[], Any]) -> Any:
 
 def _embeddable(arrays: Arrays, where: str) -> list[str]:
     """Return the names of the arrays that can be embedded, the likeliest first."""
-    found = [
+    names = [
         name
         for name, one in arrays.items()
         if one.dtype.kind in "buif"
         and (one.ndim in (2, 3) or (one.ndim == 4 and one.shape[-1] in (3, 4)))
     ]
-    if not found:
+    if not names:
         raise DataError(
             f"{where} has no two-dimensional array of numbers to embed, only "
             f"{_described(arrays, arrays)}: save one row for each cell, image or text."
         )
-    return list(dict.fromkeys([n for n in _USUAL_NAMES if n in found] + found))
+    return list(dict.fromkeys([n for n in _USUAL_NAMES if n in names] + names))
 
 
 def _described(arrays: Arrays, names: Iterable[str]) -> str:
@@ -172,8 +172,8 @@ def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
     """Return the arrays with one number or text a row."""
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
-        is_known = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
-        if one.shape == (n_rows,) and is_known:
+        is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
+        if one.shape == (n_rows,) and is_supported:
             obs[name] = as_metadata(pd.Series(_decoded(one), obs.index))
     return obs
 

@@ -46,15 +46,15 @@ _BESIDE = re.compile(
 
 
 def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
-    """Return what the p channels are called, and of what kind they are.
+    """Return the names and kinds of the p channels.
 
-    ``name`` is "CD3 (FITC-A)", or the detector alone; ``measures`` those that measure
-    a cell by a stain.
+    ``name`` is "CD3 (FITC-A)", or the detector alone; ``measures``: whether the channel
+    measures a stain of the cell.
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
-    both = table["marker"] + " (" + table["detector"] + ")"
-    names = pd.Index(both.where(is_marked, table["detector"]))
+    long_names = table["marker"] + " (" + table["detector"] + ")"
+    names = pd.Index(long_names.where(is_marked, table["detector"]))
     measures = ~table["detector"].str.fullmatch(_BESIDE)
     return table.assign(
         name=unique_names(names), measures=measures, is_marked=is_marked
@@ -68,8 +68,8 @@ def _usual(channels: pd.DataFrame) -> tuple[str, ...]:
     """
     is_area = channels["detector"].str.endswith("-A")
     measures = channels["measures"]
-    wanted = (some & measures for some in (channels["is_marked"], is_area, ~is_area))
-    usual = next((some for some in wanted if some.any()), measures | True)
+    choices = (some & measures for some in (channels["is_marked"], is_area, ~is_area))
+    usual = next((some for some in choices if some.any()), measures | True)
     return tuple(channels["name"][usual])
 
 
@@ -159,14 +159,14 @@ def _joined(
 
 
 def _notes_of_files(notes: Sequence[Sequence[str]], files: Sequence[Path]) -> list[str]:
-    """Return each note once, and of which files it is where it is not of all."""
+    """Return each note once, with the files that have it if not all do."""
     names: dict[str, list[str]] = {}
     for file, of_file in zip(files, notes, strict=True):
         for note in of_file:
             names.setdefault(note, []).append(file.name)
     return [
-        note if len(of) == len(files) else f"{listed(of)}: {note}"
-        for note, of in names.items()
+        note if len(noted) == len(files) else f"{listed(noted)}: {note}"
+        for note, noted in names.items()
     ]
 
 
@@ -176,8 +176,8 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
 
     quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
     with quiet, np.errstate(all="ignore"):
-        how = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
-        data = flowio.FlowData(_without_blanks(path), nextdata_offset=0, **how)
+        lenient = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
+        data = flowio.FlowData(_without_blanks(path), nextdata_offset=0, **lenient)
         events = data.as_array()
     if (order := data.text["byteord"]) not in _ORDERS:  # flowio takes any
         raise DataError(
@@ -196,9 +196,9 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
 
 
 def _without_blanks(path: Path) -> io.BytesIO:
-    """Return a file without the keywords of no value, which flowio misreads.
+    """Return a file without the keywords that have no value, which flowio misreads.
 
-    It takes their two delimiters for one in a value, as it is written there.
+    It takes their two delimiters for an escaped one within a value.
     """
     file = path.read_bytes()
     if not file.startswith(b"FCS"):
@@ -206,7 +206,7 @@ def _without_blanks(path: Path) -> io.BytesIO:
     start, stop = int(file[10:18]), int(file[18:26]) + 1
     pair = _PAIR.replace(b"D", re.escape(file[start : start + 1]))
     plain = re.sub(
-        pair, lambda found: b"" if found[1] == b"" else found[0], file[start + 1 : stop]
+        pair, lambda match: b"" if match[1] == b"" else match[0], file[start + 1 : stop]
     )
     rest = plain.ljust(stop - start - 1) + file[stop:]
     return io.BytesIO(file[: start + 1] + rest)
@@ -217,12 +217,12 @@ def _compensated(
 ) -> str:
     """Compensate events (n, p) in place by the matrix of their file; return a note."""
     try:
-        n, *rest = spillover.split(",")
-        names = [name.strip() for name in rest[: int(n)]]
+        n, *values = spillover.split(",")
+        names = [name.strip() for name in values[: int(n)]]
         indices = [detectors.index(name) for name in names]
         if not names:
             raise ValueError("no channels")
-        matrix = np.array(rest[int(n) :], float).reshape(len(names), len(names))
+        matrix = np.array(values[int(n) :], float).reshape(len(names), len(names))
         events[:, indices] = events[:, indices] @ np.linalg.inv(matrix)
     except ValueError:
         return (

@@ -59,13 +59,13 @@ class LazyRows:
         self, numbers: NDArray[np.integer], n_at_once: int = 65_536
     ) -> NDArray[np.floating]:
         """Return rows by their ascending numbers, reading ``n_at_once`` at a time."""
-        taken = np.empty((len(numbers), self.shape[1]), self._dtype)
+        values = np.empty((len(numbers), self.shape[1]), self._dtype)
         for begin in range(0, self.shape[0], n_at_once):
             end = min(begin + n_at_once, self.shape[0])
             first, last = np.searchsorted(numbers, (begin, end))
             if first < last:
-                taken[first:last] = self.read(begin, end)[numbers[first:last] - begin]
-        return taken
+                values[first:last] = self.read(begin, end)[numbers[first:last] - begin]
+        return values
 
     def _item(self) -> Any:
         if self._open is None:

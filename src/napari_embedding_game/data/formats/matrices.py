@@ -37,7 +37,7 @@ def from_matrix(
     left_out: Mapping[str, NDArray[np.bool_]] | None = None,
     standardise: bool = False,
     notes: Sequence[str] = (),
-    **more: Any,
+    **parts: Any,
 ) -> Dataset:
     """Return the dataset of the usable rows of a matrix; checks what it holds.
 
@@ -56,7 +56,7 @@ def from_matrix(
         check_chosen(names, options.columns, where)
         n_all, is_chosen = len(names), np.isin(names, options.columns)
         indices = np.flatnonzero(is_chosen).tolist()
-        X, names = X[:, indices], [names[place] for place in indices]
+        X, names = X[:, indices], [names[i] for i in indices]
         note = f"{len(indices)} of {n_all} columns of {space} ({listed(names)})"
         notes.append(f"Embedded: {note}.")
     are_empty = _without_values(X, space)
@@ -65,28 +65,28 @@ def from_matrix(
         note = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
         notes.append(note)
     reasons = {f"no values in {space}": are_empty, **(left_out or {})}
-    away = np.any([*reasons.values()], axis=0)
-    filled = np.where(away[:, None], 0, X) if away.any() else X
-    found = filled, where, obs.index, names, options.missing
-    finite, row_notes = validation.usable_rows(*found)
+    is_excluded = np.any([*reasons.values()], axis=0)
+    filled = np.where(is_excluded[:, None], 0, X) if is_excluded.any() else X
+    checked = filled, where, obs.index, names, options.missing
+    finite, row_notes = validation.usable_rows(*checked)
     reasons[MISSING_VALUES] = ~finite
-    kept, notes = finite & ~away, [*notes, *row_notes]
-    if standardise and looks_like_counts(X[kept]):
+    is_kept, notes = finite & ~is_excluded, [*notes, *row_notes]
+    if standardise and looks_like_counts(X[is_kept]):
         X, columns = validation.as_rows(X), f"{len(names):,} columns ({listed(names)})"
         notes.append(f"Not standardised, because they look like raw counts: {columns}.")
     elif standardise:
-        validation.check_varies(X[kept], where)
-        X, more["profile"], names, more_notes = _standardised(X, names, kept)
-        more["profile_names"], notes = names, [*notes, *more_notes]
+        validation.check_varies(X[is_kept], where)
+        X, parts["profile"], names, more_notes = _standardised(X, names, is_kept)
+        parts["profile_names"], notes = names, [*notes, *more_notes]
     dataset = Dataset.from_rows(
         X=X,
         obs=obs,
         var_names=names,
         space=space,
-        kept=kept,
+        kept=is_kept,
         notes=tuple(notes),
         left_out=reasons,
-        **more,
+        **parts,
     )
     validation.check_values(dataset.X, where if standardise else f"{where} ({space})")
     return dataset
@@ -116,22 +116,22 @@ def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
 
 
 def _standardised(
-    raw: NDArray[np.float64], names: Sequence[str], kept: NDArray[np.bool_]
+    raw: NDArray[np.float64], names: Sequence[str], is_kept: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, Sequence[str], list[str]]:
     """Columns that vary: standardised, in their own units, their names, and notes.
 
     Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
     """
-    lowest, highest = validation.column_range(raw[kept])
+    lowest, highest = validation.column_range(raw[is_kept])
     varying = np.asarray(lowest < highest)
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()
     notes = [f"Left out because constant: {listed(constant)}."] if constant else []
     # Dividing by the largest number first keeps squares of tiny numbers from 0.
-    usable = raw[kept][:, varying]
+    usable = raw[is_kept][:, varying]
     usable = usable / np.abs(usable).max(axis=0)
     X = np.full((len(raw), len(names)), np.nan, dtype=np.float32)
-    X[kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
+    X[is_kept] = (usable - usable.mean(axis=0)) / usable.std(axis=0)
     note = f"Embedded: the column {names[0]}, standardised."
     if len(names) > 1:
         note = (

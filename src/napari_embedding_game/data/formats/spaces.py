@@ -60,8 +60,8 @@ def choose(root: Any, space: str | None, where: str) -> str:
 
     Raises DataError if there is no such space, or none at all.
     """
-    known = _spaces(root)
-    if not known:
+    spaces = _spaces(root)
+    if not spaces:
         raise DataError(
             f"{where} holds nothing to embed: neither X nor an entry of obsm with "
             "numbers; compute principal components first (scanpy's pp.pca)."
@@ -71,21 +71,21 @@ def choose(root: Any, space: str | None, where: str) -> str:
             k: w for k, w in _widths(root).items() if not _NOT_MEASURED.match(k)
         }
         wide = [f"obsm['{key}']" for key, width in measured.items() if width > 3]
-        wanted = ["obsm['X_pca']", *wide, "X", *known]
-    elif place := split_space(space):
-        wanted = ["{}['{}']".format(*place)]
+        candidates = ["obsm['X_pca']", *wide, "X", *spaces]
+    elif element := split_space(space):
+        candidates = ["{}['{}']".format(*element)]
     else:
-        wanted = [space, *(f"{g}['{space}']" for g in ("obsm", "layers", "obsp"))]
-    chosen = next((one for one in wanted if one in known), None)
+        candidates = [space, *(f"{g}['{space}']" for g in ("obsm", "layers", "obsp"))]
+    chosen = next((one for one in candidates if one in spaces), None)
     if chosen is None:
         raise DataError(
-            f'{where} has no space "{space}": choose one of {", ".join(known)}.'
+            f'{where} has no space "{space}": choose one of {", ".join(spaces)}.'
         )
     return chosen
 
 
 def maps_of(root: Any) -> list[str]:
-    """Return the keys of ``obsm`` that hold a map of somebody else's making."""
+    """Return the keys of ``obsm`` that hold a map made by another program."""
     return [key for key in coordinates_of(root) if "spatial" not in key.lower()]
 
 
@@ -103,8 +103,8 @@ def split_space(space: str) -> tuple[str, str] | None:
 
 def item_of(root: Any, space: str) -> Any:
     """Return the part of a root that a canonical space names."""
-    place = split_space(space)
-    return root[place[0]][place[1]] if place else _with_genes(root, space)["X"]
+    element = split_space(space)
+    return root[element[0]][element[1]] if element else _with_genes(root, space)["X"]
 
 
 def var_of(root: Any, space: str) -> Any:
@@ -130,8 +130,8 @@ def has_matrix(group: Any) -> bool:
 def _widths(root: Any) -> dict[str, int]:
     """Columns of each entry of ``obsm`` that holds numbers."""
     group = root.get("obsm", {})
-    found = {key: _width(group[key]) for key in sorted(group.keys())}
-    return {key: width for key, width in found.items() if width}
+    widths = {key: _width(group[key]) for key in sorted(group.keys())}
+    return {key: width for key, width in widths.items() if width}
 
 
 def _width(item: Any) -> int:

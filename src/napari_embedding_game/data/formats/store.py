@@ -58,9 +58,9 @@ def open_store(path: Path) -> Iterator[Any]:
 
 def is_zarr(path: Path) -> bool:
     """Return whether a path is a group of zarr, by its name or what lies in it."""
-    known = (path / "zarr.json", path / ".zgroup")
+    entries = (path / "zarr.json", path / ".zgroup")
     return path.is_dir() and (
-        path.name.lower().endswith(".zarr") or any(entry.is_file() for entry in known)
+        path.name.lower().endswith(".zarr") or any(entry.is_file() for entry in entries)
     )
 
 

@@ -90,8 +90,8 @@ def of_file(frame: pd.DataFrame, path: Path, options: ReadOptions) -> ReadResult
     if options.transposed:
         frame = transposed(frame, name)
     elif has_genes:
-        known = frame.attrs.get(_NOTES, [])
-        frame.attrs[_NOTES] = [GENES_IN_ROWS.format(name), *known]
+        frame_notes = frame.attrs.get(_NOTES, [])
+        frame.attrs[_NOTES] = [GENES_IN_ROWS.format(name), *frame_notes]
     result = from_frame(frame, name, name, options, source=path)
     return replace(result, has_genes_in_rows=has_genes)
 
@@ -131,24 +131,24 @@ def from_frame(
     usual = space = f"columns of {name}"
     chosen = options.columns
     if chosen is None and options.space not in (None, usual):
-        asked = str(options.space)
-        names = [asked] if asked in frame else asked.split(",")
+        requested = str(options.space)
+        names = [requested] if requested in frame else requested.split(",")
         chosen = tuple(one.strip() for one in names)
     if chosen is not None:
         columns.check_chosen(frame.columns, chosen, where)
         space = f"columns {', '.join(chosen)} of {name}"
     elif options.transposed:
         chosen = tuple(frame.columns)
-    found = _numbers(frame, where, chosen)
+    numbers = _numbers(frame, where, chosen)
     if chosen is None:
-        by_column, column_notes = _measured(frame, found, where, options.id_column)
-    elif texts := [one for one in chosen if one not in found]:
+        by_column, column_notes = _measured(frame, numbers, where, options.id_column)
+    elif texts := [one for one in chosen if one not in numbers]:
         raise DataError(
             f"{where} has no numbers in column {texts[0]}: choose columns of numbers."
         )
     else:
-        by_column, column_notes = {one: found[one] for one in chosen}, []
-    others = {
+        by_column, column_notes = {one: numbers[one] for one in chosen}, []
+    metadata = {
         one: columns.as_metadata(frame[one]) for one in frame if one not in by_column
     }
     empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
@@ -168,7 +168,7 @@ def from_frame(
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
     dataset = from_matrix(
         np.column_stack([by_column[one] for one in names]),
-        pd.DataFrame(others, index=frame.index),
+        pd.DataFrame(metadata, index=frame.index),
         names,
         space,
         where,
@@ -180,7 +180,7 @@ def from_frame(
         source=source,
         gene_ids=frame.attrs.get(_IDS, {}),
     )
-    return ReadResult(dataset, [usual], list(found))
+    return ReadResult(dataset, [usual], list(numbers))
 
 
 # From a frame to numbers
@@ -204,12 +204,12 @@ def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
             frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
     frame.index = names.astype(str).rename(None)
     note = [str(n or "").strip() for n in taken]
-    said = [n for n in note if n and not n.startswith("Unnamed: 0")]
-    return frame, [f"Taken as row names: {columns.listed(said)}."] if said else []
+    titles = [n for n in note if n and not n.startswith("Unnamed: 0")]
+    return frame, [f"Taken as row names: {columns.listed(titles)}."] if titles else []
 
 
 def _numbers(
-    frame: pd.DataFrame, where: str, wanted: Sequence[str] | None = None
+    frame: pd.DataFrame, where: str, chosen: Sequence[str] | None = None
 ) -> Numbers:
     """Values of each column of numbers; of all plain ones at once, as they are many.
 
@@ -217,23 +217,23 @@ def _numbers(
     """
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
-    found = {
-        column: next(plain) if is_one else columns.numbers(frame[column], where, wanted)
+    numbers = {
+        column: next(plain) if is_one else columns.numbers(frame[column], where, chosen)
         for column, is_one in zip(frame.columns, is_plain, strict=True)
     }
-    return {column: values for column, values in found.items() if values is not None}
+    return {column: values for column, values in numbers.items() if values is not None}
 
 
 def _measured(
-    frame: pd.DataFrame, found: Numbers, where: str, ids: str | None
+    frame: pd.DataFrame, numbers: Numbers, where: str, ids: str | None
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
-    found = {c: v for c, v in found.items() if not columns.is_of_a_map(c)}
-    alone = {c: re.sub(r"[.-]\d+$", "", c) for c in found}  # of a second column "id"
-    names = {c: one if one in found else c for c, one in alone.items()}
+    numbers = {c: v for c, v in numbers.items() if not columns.is_of_a_map(c)}
+    alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}  # of a second column "id"
+    names = {c: one if one in numbers else c for c, one in alone.items()}
     is_group = columns.is_name_or_group
-    groups = [c for c, v in found.items() if c == ids or is_group(names[c], v)]
-    measures = [c for c in found if c not in groups]
+    groups = [c for c, v in numbers.items() if c == ids or is_group(names[c], v)]
+    measures = [c for c in numbers if c not in groups]
     if not measures:
         raise DataError(
             f"{where} has no column of numbers to embed (its columns: "
@@ -249,7 +249,7 @@ def _measured(
     left_out = [*groups, *positions, *of_maps]
     note = "Not embedded unless chosen, as the name says that it is no measure"
     notes = [f"{note}: {columns.listed(left_out)}."] if left_out else []
-    return {c: v for c, v in found.items() if c not in left_out}, notes
+    return {c: v for c, v in numbers.items() if c not in left_out}, notes
 
 
 # Genes in rows
@@ -281,15 +281,15 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             f"{where} has no column of numbers to be turned into a row: leave it as it "
             "is, or choose another source."
         )
-    others = [str(c) for c in frame.columns if c != first.name and c not in values]
-    var = frame[others].set_axis(first.astype(str))
-    others = [c for c in others if not names_of(var).isin(frame[c]).any()]
+    described = [str(c) for c in frame.columns if c != first.name and c not in values]
+    var = frame[described].set_axis(first.astype(str))
+    described = [c for c in described if not names_of(var).isin(frame[c]).any()]
     names, notes = columns.numbered_names(names_of(var))
     turned = pd.DataFrame(values, index=names).T
-    without = f", without {columns.listed(others)}" if others else ""
+    without = f", without {columns.listed(described)}" if described else ""
     note = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
-    known = frame.attrs.get(_NOTES, [])
-    turned.attrs[_NOTES] = [*known, f"Transposed: {note}.", *notes]
+    frame_notes = frame.attrs.get(_NOTES, [])
+    turned.attrs[_NOTES] = [*frame_notes, f"Transposed: {note}.", *notes]
     if (ids := ids_of(var)) is not None:
         turned.attrs[_IDS] = dict(zip(names, ids, strict=True))
     return turned
@@ -435,17 +435,17 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     return frame
 
 
-def _marks(found: Sequence[tuple[str, str, str]]) -> set[str]:
+def _marks(numbers: Sequence[tuple[str, str, str]]) -> set[str]:
     """Return the decimal mark: 12,5 and 0,234 show it, 1,234 only if alone.
 
     Of numbers as whole part, mark and what is behind it.
     """
     sure = {
         mark
-        for whole, mark, rest in found
-        if len(rest) != 3 or not re.fullmatch(r"[1-9]\d{0,2}", whole)
+        for whole, mark, decimals in numbers
+        if len(decimals) != 3 or not re.fullmatch(r"[1-9]\d{0,2}", whole)
     }
-    return sure or {mark for _, mark, _ in found}
+    return sure or {mark for _, mark, _ in numbers}
 
 
 def _integers(frame: pd.DataFrame) -> list[str]:
@@ -486,14 +486,14 @@ def _marked(
     texts: pd.Series, decimals: Collection[str], separator: str
 ) -> pd.Series | None:
     """Numbers of texts that surely have marks of thousands or decimals, else None."""
-    known = texts.dropna()
+    filled = texts.dropna()
     for point, mark in _MARKS:
-        number, both = _THOUSANDS.format(mark, point), rf"\{mark}.*\{point}"
-        if not known[:1].astype(str).str.fullmatch(number).any():
+        number, both_marks = _THOUSANDS.format(mark, point), rf"\{mark}.*\{point}"
+        if not filled[:1].astype(str).str.fullmatch(number).any():
             continue  # as most columns of texts
-        is_sure = point in decimals or known.str.contains(both).any()
-        if is_sure and known.str.fullmatch(number).all():
-            are_alike = known.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
+        is_sure = point in decimals or filled.str.contains(both_marks).any()
+        if is_sure and filled.str.fullmatch(number).all():
+            are_alike = filled.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
             if not (are_alike and separator == ";"):
                 texts = texts.str.replace(mark, "")
             return pd.to_numeric(texts.str.replace(r"[.,]", ".", regex=True))
