@@ -76,14 +76,14 @@ class Objects:
         mine, theirs = self.contain(others.centers), others.contain(self.centers)
         return np.asarray(mine.all(axis=1) | theirs.all(axis=1))
 
-    def found_in(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
-        """(N,) where each is among others that may be numbered anew, or -1.
+    def indices_in(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
+        """(N,) index of each among others, whose labels may be new numbers, or -1.
 
-        That is the one of its box and area; of edited ones that which is `named` so,
+        That with its box and area; for an edited object that which is `named` so,
         (N,), if it is still there.
         """
-        known = {key: i for i, key in enumerate(others._keys())}
-        same = np.array([known.get(key, -1) for key in self._keys()], np.intp)
+        row_of = {key: i for i, key in enumerate(others._keys())}
+        same = np.array([row_of.get(key, -1) for key in self._keys()], np.intp)
         is_free = (named >= 0) & ~np.isin(named, same)
         is_free &= self.overlap(others.take(named))
         return np.where((same < 0) & is_free, named, same)
@@ -99,11 +99,11 @@ class Objects:
 
     def spread(self, indices: NDArray[np.integer]) -> Objects:
         """(M,) the object at each of these indices (M,); no object where -1."""
-        found = self.take(indices)
-        for values in (found.label_ids, found.boxes, found.areas):
+        result = self.take(indices)
+        for values in (result.label_ids, result.boxes, result.areas):
             if values is not None:
                 values[indices < 0] = 0
-        return found
+        return result
 
     def within(self, index: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, at this index."""
@@ -143,10 +143,10 @@ def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
     """
     labels = check_labels(labels)
     indices = np.ndindex(labels.shape[:n_leading])
-    found = joined([numbered(labels[at])[0].within(at) for at in indices])
-    if not len(found):
+    objects = joined([numbered(labels[at])[0].within(at) for at in indices])
+    if not len(objects):
         raise DataError(NO_OBJECT)
-    return found
+    return objects
 
 
 def joined(parts: Sequence[Objects]) -> Objects:

@@ -224,7 +224,7 @@ class MapTree:
         if former is None or not names.is_unique:
             return None
         named = names.get_indexer(first.dataset.obs.index)
-        indices = former.found_in(objects, named)
+        indices = former.indices_in(objects, named)
         return first.clusters.carried(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:

@@ -119,23 +119,23 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
     usual = Counter(kinds).most_common(1)[0][0]
     both = list(zip(looks, kinds, strict=True))
-    seen = [look for look, kind in both if kind == usual]
+    used = [look for look, kind in both if kind == usual]
     if others := [look.pair.name for look, kind in both if kind != usual]:
         notes.append(
             "Left out, to be measured apart, as channels or axes are not those of the "
-            f"other {len(seen):,} ({', '.join(usual[0])}): {listed(others)}."
+            f"other {len(used):,} ({', '.join(usual[0])}): {listed(others)}."
         )
     more = len(notes) - _MAX_REASONS
     notes = notes[:_MAX_REASONS]
     notes += [f"So were {more:,} others."] if more > 0 else []
-    ends = {end for look in seen for end in look.ends if end}
+    ends = {end for look in used for end in look.ends if end}
     # Some programs write 255 for what others write as 1.
-    is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in seen}
+    is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in used}
     are_masks = len(ends) == 1 or is_mixed
     notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
-    images = _stacked(folder.absolute(), seen, notes)
-    for i, look in enumerate(seen):
-        yield Stage("Reading the labels", i / len(seen))
+    images = _stacked(folder.absolute(), used, notes)
+    for i, look in enumerate(used):
+        yield Stage("Reading the labels", i / len(used))
         labels = _labels(look.pair)
         labels = as_labels(labels) if are_masks else labels
         images.labels[i] = _padded(labels, images.labels.shape[1:])
@@ -153,11 +153,11 @@ def measure_images(
     ``images``, whose labels are measured as they are now.  Raises DataError as
     :func:`~.measure.measured_dataset`, or if there is no object.
     """
-    name, seen = images.folder.name, images.looks
+    name, looks = images.folder.name, images.looks
     yield Stage(f"Measuring {name}")
-    pairs = [look.pair for look in seen]
-    known, table_notes = join_tables(pairs, tables_of(images.folder, pairs))
-    spans = _common([look.spans for look in seen])
+    pairs = [look.pair for look in looks]
+    by_image, table_notes = join_tables(pairs, tables_of(images.folder, pairs))
+    spans = _common([look.spans for look in looks])
     tables, parts = list[pd.DataFrame](), list[Objects]()
     for i in range(len(pairs)):
         table, objects = yield from _measured(images, i, spans)
@@ -174,17 +174,17 @@ def measure_images(
         "folder": str(images.folder),
         "images": [
             {"name": pair.name, "labels": str(pair.labels), "objects": n}
-            | {str(k): str(v) for k, v in known.iloc[i].dropna().items()}
+            | {str(k): str(v) for k, v in by_image.iloc[i].dropna().items()}
             for i, (pair, n) in enumerate(zip(pairs, n_objects, strict=True))
         ],
     }
-    known["image"] = pd.Categorical(images.names, images.names)
-    known = known[sorted(known, key=lambda column: _ORDER.get(column, 0))]
-    metadata = known.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
+    by_image["image"] = pd.Categorical(images.names, images.names)
+    by_image = by_image[sorted(by_image, key=lambda column: _ORDER.get(column, 0))]
+    metadata = by_image.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
     table = pd.concat([table for table in tables if len(table)])
     dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
-    what = counted(len(table), "object"), counted(len(pairs), "image")
-    notes = [f"Measured {' of '.join(what)} in {counted(len(spans), 'channel')}."]
+    counts = counted(len(table), "object"), counted(len(pairs), "image")
+    notes = [f"Measured {' of '.join(counts)} in {counted(len(spans), 'channel')}."]
     empty = [one["name"] for one in how["images"] if not one["objects"]]
     if empty:
         notes += [f"Without an object: {listed(empty)}."]

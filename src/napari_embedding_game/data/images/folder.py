@@ -82,11 +82,11 @@ def read_name(stem: str) -> dict[str, str]:
     what it does not tell, and the stem without its channel, which all channels of one
     field share.
     """
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     rest, shared = stem, stem
     for pattern in _PATTERNS:
         match = pattern.search(rest)
-        if match is None or set(match.groupdict()) <= set(found):
+        if match is None or set(match.groupdict()) <= set(fields):
             continue
         parts = {key: text for key, text in match.groupdict().items() if text}
         if "row" in parts:
@@ -97,18 +97,18 @@ def read_name(stem: str) -> dict[str, str]:
             if well is None:
                 continue
             parts["well"] = well_name(well)
-        if "channel" in parts and "channel" not in found:
+        if "channel" in parts and "channel" not in fields:
             is_alone = match.start("channel") == match.start()
             text = match[0] if is_alone else match["channel"]
             before, _, after = shared.rpartition(text)
             shared = before.rstrip("_-. ") + after
         if "field" in parts:
             parts["field"] = str(int(parts["field"]))
-        found = parts | found
+        fields = parts | fields
         # It is replaced by a space, so that what follows still begins a word.
         rest = rest[: match.start()] + " " + rest[match.end() :]
     none = dict.fromkeys(("plate", "well", "field", "channel"), "")
-    return {**none, **found, "stem": shared.strip("_-. ")}
+    return {**none, **fields, "stem": shared.strip("_-. ")}
 
 
 def has_pairs(folder: Path) -> bool:
@@ -148,22 +148,22 @@ def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
 def tables_of(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
     """Return the tables that lie in a folder or beside its images."""
     folders = {folder, *(path.parent for one in pairs for path in one.images)}
-    found = (f.glob(f"[!.]*.{end}") for f in folders for end in ("csv", "tsv"))
-    return sorted(chain.from_iterable(found))
+    paths = (f.glob(f"[!.]*.{end}") for f in folders for end in ("csv", "tsv"))
+    return sorted(chain.from_iterable(paths))
 
 
 def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
     """Images and labels in a folder, and in those inside of it; the first of each."""
-    found: list[dict[str, object]] = []
+    files: list[dict[str, object]] = []
     for subfolder, inside, names in os.walk(folder):
         parts = Path(subfolder).relative_to(folder).parts
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
         for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
-            found.append(_file(Path(subfolder, name), (folder.name, *parts)))
-        if len(found) >= _MAX_FILES:
+            files.append(_file(Path(subfolder, name), (folder.name, *parts)))
+        if len(files) >= _MAX_FILES:
             break
-    return pd.DataFrame(found[:_MAX_FILES])
+    return pd.DataFrame(files[:_MAX_FILES])
 
 
 def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
@@ -196,8 +196,8 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
             f"{len(group)} labels files belong to one image: {listed(names(group))}; "
             "leave one of them in the folder."
         )
-    known = dict(zip(labels[key], labels["path"], strict=True))
-    has_labels = images[key].isin(known)
+    label_paths = dict(zip(labels[key], labels["path"], strict=True))
+    has_labels = images[key].isin(label_paths)
     is_twice = has_labels & images.duplicated([key, "channel"], keep=False)
     is_twice = images[key].isin(images[key][is_twice])
     notes = []
@@ -210,7 +210,7 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
             of_all = counted(len(alone), what)
             notes.append(f"Left out, with {lack}: {of_all} ({listed(alone)}).")
     groups = images[has_labels & ~is_twice].groupby(key, sort=False)
-    pairs = [_pair(group, known[name]) for name, group in groups]
+    pairs = [_pair(group, label_paths[name]) for name, group in groups]
     return sorted(pairs, key=lambda pair: _natural(pair.name)), notes
 
 

@@ -33,8 +33,8 @@ def join_tables(
     or without ending; else by its wells (and plates).  One that cannot be read, names
     none of the images, or one in several rows, is left out, and the notes say so.
     """
-    known = [[pair.plate, pair.well, pair.field] for pair in pairs]
-    columns = pd.DataFrame(known, columns=["plate", "well", "field"], dtype=object)
+    rows = [[pair.plate, pair.well, pair.field] for pair in pairs]
+    columns = pd.DataFrame(rows, columns=["plate", "well", "field"], dtype=object)
     columns, notes = columns.replace("", None), list[str]()
     for path in tables:
         try:
@@ -75,9 +75,9 @@ def _joined(
             "columns has to hold the names of the image files, or their wells."
         )
     rows = links.drop_duplicates().set_index("image")["row"].sort_index()
-    if again := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
+    if several := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
         raise DataError(
-            f"{name} has several rows for {listed(again, 3)}, so it was not joined: "
+            f"{name} has several rows for {listed(several, 3)}, so it was not joined: "
             "one row for each image is needed."
         )
 
@@ -110,13 +110,13 @@ _Links = tuple[pd.DataFrame, list[str], str]
 
 def _by_name(frame: pd.DataFrame, pairs: Sequence[ImagePair]) -> _Links:
     """Join by the column with the most names of image files."""
-    known = [
+    spellings = [
         (_spelled(name), i)
         for i, pair in enumerate(pairs)
         for path in (*pair.images, pair.labels)
         for name in (pair.name, path.name, path.stem, f"{path.parent.name}/{path.name}")
     ]
-    images = pd.DataFrame(known, columns=["key", "image"]).drop_duplicates()
+    images = pd.DataFrame(spellings, columns=["key", "image"]).drop_duplicates()
     images = images[~images["key"].duplicated(keep=False)]  # of several images
     return *_best(frame, images, lambda names: names.map(_spelled)), "file name"
 
@@ -132,8 +132,8 @@ def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
     """Join by the column with the most wells, and by plates where both sides have."""
 
     def wells(names: pd.Series) -> pd.Series:
-        found = names.map(parse_well).dropna()
-        return found.map(well_name) if len(found) > len(frame) / 2 else found[:0]
+        parsed = names.map(parse_well).dropna()
+        return parsed.map(well_name) if len(parsed) > len(frame) / 2 else parsed[:0]
 
     images = pd.DataFrame({"key": columns["well"], "image": range(len(columns))})
     links, used = _best(frame, images.dropna(), wells)

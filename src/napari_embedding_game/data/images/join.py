@@ -108,56 +108,56 @@ def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") ->
 
     Nothing is raised: if the image does not fit, ``refusal`` says why.
     """
-    found = Join(request, id_columns(table, only_integers=True), _pictures_in(table))
+    link = Join(request, id_columns(table, only_integers=True), _pictures_in(table))
     if request.is_guess and not id_columns(table):
-        return found
+        return link
     try:
-        return _joined(table, found, where)
+        return _joined(table, link, where)
     except DataError as error:
-        return replace(found, refusal=f"Not linked with '{request.name}': {error}")
+        return replace(link, refusal=f"Not linked with '{request.name}': {error}")
 
 
-def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
-    request, name = found.request, found.request.name
+def _joined(table: pd.DataFrame, link: Join, where: str) -> Join:
+    request, name = link.request, link.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
     column, ids = _ids_of(table, request.column, objects, where)
-    is_meant = np.ones(len(table), bool)
+    is_in_picture = np.ones(len(table), bool)
     if picture is not None:
-        is_meant = (table[picture[0]].astype(str) == picture[1]).to_numpy()
-    meant = table[is_meant], ids[is_meant]
-    if not in_series and pixels.ndim == 3 and _is_series(*meant, len(pixels)):
+        is_in_picture = (table[picture[0]].astype(str) == picture[1]).to_numpy()
+    in_picture = table[is_in_picture], ids[is_in_picture]
+    if not in_series and pixels.ndim == 3 and _is_series(*in_picture, len(pixels)):
         in_series, objects = True, find_objects(pixels, 1)
-    found = replace(found, pictures=() if in_series else found.pictures)
+    link = replace(link, pictures=() if in_series else link.pictures)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
         keys["frame"], rows["frame"] = objects.boxes[:, 0], -1
-        rows.loc[is_meant, "frame"] = _frames(table[is_meant], where)
+        rows.loc[is_in_picture, "frame"] = _frames(table[is_in_picture], where)
         rows = _from_0(rows, keys)
-    is_label = is_meant & (ids > 0)
+    is_label = is_in_picture & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
-    if repeated.any() and found.pictures and picture is None:
+    if repeated.any() and link.pictures and picture is None:
         raise DataError(
-            f"{where} has rows of {len(found.pictures):,} pictures (column "
-            f"'{found.pictures[0][0]}'), and several have the same labels: choose the "
+            f"{where} has rows of {len(link.pictures):,} pictures (column "
+            f"'{link.pictures[0][0]}'), and several have the same labels: choose the "
             "picture of this image."
         )
     indices = rows.merge(keys.reset_index(), how="left", on=["label", "frame"])["index"]
-    with_row = indices[is_meant].dropna().unique()
-    indices = indices.where(is_meant & ~repeated).fillna(-1).to_numpy(np.intp)
-    matched, background = indices >= 0, is_meant & (ids == 0)
-    n, n_rows = int(matched.sum()), int((is_meant & ~background).sum())
+    with_row = indices[is_in_picture].dropna().unique()
+    indices = indices.where(is_in_picture & ~repeated).fillna(-1).to_numpy(np.intp)
+    matched, background = indices >= 0, is_in_picture & (ids == 0)
+    n, n_rows = int(matched.sum()), int((is_in_picture & ~background).sum())
     is_doubtful = n < MIN_SHARE * n_rows or repeated.mean() > MAX_REPEATED
     if not n or (request.is_guess and is_doubtful):
         raise DataError(
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             f"label of it that no other row has. {OTHERS}"
         )
-    found_objects = objects.spread(indices)
-    frames, shown = rows["frame"][matched], found_objects.take(matched)
-    are_elsewhere = _are_elsewhere(table[matched], shown, frames)
+    row_objects = objects.spread(indices)
+    frames, matched_objects = rows["frame"][matched], row_objects.take(matched)
+    are_elsewhere = _are_elsewhere(table[matched], matched_objects, frames)
     if request.is_guess and are_elsewhere:
         raise DataError(f"{where} has other positions than its objects. {OTHERS}")
     missing = np.delete(objects.label_ids, with_row.astype(int))
@@ -165,9 +165,9 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
     reasons = (
         (background, "about the background, left out"),
         (unknown, f"of labels that '{name}' has not: {_texts(ids[unknown])}"),
-        (is_meant & (ids < 0), "without a label"),
+        (is_in_picture & (ids < 0), "without a label"),
         (repeated, f"with the label of another row: {_texts(ids[repeated])}"),
-        (~is_meant, "of other pictures"),
+        (~is_in_picture, "of other pictures"),
         (matched & are_elsewhere, "with another position than the object"),
     )
     sentences = [
@@ -178,9 +178,9 @@ def _joined(table: pd.DataFrame, found: Join, where: str) -> Join:
         of_labels = counted(len(missing), "label")
         sentences.append(f"Without a row, on no map: {of_labels} ({_texts(missing)}).")
     return replace(
-        found,
+        link,
         column=column,
-        objects=found_objects,
+        objects=row_objects,
         left_out=background,
         sentences=tuple(sentences),
     )
@@ -193,26 +193,26 @@ def _ids_of(
 
     That is the first of a known name by which most rows are objects.
     """
-    asked = id_columns(table) if chosen is None else [chosen]
-    known = {one: numbers_of(table[one]) for one in asked if one in table}
-    found = {one: ids for one, ids in known.items() if ids is not None}
+    candidates = id_columns(table) if chosen is None else [chosen]
+    numbers = {one: numbers_of(table[one]) for one in candidates if one in table}
+    integers = {one: ids for one, ids in numbers.items() if ids is not None}
     if chosen is not None:
-        if chosen not in found:
+        if chosen not in integers:
             raise DataError(
                 f'column "{chosen}" of {where} holds no whole numbers: choose the '
                 "column that says which object a row is."
             )
-        return chosen, found[chosen]
+        return chosen, integers[chosen]
     labels = objects.label_ids
-    counting = [one for one, ids in found.items() if _may_count(ids, labels)]
+    counting = [one for one, ids in integers.items() if _may_count(ids, labels)]
     shares = {
         one: min(0.5, np.isin(ids, labels).mean())
-        for one, ids in found.items()
+        for one, ids in integers.items()
         if one not in counting
     }
     best = max(shares, key=shares.__getitem__, default="")
     if best and (shares[best] == 0.5 or not counting):
-        return best, found[best]
+        return best, integers[best]
     why = f"{where} has no column of labels"
     if counting:
         why = f"column '{counting[0]}' of {where} may only count the rows"
@@ -232,12 +232,12 @@ def _may_count(ids: IntArray, labels: IntArray) -> bool:
 def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> bool:
     """Return whether a table has positions, and not those of the objects of its rows.
 
-    In any units, turned or not, of each picture from an origin of its own: all of them
-    together leave most of the variance of one of the axes.  Labels of another image may
-    go with them along the other, as they are mostly counted so.
+    A linear fit of all positions, in any units and orientation and with an origin for
+    each picture, leaves most of the variance of one axis.  One axis is enough: labels
+    are mostly numbered along the other, so that it fits labels of another image too.
     """
-    known = table[[name for name in table if is_position(name)]].select_dtypes("number")
-    there = known.to_numpy(float, na_value=np.nan)
+    axes = table[[name for name in table if is_position(name)]].select_dtypes("number")
+    there = axes.to_numpy(float, na_value=np.nan)
     every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
     # A number such as 1.8e308 stands for a missing one.
     every = every.where(every.abs() < 1e30).dropna(axis=1, how="all").dropna()
@@ -259,12 +259,12 @@ def id_columns(table: pd.DataFrame, *, only_integers: bool = False) -> list[str]
     """
     names = [str(name) for name in table if not is_of_a_map(name)]
     called = sorted(names)
-    known = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
-    asked = dict.fromkeys([*known, *(names if only_integers else [])])
+    named = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
+    candidates = dict.fromkeys([*named, *(names if only_integers else [])])
     # Counts of genes are many columns, and seldom differ in all rows.
-    maybe = (n for n in asked if n in known or table[n].head(FIRST).is_unique)
-    found = [n for n in maybe if numbers_of(table[n]) is not None]
-    return [n for n in found if n in known or table[n].is_unique]
+    maybe = (n for n in candidates if n in named or table[n].head(FIRST).is_unique)
+    integers = [n for n in maybe if numbers_of(table[n]) is not None]
+    return [n for n in integers if n in named or table[n].is_unique]
 
 
 def _pictures_in(table: pd.DataFrame) -> list[Picture]:
@@ -292,15 +292,15 @@ def _frames(table: pd.DataFrame, where: str) -> IntArray:
 def _from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     """Count the frames of rows from 0: they may be from 1, if none is 0.
 
-    They are if more rows are found so among the keys, or all those of fewer.
+    They are if more rows then match a key, or as many in frames with fewer keys.
     """
 
     def fit(some: pd.DataFrame) -> tuple[int, int]:
-        n_shown = keys["frame"].isin(some["frame"]).sum()
-        return len(some.merge(keys)), -int(n_shown)
+        n_keys = keys["frame"].isin(some["frame"]).sum()
+        return len(some.merge(keys)), -int(n_keys)
 
-    former = rows.assign(frame=rows["frame"] - 1)
-    return rows if (rows["frame"] == 0).any() else max(rows, former, key=fit)
+    shifted = rows.assign(frame=rows["frame"] - 1)
+    return rows if (rows["frame"] == 0).any() else max(rows, shifted, key=fit)
 
 
 def _is_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:

@@ -88,16 +88,16 @@ def measure_stages(
     spacing = [1.0] * pixels.ndim if scale is None else list(scale)[-pixels.ndim :]
     indices = list(np.ndindex(pixels.shape[:n_leading]))
     tables, parts, notes = [], [], []
-    for i, place in enumerate(indices):
-        part = {key: channel[place] for key, channel in channels.items()}
+    for i, index in enumerate(indices):
+        part = {key: channel[index] for key, channel in channels.items()}
         share = i / len(indices), 1 / len(indices)
         table, objects = yield from measured_table(
-            pixels[place], part, spacing[n_leading:], spans, groups, share=share
+            pixels[index], part, spacing[n_leading:], spans, groups, share=share
         )
         if n_leading and len(objects):
-            at = float(place[0]) if first_axis == "time" else ", ".join(map(str, place))
+            at = float(index[0]) if first_axis == "time" else ", ".join(map(str, index))
             table.insert(1, first_axis, at)
-        parts.append(objects.within(place))
+        parts.append(objects.within(index))
         tables.append(table)
     objects = label_objects.joined(parts)
     if not len(objects):
@@ -114,15 +114,15 @@ def measure_stages(
         many = objects.label_ids[objects.ends[:, 1, 0] > objects.ends[:, 0, 0] + 1]
         below = pixels[1:]
         touching = below[(below == pixels[:-1]) & (below > 0)]
-        n_apart = len(np.setdiff1d(many, touching))
-        if 2 * n_apart > len(many):
+        n_loose = len(np.setdiff1d(many, touching))
+        if 2 * n_loose > len(many):
             notes.append(
-                f"Of another place in each plane: {counted(n_apart, 'object')}. If the "
+                f"Of another place in each plane: {counted(n_loose, 'object')}. If the "
                 "planes are times or images, choose that as the first axis."
             )
     if pixels.ndim > 3:
-        apart = "Each picture (y, x) is measured by itself"
-        notes.append(f"{apart}: an object in several of them is several rows.")
+        note = "Each picture (y, x) is measured by itself"
+        notes.append(f"{note}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):
         notes.append(
             f"Below 0, which is background here: {counted(n_below, 'label')}. Number "
@@ -217,17 +217,17 @@ def measured_table(
         columns |= yield from _shapes(numbers, spacing, text, share)
     for key, channel in channels.items():
         yield Stage(text, sum(share))
-        values, found = channel.astype(np.float64), dict[str, Any]()
+        values, measures = channel.astype(np.float64), dict[str, Any]()
         parts = values, numbers, every
         if "intensity" in groups:
-            found["mean"] = ndimage.mean(*parts)
+            measures["mean"] = ndimage.mean(*parts)
             with np.errstate(invalid="ignore"):  # of a background without a pixel
-                found["std"] = ndimage.standard_deviation(*parts)
-            found |= {"min": ndimage.minimum(*parts), "max": ndimage.maximum(*parts)}
+                measures["std"] = ndimage.standard_deviation(*parts)
+            measures |= {"min": ndimage.minimum(*parts), "max": ndimage.maximum(*parts)}
         if "texture" in groups:
-            found |= _textures(values, numbers, spans[key], n)
+            measures |= _textures(values, numbers, spans[key], n)
         is_finite = ndimage.minimum(np.isfinite(values), numbers, every).astype(bool)
-        for name, one in found.items():
+        for name, one in measures.items():
             columns[f"{key}_{name}"] = np.where(is_finite, one, np.nan)
     if "neighbours" in groups:
         from scipy.spatial import cKDTree
@@ -261,8 +261,8 @@ def _shapes(
         if i % _BATCH == 0:
             yield Stage(text, share[0] + share[1] * i / len(regions))
         # A hull needs three pixels.
-        known = {"solidity": 1.0} if region.num_pixels < 3 else {}
-        rows.append([known.get(k) or getattr(region, k) for k in names.values()])
+        defaults = {"solidity": 1.0} if region.num_pixels < 3 else {}
+        rows.append([defaults.get(k) or getattr(region, k) for k in names.values()])
     shapes = pd.DataFrame(rows, columns=list(names), dtype=float)
     if not is_flat:
         ratio = shapes["minor_axis_length"] / shapes["major_axis_length"]
@@ -284,8 +284,8 @@ def _textures(
     is_inside = numbers > 0
     levels = np.clip(values[is_inside] * _LEVELS, 0, _LEVELS - 1).astype(np.intp)
     indices = (numbers[is_inside] - 1) * _LEVELS + levels
-    found = np.bincount(indices, minlength=n * _LEVELS).reshape(n, _LEVELS)
-    shares = found / found.sum(axis=1, keepdims=True)
+    counts = np.bincount(indices, minlength=n * _LEVELS).reshape(n, _LEVELS)
+    shares = counts / counts.sum(axis=1, keepdims=True)
     entropy = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=1) + 0.0
     total, n_pairs = np.zeros(n), np.zeros(n, np.intp)
     for axis in range(numbers.ndim):
