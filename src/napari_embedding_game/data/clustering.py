@@ -68,8 +68,8 @@ def numbered(labels: NDArray[np.int32]) -> Clustering:
 
 def label_indices(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return the index of each label among the ids: (N,), -1 if it is missing."""
-    known = np.asarray(ids, np.intp)
-    highest = max(labels.max(initial=0), known.max(initial=0))
+    numbers = np.asarray(ids, np.intp)
+    highest = max(labels.max(initial=0), numbers.max(initial=0))
     table = np.full(int(highest) + 1, -1)
-    table[known] = np.arange(len(known))
+    table[numbers] = np.arange(len(numbers))
     return table.take(labels)

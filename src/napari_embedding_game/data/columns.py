@@ -71,14 +71,14 @@ _MAX_GROUPS = {"integer": 30, "string": 100}
 
 
 def numbers(
-    column: pd.Series, where: str, wanted: Collection[str] | None = None
+    column: pd.Series, where: str, chosen: Collection[str] | None = None
 ) -> NDArray[np.float64] | None:
     """Values of a column of numbers as (N,) float64, or None for another kind.
 
     Missing values become NaN.  Numbers written as text count as numbers.
 
-    Raises DataError if the column holds numbers but for a few texts, and is `wanted`
-    if not all are; names the first.
+    Raises DataError, with the first of them, if there are a few texts among numbers;
+    where columns are `chosen`, in these alone.
     """
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
@@ -90,14 +90,14 @@ def numbers(
             return None
         parsed = to_numbers(column)
         texts = column.astype(str).str.strip()
-        is_chosen = wanted is not None and column.name in wanted
+        is_chosen = chosen is not None and column.name in chosen
         if not is_chosen and texts.str.fullmatch(CODE).any():
             return None
-        is_said = filled & ~texts.str.lower().isin(["nan", "none"])
-        wrong = (is_said & parsed.isna()).to_numpy()
-        n, is_wanted = wrong.sum(), wanted is None or is_chosen
-        is_text = n > (1 - _MOSTLY_NUMBERS) * is_said.sum() or not is_said.any()
-        if is_text or (n and not is_wanted):
+        is_value = filled & ~texts.str.lower().isin(["nan", "none"])
+        wrong = (is_value & parsed.isna()).to_numpy()
+        n, is_needed = wrong.sum(), chosen is None or is_chosen
+        is_text = n > (1 - _MOSTLY_NUMBERS) * is_value.sum() or not is_value.any()
+        if is_text or (n and not is_needed):
             return None
         if n:
             raise DataError(_text_among_numbers(column, wrong, where))
@@ -114,19 +114,19 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
         return None
-    # Most columns are measures: the first rows tell it.
+    # Most columns are measures: the first rows show it.
     for part in (column.head(FIRST), column):
-        known = part.notna().to_numpy()
-        values = pd.Series(part[known].to_numpy())  # of Arrow, too, as numpy has them
+        filled = part.notna().to_numpy()
+        values = pd.Series(part[filled].to_numpy())  # of Arrow, too, as numpy has them
         if not types.is_numeric_dtype(values):
             values = to_numbers(values.astype(object))
         if not ((values.abs() < 2**63) & (values % 1 == 0)).all():
             return None
-    if not known.any():
+    if not filled.any():
         return None
-    found = np.full(len(column), -1, np.int64)
-    found[known] = values
-    return found
+    integers = np.full(len(column), -1, np.int64)
+    integers[filled] = values
+    return integers
 
 
 def to_numbers(column: pd.Series) -> pd.Series:
@@ -138,8 +138,8 @@ def to_numbers(column: pd.Series) -> pd.Series:
 
 def has_huge_exponent(text: str) -> bool:
     """Tell whether a number goes beyond 32 bits, where pandas ends the program."""
-    found = (one.start() for one in _HUGE_EXPONENT.finditer(text))
-    return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in found)
+    starts = (one.start() for one in _HUGE_EXPONENT.finditer(text))
+    return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
@@ -175,12 +175,12 @@ def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
 
     As programs call them: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
     """
-    found: dict[str, list[str]] = {}
+    maps: dict[str, list[str]] = {}
     for column in sorted(map(str, columns)):
         match = _OF_A_GIVEN_MAP.fullmatch(column)
         if match is not None:
-            found.setdefault(match["map"], []).append(column)
-    return {name: axes for name, axes in found.items() if len(axes) in (2, 3)}
+            maps.setdefault(match["map"], []).append(column)
+    return {name: axes for name, axes in maps.items() if len(axes) in (2, 3)}
 
 
 def is_row_name(column: pd.Series) -> bool:
@@ -235,16 +235,16 @@ def text_levels(values: pd.Series) -> pd.Series:
     levels = values.astype("category").cat
     codes, names = pd.factorize(levels.categories.map(str))
     codes = np.append(codes, -1)[levels.codes]
-    made = pd.Categorical.from_codes(codes, names, ordered=levels.ordered)
-    return pd.Series(made, index=values.index, name=values.name)
+    categories = pd.Categorical.from_codes(codes, names, ordered=levels.ordered)
+    return pd.Series(categories, index=values.index, name=values.name)
 
 
-def check_chosen(names: Sequence[str], wanted: Sequence[str], where: str) -> None:
+def check_chosen(names: Sequence[str], chosen: Sequence[str], where: str) -> None:
     """Raise DataError if no column is wanted, or one that is not among `names`."""
-    if not wanted:
+    if not chosen:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
-    missing = set(wanted) - set(names)
-    for name in (name for name in wanted if name in missing):
+    missing = set(chosen) - set(names)
+    for name in (name for name in chosen if name in missing):
         raise DataError(
             f'{where} has no column "{name}": it has {listed(list(names))}.'
         )
@@ -262,12 +262,12 @@ def unique_names(names: pd.Index) -> list[str]:
 
 def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
     """Names of genes that tell them apart, and a note if they did not before."""
-    unique, again = unique_names(names), np.flatnonzero(names.duplicated())
-    if not len(again):
+    unique, repeated = unique_names(names), np.flatnonzero(names.duplicated())
+    if not len(repeated):
         return unique, []
     return unique, [
         "Genes of the same name are numbered: the second "
-        f'"{names[again[0]]}" is "{unique[again[0]]}".'
+        f'"{names[repeated[0]]}" is "{unique[repeated[0]]}".'
     ]
 
 
@@ -285,8 +285,8 @@ def repeated_names(names: pd.Index) -> list[str]:
 
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names with commas between them, the first few of many."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
 
 
 def number_text(number: float) -> str:

@@ -146,8 +146,8 @@ class Dataset:
 
     def find_columns(self, wanted: Sequence[str]) -> FoundNames:
         """Find columns of the ``profile`` by their names, genes by identifiers too."""
-        known, names = self.gene_ids, self.profile_names
-        ids = [known.get(name, "") for name in names] if known else []
+        gene_ids, names = self.gene_ids, self.profile_names
+        ids = [gene_ids.get(name, "") for name in names] if gene_ids else []
         return find_names(wanted, names, ids=ids)
 
     @property
@@ -211,9 +211,9 @@ class Dataset:
         The others are left out because of `why`, in a few words; `notes` are sentences.
         """
         kept = self.expand(rows, False)
-        others, left_out = self.kept & ~kept, dict(self.left_out)
-        if others.any():
-            left_out[why] = others | left_out.get(why, False)
+        removed, left_out = self.kept & ~kept, dict(self.left_out)
+        if removed.any():
+            left_out[why] = removed | left_out.get(why, False)
         return replace(
             self,
             **self._parts_of(rows),
@@ -259,7 +259,7 @@ class Dataset:
 
     def add(
         self,
-        wanted: str,
+        base: str,
         columns: Mapping[str, Any],
         how: Added,
         *,
@@ -270,10 +270,10 @@ class Dataset:
         Those that were made in the same way before are replaced.  Columns of the file
         stay: the name gets a number where there are any of it.
         """
-        known, name, number = self.made(how.kind) if replaces else {}, wanted, 1
-        while name not in known and any(name + end in self.obs for end in columns):
+        replaced, name, number = self.made(how.kind) if replaces else {}, base, 1
+        while name not in replaced and any(name + end in self.obs for end in columns):
             number += 1
-            name = f"{wanted} {number}"
+            name = f"{base} {number}"
         new = {name + ending: values for ending, values in columns.items()}
         obs = self.obs.copy(deep=False)
         for one in new.keys() & set(obs.columns):
@@ -289,11 +289,11 @@ class Dataset:
     def with_added(self, other: Dataset) -> Dataset:
         """Return it with the columns that were added to another of the same rows."""
         obs = self.obs.drop(columns=other.added_columns, errors="ignore")
-        found = replace(self, obs=obs)
+        dataset = replace(self, obs=obs)
         for name, how in other.added.items():
             added = {c.removeprefix(name): other.obs[c].array for c in how.columns}
-            found.add(name, added, how)
-        return found
+            dataset.add(name, added, how)
+        return dataset
 
     def add_column(self, name: str, values: NDArray[np.floating]) -> str:
         """Add to ``obs`` what was worked out of a map (n,), as :meth:`add`."""
@@ -313,11 +313,11 @@ class Dataset:
         lengths = {"obs": n, "images": n, "source_obs_names": n_all}
         lengths |= {"source_objects": n_all, "var_names": self.X.shape[1]}
         lengths["profile_names"] = self.profile.shape[1]
-        found = {one: getattr(self, one) for one in lengths}
-        known = {k: (len(v), lengths[k]) for k, v in found.items() if v is not None}
-        known["profile"] = self.profile.shape[0], n
-        known["rows kept"] = int(np.count_nonzero(self.kept)), n
-        for part, (length, expected) in known.items():
+        parts = {one: getattr(self, one) for one in lengths}
+        measured = {k: (len(v), lengths[k]) for k, v in parts.items() if v is not None}
+        measured["profile"] = self.profile.shape[0], n
+        measured["rows kept"] = int(np.count_nonzero(self.kept)), n
+        for part, (length, expected) in measured.items():
             if length != expected:
                 raise ValueError(f"{part} has length {length}, expected {expected}")
 

@@ -22,7 +22,7 @@ MAX_LISTED = 8
 
 @dataclass(frozen=True, eq=False)
 class FoundNames:
-    """Which of G names the data have."""
+    """Which of G names are in the data."""
 
     names: tuple[str, ...]
     each: NDArray[np.intp]
@@ -44,7 +44,7 @@ class FoundNames:
     @property
     def missing(self) -> list[str]:
         """The names that are not there."""
-        return [n for n, place in zip(self.names, self.each, strict=True) if place < 0]
+        return [n for n, index in zip(self.names, self.each, strict=True) if index < 0]
 
     @property
     def listed(self) -> str:
@@ -67,8 +67,8 @@ def names_of(var: pd.DataFrame) -> pd.Index:
     Symbols, where a file knows them beside Ensembl identifiers, as CELLxGENE's do.
     """
     ids = var.index.astype(str)
-    known = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
-    column = next((known[name] for name in SYMBOLS if name in known), None)
+    columns = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
+    column = next((columns[name] for name in SYMBOLS if name in columns), None)
     if column is None or not _are_ids(ids):
         return ids
     names = column.astype(object)
@@ -79,8 +79,8 @@ def ids_of(var: pd.DataFrame) -> pd.Series | None:
     """Return the Ensembl identifiers of genes, "" for none; None of other names."""
     columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
     every = (pd.Series(var.index.astype(str)), *columns)
-    found = next((one for one in every if _are_ids(one)), None)
-    return found if found is None else found.where(found.str.fullmatch(ENSEMBL), "")
+    ids = next((one for one in every if _are_ids(one)), None)
+    return ids if ids is None else ids.where(ids.str.fullmatch(ENSEMBL), "")
 
 
 def _are_ids(names: pd.Index | pd.Series) -> bool:
@@ -114,9 +114,9 @@ def find_names(
     asked, known = pd.Series(list(wanted), dtype=str), pd.Series(list(names), dtype=str)
     each = _indices(asked, known.drop_duplicates())
     for other in (known, pd.Series(list(ids), dtype=str)):
-        if (rest := each < 0).any():
-            each[rest] = _indices(
-                _plain(asked[rest]), _plain(other).drop_duplicates(keep=False)
+        if (absent := each < 0).any():
+            each[absent] = _indices(
+                _plain(asked[absent]), _plain(other).drop_duplicates(keep=False)
             )
     return FoundNames(tuple(asked), each, by)
 

@@ -76,10 +76,10 @@ def score_genes(
             "prepare its raw counts."
         )
     check_installed("scanpy", "The score of a gene set")
-    found = dataset.find_columns(gene_set.genes)
-    if not found.indices:
+    match = dataset.find_columns(gene_set.genes)
+    if not match.indices:
         raise DataError(
-            f'No gene of "{gene_set.name}" is in the data. {found.note} Use the names '
+            f'No gene of "{gene_set.name}" is in the data. {match.note} Use the names '
             "that the data have, such as symbols instead of Ensembl numbers."
         )
     # First and whole, or a thread that loads it meanwhile breaks: python/cpython#83065.
@@ -93,7 +93,7 @@ def score_genes(
     state = np.random.get_state()  # noqa: NPY002 - scanpy seeds the one of all
     try:
         with warnings.catch_warnings(action="ignore"):
-            sc.tl.score_genes(adata, numbers[list(found.indices)])
+            sc.tl.score_genes(adata, numbers[list(match.indices)])
     except (RuntimeError, ValueError) as error:
         raise DataError(
             f'"{gene_set.name}" cannot be scored, as too few other genes are expressed '
@@ -101,7 +101,7 @@ def score_genes(
         ) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    return adata.obs["score"].to_numpy(dtype=np.float64), found
+    return adata.obs["score"].to_numpy(dtype=np.float64), match
 
 
 def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]) -> str:
@@ -109,7 +109,7 @@ def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating])
 
     That is the name of the set, with a number where a column has it already.
     """
-    wanted = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
-    wanted = "gene set" if wanted in ("", "_index") else wanted
+    name = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
+    name = "gene set" if name in ("", "_index") else name
     how = Added(kind="score", genes=gene_set.genes)
-    return dataset.add(wanted, {"": values}, how, replaces=False)
+    return dataset.add(name, {"": values}, how, replaces=False)

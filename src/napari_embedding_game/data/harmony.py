@@ -30,8 +30,8 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     Those that name samples come first, those that name kinds of cells last.
     """
     names = obs.columns[~obs.columns.duplicated(keep=False)]
-    found = [str(name) for name in names if _has_batches(obs[name])]
-    return sorted(found, key=lambda name: (names_kinds(name), not names_samples(name)))
+    usable = [str(name) for name in names if _has_batches(obs[name])]
+    return sorted(usable, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 
 def mixing_note(key: str) -> str:
@@ -79,25 +79,25 @@ def mixed_by_harmony(
     It is computed in a separate thread: closing the stages does not wait for it.
     :func:`check_batches` has passed the metadata of the n rows.
     """
-    found: Future[NDArray[Any]] = Future()
+    future: Future[NDArray[Any]] = Future()
 
     def run() -> None:
         from harmonypy import run_harmony
 
         X = np.asarray(components, dtype=np.float64)
         try:
-            made = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
-            found.set_result(made.Z_corr)
+            result = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
+            future.set_result(result.Z_corr)
         except Exception as error:  # told by whoever waits
-            found.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=run, name="harmony", daemon=True).start()
-    while not found.done():
+    while not future.done():
         yield Stage("Mixing batches by Harmony")
-        wait([found], 0.05)
-    if (error := found.exception()) is not None:
+        wait([future], 0.05)
+    if (error := future.exception()) is not None:
         raise DataError(
             f'Harmony could not mix by "{key}" ({error}): choose another column, or '
             "none."
         ) from error
-    return np.ascontiguousarray(found.result(), dtype=np.float32)
+    return np.ascontiguousarray(future.result(), dtype=np.float32)

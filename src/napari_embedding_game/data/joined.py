@@ -34,8 +34,8 @@ def load_joined(
         return (yield from _table_joined(path, request, options))
     result = yield from load_with_choices(path, options)
     yield FINDING
-    found = join(_table_of(result.dataset), request, path.name)
-    return replace(result, dataset=joined(result.dataset, found), join=found)
+    link = join(_table_of(result.dataset), request, path.name)
+    return replace(result, dataset=joined(result.dataset, link), join=link)
 
 
 def _table_joined(
@@ -47,30 +47,30 @@ def _table_joined(
     table, _ = tables.named(frame, path.name)
     if table.shape[1] < frame.shape[1]:  # the first column, of ImageJ the numbers
         table = table.assign(**{ROW_NAMES: table.index})
-    found = join(table, request, path.name)
-    column = found.column or request.column or options.id_column
+    link = join(table, request, path.name)
+    column = link.column or request.column or options.id_column
     options = replace(options, id_column=column)
     yield Stage("Checking the numbers")
     result = tables.of_file(frame, path, options)
     dataset = replace(result.dataset, read_options=options)
     result = yield from prepared(replace(result, dataset=dataset), options)
-    return replace(result, dataset=joined(result.dataset, found), join=found)
+    return replace(result, dataset=joined(result.dataset, link), join=link)
 
 
-def joined(dataset: Dataset, found: Join) -> Dataset:
+def joined(dataset: Dataset, link: Join) -> Dataset:
     """Return a dataset with the objects of its rows, or with the reason why not."""
-    if found.left_out is None:
-        is_shown = found.refusal and not found.request.is_guess
-        notes = (found.refusal, *dataset.notes) if is_shown else dataset.notes
+    if link.left_out is None:
+        is_reported = link.refusal and not link.request.is_guess
+        notes = (link.refusal, *dataset.notes) if is_reported else dataset.notes
         return replace(dataset, notes=notes)
-    background = found.left_out[dataset.kept]
+    background = link.left_out[dataset.kept]
     if background.any():
         dataset = dataset.subset(~background, why=tables.NO_OBJECT)
     return replace(
         dataset,
-        source_objects=found.objects,
-        notes=(*found.sentences, *dataset.notes),
-        provenance={**dataset.provenance, "linked": {"column": found.column or ""}},
+        source_objects=link.objects,
+        notes=(*link.sentences, *dataset.notes),
+        provenance={**dataset.provenance, "linked": {"column": link.column or ""}},
     )
 
 

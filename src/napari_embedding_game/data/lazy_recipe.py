@@ -76,8 +76,8 @@ def write_components(
         quality = of_chunks(X, partial(cell_quality, names=list(names_of(var))))
         cells = steps.passing(steps.left_out_by(recipe, pd.concat(quality), name))
         X = X[np.flatnonzero(cells)]
-        n_found = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
-        genes, adata = yield from steps.lognormalised(X, n_found, recipe, name)
+        n_detected = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
+        genes, adata = yield from steps.lognormalised(X, n_detected, recipe, name)
         solver = "covariance_eigh"
         variable = yield from steps.variable_components(adata, recipe, name, solver)
         components = variable.obsm["X_pca"].astype(np.float32)

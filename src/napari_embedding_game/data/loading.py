@@ -52,30 +52,30 @@ def load_with_choices(path: str | Path, options: ReadOptions) -> Stages[ReadResu
 
 
 def prepared(
-    result: ReadResult, options: ReadOptions, made: Prepared | None = None
+    result: ReadResult, options: ReadOptions, stored: Prepared | None = None
 ) -> Stages[ReadResult]:
     """Apply the recipe, or mix batches, and tell of the quality of raw counts.
 
-    What the recipe has `made` another time is not made again.
+    What the recipe has `stored` another time is not made again.
     """
     dataset, quality = result.dataset, None
-    if made is not None and len(made.kept) != dataset.n_source_rows:
-        made = None
+    if stored is not None and len(stored.kept) != dataset.n_source_rows:
+        stored = None
     if looks_like_counts(dataset):
         quality = cell_quality(dataset.X, dataset.var_names)
     if options.recipe is not None:
-        dataset = yield from apply_recipe(dataset, options.recipe, made)
+        dataset = yield from apply_recipe(dataset, options.recipe, stored)
     elif options.batch_key is not None:
-        dataset = yield from with_batches_mixed(dataset, options.batch_key, made)
+        dataset = yield from with_batches_mixed(dataset, options.batch_key, stored)
     return replace(result, dataset=dataset, quality=quality)
 
 
 def with_batches_mixed(
-    dataset: Dataset, key: str, made: Prepared | None = None
+    dataset: Dataset, key: str, stored: Prepared | None = None
 ) -> Stages[Dataset]:
     """Return a dataset whose components have the batches of a column mixed.
 
-    Its components come with the file; `made` is what came of the same
+    Its components come with the file; `stored` is what came of the same
     another time.  Raises DataError if these are no components, the column names no
     batches, or there is no harmonypy.
     """
@@ -85,8 +85,8 @@ def with_batches_mixed(
             f"{dataset.space} of {dataset.name}: choose another space."
         )
     harmony.check_batches(dataset.obs, key, dataset.name)
-    if made is not None and np.array_equal(made.kept, dataset.kept):
-        mixed = made.X
+    if stored is not None and np.array_equal(stored.kept, dataset.kept):
+        mixed = stored.X
     else:
         mixed = yield from harmony.mixed_by_harmony(dataset.X, dataset.obs, key)
     facts = {

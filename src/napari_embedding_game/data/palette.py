@@ -66,7 +66,7 @@ def category_colors(n_levels: int) -> Colors:
 
 
 def level_colors(
-    levels: Sequence[object], known: Mapping[str, str], *, is_visible: bool = True
+    levels: Sequence[object], stored: Mapping[str, str], *, is_visible: bool = True
 ) -> Colors:
     """Return a colour for each level (L, 4): the one known of it, else the palette's.
 
@@ -75,15 +75,15 @@ def level_colors(
     white.
     """
     colors = category_colors(len(levels))
-    if not known:
+    if not stored:
         return colors
     from matplotlib import colors as named
 
-    for place, level in enumerate(levels):
-        if named.is_color_like(text := known.get(str(level), "")):
-            colors[place] = named.to_rgba(text)
+    for i, level in enumerate(levels):
+        if named.is_color_like(text := stored.get(str(level), "")):
+            colors[i] = named.to_rgba(text)
             if is_visible:
-                rgb = colors[place, :3]
+                rgb = colors[i, :3]
                 lightness = (rgb.max() + rgb.min()) / 2  # as in HSL
                 rgb += np.clip(lightness, *_SEEN) - lightness
                 rgb.clip(0, 1, out=rgb)
@@ -95,10 +95,10 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
     ids = np.array([cluster.id for cluster in clusters], int)
     # Ids count from 1; a landmark 0 that is a cluster has the last colour.
     colors: Colors = category_colors(int(ids.max(initial=0)) + 1)[ids - 1]
-    for place, cluster in enumerate(clusters):
+    for i, cluster in enumerate(clusters):
         if cluster.color:
-            given = np.frombuffer(bytes.fromhex(cluster.color[1:]), np.uint8)
-            colors[place, :3] = given / 255
+            rgb = np.frombuffer(bytes.fromhex(cluster.color[1:]), np.uint8)
+            colors[i, :3] = rgb / 255
     return colors
 
 
@@ -117,15 +117,15 @@ def hexes(colors: NDArray[np.floating]) -> list[str]:
 
 
 def scanpy_colors(
-    obs: pd.DataFrame, known: Mapping[str, Mapping[str, str]]
+    obs: pd.DataFrame, stored: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
     """Return what scanpy keeps in ``uns``: colours of the levels of columns.
 
-    `known` are colours by column and level.
+    `stored` are colours by column and level.
     """
-    found, made = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
-    for name in found.columns.intersection(list(known)):
-        levels = found[name].cat.categories
-        colors = level_colors(levels, known[name], is_visible=False)
-        made[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
-    return made
+    categorical, arrays = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
+    for name in categorical.columns.intersection(list(stored)):
+        levels = categorical[name].cat.categories
+        colors = level_colors(levels, stored[name], is_visible=False)
+        arrays[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
+    return arrays

@@ -35,10 +35,10 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     """
     loadings = np.asarray(adata.varm["PCs"], np.float32)
     used = np.flatnonzero(np.any(loadings != 0, axis=1))
-    known = np.asarray(adata.obsm["X_pca"], np.float32)
-    rows = np.flatnonzero(np.isfinite(known).all(axis=1))
+    stored = np.asarray(adata.obsm["X_pca"], np.float32)
+    rows = np.flatnonzero(np.isfinite(stored).all(axis=1))
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
-    known, values = known[rows], adata.X
+    stored, values = stored[rows], adata.X
     is_scaled = _lowest(values) < 0
     if not is_scaled and Expression(values, True).has_counts:
         values = normalised(values, TARGET_SUM, "These cells")
@@ -51,22 +51,22 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         offset=np.zeros(loadings.shape[1], np.float32),
         target_sum=_target_sum(adata),
     )
-    ways = [] if is_scaled else [plain]
+    candidates = [] if is_scaled else [plain]
     if {"mean", "std"} <= set(adata.var.columns):
         mean, std = (adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std"))
         most = max(float(values.max()), -_lowest(values)) if is_scaled else _MAX_VALUE
         std = np.where(std > 0, std, 1).astype(np.float32)
-        ways.append(replace(plain, mean=mean, std=std, max_value=most))
+        candidates.append(replace(plain, mean=mean, std=std, max_value=most))
     values, best = dense(values[rows]).astype(np.float32), 0.0
-    for way in ways:
-        scaled = (values - way.mean) / way.std
-        part = np.clip(scaled, -way.max_value, way.max_value)
-        made = (values if is_scaled else part) @ way.loadings
-        offset = (made - known).mean(axis=0)
-        error = np.square(made - offset - known).sum()
-        explained = 1 - error / np.square(known - known.mean(0)).sum()
+    for candidate in candidates:
+        scaled = (values - candidate.mean) / candidate.std
+        part = np.clip(scaled, -candidate.max_value, candidate.max_value)
+        computed = (values if is_scaled else part) @ candidate.loadings
+        offset = (computed - stored).mean(axis=0)
+        error = np.square(computed - offset - stored).sum()
+        explained = 1 - error / np.square(stored - stored.mean(0)).sum()
         if explained >= _MIN_EXPLAINED:
-            return replace(way, offset=np.asarray(offset, np.float32))
+            return replace(candidate, offset=np.asarray(offset, np.float32))
         best = max(best, float(explained))
     raise DataError(
         f"{where} has loadings (varm['PCs']), but neither X nor its logarithms give "
@@ -77,8 +77,8 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
 
 def _target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
-    known = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
-    logarithms = (one for one in known if Expression(one, True).kind == "logarithms")
+    matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
+    logarithms = (one for one in matrices if Expression(one, True).kind == "logarithms")
     return next(filter(None, map(sum_of, logarithms)), TARGET_SUM)
 
 

@@ -61,5 +61,5 @@ def add_predicted(dataset: Dataset, predicted: PredictedLabels) -> str:
     It is ``<label>_predicted``, with a number where the file has such a column;
     confidence, likeness and distance are beside it.
     """
-    wanted = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-    return dataset.add(wanted, predicted.columns, predicted.how)
+    name = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
+    return dataset.add(name, predicted.columns, predicted.how)

@@ -57,10 +57,10 @@ class Projection:
         ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
         tells where among the M columns the genes are.
         """
-        there = genes.each >= 0
+        is_matched = genes.each >= 0
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
-        values[:, there] = dense(lognorm[:, genes.each[there]])
-        values[:, there] -= self.mean[there]
+        values[:, is_matched] = dense(lognorm[:, genes.each[is_matched]])
+        values[:, is_matched] -= self.mean[is_matched]
         values /= self.std
         np.clip(values, -self.max_value, self.max_value, out=values)
         return values
@@ -93,9 +93,9 @@ class Projection:
                 k: np.asarray(v, np.float32) if np.ndim(v) else float(v)
                 for k, v in parts.items()
             }
-            made = cls(genes, **parts)
-            n, n_comps = made.loadings.shape
-            shapes = [one.shape for one in (made.offset, made.mean, made.std)]
+            result = cls(genes, **parts)
+            n, n_comps = result.loadings.shape
+            shapes = [one.shape for one in (result.offset, result.mean, result.std)]
             if shapes != [(n_comps,), (n,), (n,)] or len(genes) != n:
                 raise ValueError(shapes)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -103,7 +103,7 @@ class Projection:
                 f"What {where} tells of its principal components is damaged: fit the "
                 "map again with the recipe."
             ) from error
-        return made
+        return result
 
 
 def match_genes(

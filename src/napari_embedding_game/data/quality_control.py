@@ -64,15 +64,15 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     A cell is counted once, under the first of its reasons.
     """
     is_out = np.zeros(len(quality), bool)
-    found: Reasons = {}
+    reasons: Reasons = {}
     for limit, (column, _) in _LIMITED.items():
         number, is_least = getattr(limits, limit), limit.startswith("min")
         number = max(1, number) if limit == "min_genes" else number
         values = quality.get(column, 0 * is_out)
         rows = np.asarray(values < number if is_least else values > (number or np.inf))
-        found[limit] = rows & ~is_out, words_of(limit, number)
+        reasons[limit] = rows & ~is_out, words_of(limit, number)
         is_out |= rows
-    return found
+    return reasons
 
 
 def words_of(limit: str, number: float) -> str:
@@ -119,12 +119,12 @@ def find_doublets(
         with warnings.catch_warnings(action="ignore"):
             sc.pp.scrublet(adata, batch_key=key, **options)
         scores = adata.obs["doublet_score"].to_numpy(dtype=np.float64)
-        found = adata.obs["predicted_doublet"]
-        if np.isnan(scores).any() or found.isna().any():
+        is_doublet = adata.obs["predicted_doublet"]
+        if np.isnan(scores).any() or is_doublet.isna().any():
             raise ValueError("it gives some cells no score")
     except (ValueError, LookupError) as error:  # such as of cells with very few genes
         raise DataError(
             f"scrublet cannot tell doublets in these counts ({error}): let the lowest "
             "number of genes per cell be higher, or go on without looking for doublets."
         ) from error
-    return scores, found.to_numpy(dtype=bool)
+    return scores, is_doublet.to_numpy(dtype=bool)

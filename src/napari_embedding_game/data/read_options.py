@@ -82,17 +82,17 @@ class ReadOptions:
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
-    def space_among(self, known: Sequence[str], where: str) -> str:
+    def space_among(self, spaces: Sequence[str], where: str) -> str:
         """Return the space that is asked for, by default the first.
 
         Raises DataError if it is none of those that `where` has.
         """
-        if self.space is not None and self.space not in known:
+        if self.space is not None and self.space not in spaces:
             raise DataError(
                 f'{where} has no space "{self.space}": choose one of '
-                f"{', '.join(known)}."
+                f"{', '.join(spaces)}."
             )
-        return self.space or known[0]
+        return self.space or spaces[0]
 
 
 DEFAULT_OPTIONS = ReadOptions()

@@ -44,8 +44,8 @@ class ReadResult:
     def is_counts(self) -> bool:
         """Whether these are raw counts, which the recipe is meant for, or were."""
         options = self.dataset.read_options
-        is_made = options is not None and options.recipe is not None
-        return is_made or looks_like_counts(self.dataset)
+        is_prepared = options is not None and options.recipe is not None
+        return is_prepared or looks_like_counts(self.dataset)
 
     def looked_at(self) -> ReadResult:
         """Return it after looking at all values: call it in a background thread."""

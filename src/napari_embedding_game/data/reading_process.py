@@ -141,15 +141,15 @@ class _Process:
         # Reading a file may take three quarters of what is free now.
         most, (before, _) = 3 * memory.budget() // 2, self._used()
         name, size = Path(path).name, _size(Path(path))
-        earnest, patience, begun = math.inf, math.inf, 0.0
+        most_here, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump((SPARE + TIMES * size, *job), self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            taken, seconds = self._used()
-            memory.check_bytes_read(taken - before, name, most)
-            if taken - before > earnest or seconds - begun > patience:
+            used, seconds = self._used()
+            memory.check_bytes_read(used - before, name, most)
+            if used - before > most_here or seconds - begun > patience:
                 raise DataError(
                     f"{name} takes far more memory or time than a file of its size, so "
                     "it is damaged: copy or export it again."
@@ -167,7 +167,7 @@ class _Process:
             if kind != "stage":
                 return kind, content
             if content is None:  # now it begins, with all libraries
-                before, earnest = taken, SPARE + TIMES * size
+                before, most_here = used, SPARE + TIMES * size
             if content is not stage:
                 begun, patience = seconds, SECONDS + A_BYTE * size
             stage = content or stage

@@ -42,7 +42,7 @@ _DOUBLET = "doublet (scrublet)"
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a recipe came to another time: its long steps need not be done again."""
+    """Results of a recipe from an earlier run, so that its long steps are skipped."""
 
     kept: NDArray[np.bool_]
     """(n_source_rows,) the rows that the map is made of"""
@@ -55,23 +55,23 @@ class Prepared:
 
 
 def apply_recipe(
-    dataset: Dataset, recipe: Recipe | None = None, made: Prepared | None = None
+    dataset: Dataset, recipe: Recipe | None = None, stored: Prepared | None = None
 ) -> Stages[Dataset]:
     """Make principal components of raw counts, in stages.
 
     ``X`` are then the components, ``profile`` is ln(1 + normalised counts) of *all*
     genes left, ``projection`` is the way from one to the other, and
     ``provenance["recipe"]`` has every number.  Cells left out are rows of the source
-    that are not kept.  What came of the same another time (`made`) is not used where
-    other cells pass now.
+    that are not kept.  Results of an earlier run (`stored`) are not used where other
+    cells pass now.
 
     Raises DataError if scanpy is missing, these are no counts, too little is left, or
     the batches cannot be mixed.
     """
     recipe = recipe or Recipe()
     name, key = dataset.name, recipe.batch_key
-    way = ", or compute principal components elsewhere"
-    check_installed("scanpy", "The recipe for raw counts", way)
+    remedy = ", or compute principal components elsewhere"
+    check_installed("scanpy", "The recipe for raw counts", remedy)
     if not looks_like_counts(dataset):
         raise DataError(
             f"{name} ({dataset.space}) holds no raw counts (whole numbers of at least "
@@ -86,22 +86,22 @@ def apply_recipe(
         harmony.check_batches(dataset.obs[kept], key, name)
     if recipe.doublets:
         yield Stage("Finding doublets")
-        scores, found = np.full(len(kept), np.nan), np.zeros_like(kept)
-        if made is not None and made.doublet_scores is not None:
-            scores = made.doublet_scores[dataset.kept]
-            found = kept & ~made.kept[dataset.kept]
+        scores, is_doublet = np.full(len(kept), np.nan), np.zeros_like(kept)
+        if stored is not None and stored.doublet_scores is not None:
+            scores = stored.doublet_scores[dataset.kept]
+            is_doublet = kept & ~stored.kept[dataset.kept]
         else:
             batches = None if key is None else dataset.obs[key][kept]
-            scores[kept], found[kept] = find_doublets(counts[kept], batches)
-        quality["doublet_score"], reasons["doublets"] = scores, (found, _DOUBLET)
+            scores[kept], is_doublet[kept] = find_doublets(counts[kept], batches)
+        quality["doublet_score"], reasons["doublets"] = scores, (is_doublet, _DOUBLET)
         kept = passing(reasons)
-    if made is not None and not np.array_equal(kept, made.kept[dataset.kept]):
+    if stored is not None and not np.array_equal(kept, stored.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
     counts, part = counts[kept], dataset.subset(kept)
-    n_found = np.asarray((counts > 0).sum(axis=0)).ravel()
-    genes, adata = yield from lognormalised(counts, n_found, recipe, name)
+    n_detected = np.asarray((counts > 0).sum(axis=0)).ravel()
+    genes, adata = yield from lognormalised(counts, n_detected, recipe, name)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
-    if made is None or made.projection is None:
+    if stored is None or stored.projection is None:
         variable = yield from variable_components(adata, recipe, name)
         components = variable.obsm["X_pca"]
         variable.var_names = names[variable.var_names.astype(int)]
@@ -109,7 +109,7 @@ def apply_recipe(
         if key is not None:
             components = yield from harmony.mixed_by_harmony(components, part.obs, key)
     else:
-        components, projection = made.X, made.projection
+        components, projection = stored.X, stored.projection
     yield Stage("Putting the map's data together")
     n_comps, mixed = components.shape[1], f', "{key}" mixed by Harmony' if key else ""
     fresh = {k: v.to_numpy() for k, v in quality.items() if k not in part.obs}
@@ -186,16 +186,16 @@ def passing(reasons: Reasons) -> NDArray[np.bool_]:
 
 
 def lognormalised(
-    counts: Any, n_found: NDArray[np.integer], recipe: Recipe, where: str
+    counts: Any, n_detected: NDArray[np.integer], recipe: Recipe, where: str
 ) -> Stages[tuple[NDArray[np.bool_], AnnData]]:
     """Return which genes are found in enough cells, and log1p of counts of one sum.
 
-    `n_found` (G,) are the cells in which each gene is found.
+    `n_detected` (G,) are the cells in which each gene is found.
     """
     import scanpy as sc
     from anndata import AnnData
 
-    genes: NDArray[np.bool_] = n_found >= max(1, recipe.min_cells)
+    genes: NDArray[np.bool_] = n_detected >= max(1, recipe.min_cells)
     n_genes = int(np.count_nonzero(genes))
     if n_genes < 3:
         raise DataError(

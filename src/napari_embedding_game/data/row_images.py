@@ -55,4 +55,4 @@ def pixels(values: NDArray[Any]) -> Matrix:
 
 def pixel_names(shape: tuple[int, ...]) -> list[str]:
     """Names of the pixels of an (h, w) or (h, w, c) picture: "row,column[,c]"."""
-    return [",".join(map(str, place)) for place in np.ndindex(*shape)]
+    return [",".join(map(str, index)) for index in np.ndindex(*shape)]

@@ -48,13 +48,13 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     if hasattr(adata, "obs"):
         return _rows_about(adata, metadata, element, is_of_layer=True)
     tables = getattr(metadata.get("sdata"), "tables", None) or {}
-    found = [(one, _regions(one)) for one in tables.values() if hasattr(one, "obs")]
-    for one, regions in found:
+    annotated = [(one, _regions(one)) for one in tables.values() if hasattr(one, "obs")]
+    for one, regions in annotated:
         if element in regions:
             return _rows_about(one, metadata, element)
-    if not found:
+    if not annotated:
         return None
-    regions = sorted({region for _, names in found for region in names})
+    regions = sorted({region for _, names in annotated for region in names})
     raise DataError(
         f"No table of the SpatialData of '{layer_name}' is about '{element}': they "
         f"annotate {listed(regions) or 'no element'}. Choose the layer of one "

@@ -34,5 +34,5 @@ def finish(stages: Stages[T], report: Callable[[Stage], Any] = lambda stage: Non
         try:
             report(next(stages))
         except StopIteration as end:
-            made: T = end.value
-            return made
+            result: T = end.value
+            return result

@@ -119,17 +119,17 @@ def as_float32(X: Any) -> Matrix:
 def as_rows(X: Any) -> Matrix:
     """`X`, dense or sparse (CSR), to embed: in single precision where this will do.
 
-    In double precision where single takes away what tells rows apart, as it does of
-    small differences far from 0.
+    In double precision where single would round away the differences between rows, as
+    it does with small differences far from 0.
     """
     single = as_float32(X)
     if np.can_cast(X.dtype, np.float32):
         return single
     some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
     with np.errstate(all="ignore"):  # values that are missing, infinite or too large
-        apart = _differences(some)
-        lost = _differences(some - as_float32(some).astype(np.float64)) / apart
-        is_lost = apart.any() and np.median(lost[apart > 0]) > _MAX_LOST
+        distances = _differences(some)
+        lost = _differences(some - as_float32(some).astype(np.float64)) / distances
+        is_lost = distances.any() and np.median(lost[distances > 0]) > _MAX_LOST
     return _as(np.float64, X) if is_lost else single
 
 
@@ -137,24 +137,24 @@ def _as(dtype: Any, X: Any) -> Matrix:
     with np.errstate(over="ignore"):  # check_values reports overflows
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)
-        made = sp.csr_matrix(X, dtype=dtype)
-    if made.has_canonical_format:
-        return made
-    for first in range(0, made.shape[0], _ROWS):  # without a second large matrix
-        part = made[first : first + _ROWS]
+        matrix = sp.csr_matrix(X, dtype=dtype)
+    if matrix.has_canonical_format:
+        return matrix
+    for first in range(0, matrix.shape[0], _ROWS):  # without a second large matrix
+        part = matrix[first : first + _ROWS]
         n = part.nnz
         part.sum_duplicates()
         if part.nnz < n:  # several values of one row and column
-            made = made.copy()
-            made.sum_duplicates()
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
             break
-    return made
+    return matrix
 
 
 def _differences(X: Matrix) -> NDArray[np.float64]:
     """Distance of each row to the next one."""
-    apart = X[1:] - X[:-1]
-    squared = apart.multiply(apart) if sp.issparse(X) else np.square(apart)
+    steps = X[1:] - X[:-1]
+    squared = steps.multiply(steps) if sp.issparse(X) else np.square(steps)
     return np.asarray(np.sqrt(np.asarray(squared.sum(axis=1)).ravel()))
 
 

@@ -26,8 +26,8 @@ def parse_well(text: object) -> Well | None:
 
 def well_at(row: object, column: object) -> Well | None:
     """Return the well in a row and a column of these names, or None."""
-    found = parse_row(row), parse_column(column)
-    return None if None in found else found  # type: ignore[return-value]
+    position = parse_row(row), parse_column(column)
+    return None if None in position else position  # type: ignore[return-value]
 
 
 def parse_row(text: object) -> int | None:

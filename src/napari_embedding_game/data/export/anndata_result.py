@@ -57,12 +57,12 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     values[_CLUSTER] = names = result.groups.names
     if annotated := [one.name for one in result.groups.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(annotated)
-    shown = result.snapshot
-    for word in _FIGURES if shown.has_pressure else _FIGURES[1:]:
-        if (figure := getattr(shown, word)) is not None:
+    snapshot = result.snapshot
+    for word in _FIGURES if snapshot.has_pressure else _FIGURES[1:]:
+        if (figure := getattr(snapshot, word)) is not None:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
-        values[f"{KEY}_landmark"] = shown.labels
+        values[f"{KEY}_landmark"] = snapshot.labels
     indices = np.full(dataset.n_source_rows, -1)
     indices[dataset.kept] = np.arange(len(dataset.obs))
     columns = {name: _expanded(one, indices) for name, one in values.items()}
@@ -130,10 +130,10 @@ def is_stored_in_h5ad(source: Path) -> bool:
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)
-    made = _result_parts(dataset, result, np.arange(dataset.n_source_rows))
-    adata.obs = adata.obs.assign(**made["obs"])
-    adata.obsm.update(made["obsm"])
-    adata.uns.update(made["uns"])
+    parts = _result_parts(dataset, result, np.arange(dataset.n_source_rows))
+    adata.obs = adata.obs.assign(**parts["obs"])
+    adata.obsm.update(parts["obsm"])
+    adata.uns.update(parts["uns"])
     return adata
 
 
@@ -152,9 +152,9 @@ def _of_dataset(dataset: Dataset) -> AnnData:
     values = _all_rows(dataset, dataset.profile)
     adata = adata_of(values, obs, dataset.profile_names, dataset.gene_ids)
     adata.uns |= scanpy_colors(obs, dataset.level_colors)
-    place = split_space(dataset.space)
-    if place is not None and place[0] == "obsm":
-        adata.obsm[place[1]] = _all_rows(dataset, dataset.X)
+    element = split_space(dataset.space)
+    if element is not None and element[0] == "obsm":
+        adata.obsm[element[1]] = _all_rows(dataset, dataset.X)
     return adata
 
 
@@ -198,10 +198,10 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     with h5py.File(target) as file:
         obs, used_keys = read_elem(file["obs"]), _kept_keys(file)
     indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
-    made = _result_parts(dataset, result, indices, used_keys)
-    former = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
-    obs = obs.drop(columns=former, errors="ignore").assign(**made["obs"])
-    parts = {group: made[group] for group in ("obsm", "uns")}
+    new = _result_parts(dataset, result, indices, used_keys)
+    old_columns = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
+    obs = obs.drop(columns=old_columns, errors="ignore").assign(**new["obs"])
+    parts = {group: new[group] for group in ("obsm", "uns")}
     n_bytes = obs.memory_usage(deep=True).sum() + len(pickle.dumps(parts))
     make_room(target, 2 * int(n_bytes) + _SPARE)
     with h5py.File(target, "r+") as file:
@@ -211,7 +211,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
                 write_elem(file, group, {})
             for key, value in part.items():
                 write_elem(file[group], key, value)
-        for key in _COLORED.keys() - made["uns"].keys():
+        for key in _COLORED.keys() - new["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
         write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
@@ -221,8 +221,8 @@ def _kept_keys(file: Any) -> set[str]:
     """Return the keys of ``obsm`` that hold no components of a former map."""
     from anndata.io import read_elem
 
-    place = f"uns/{KEY}/components"
-    return {*file.get("obsm", ())} - {read_elem(file[place]) if place in file else ""}
+    path = f"uns/{KEY}/components"
+    return {*file.get("obsm", ())} - {read_elem(file[path]) if path in file else ""}
 
 
 def _contents(file: Any) -> set[str]:
@@ -230,8 +230,8 @@ def _contents(file: Any) -> set[str]:
     groups = ("obsm", "uns", "obsp", "varm", "varp", "layers", "raw")
     keys = {x: file.get(x, ()) for x in groups}
     keys |= {x: file[x].attrs["column-order"] for x in ("obs", "var")}
-    found = {(group, key) for group, there in keys.items() for key in there}
-    return {f"{x}['{key}']" for x, key in found if not key.endswith("_colors")}
+    items = {(group, key) for group, group_keys in keys.items() for key in group_keys}
+    return {f"{x}['{key}']" for x, key in items if not key.endswith("_colors")}
 
 
 def check_nothing_lost(former: Path, new: Path) -> None:
@@ -242,13 +242,13 @@ def check_nothing_lost(former: Path, new: Path) -> None:
     import h5py
     from anndata.io import read_elem
 
-    place = f"uns/{KEY}/contents"
+    path = f"uns/{KEY}/contents"
     if not h5py.is_hdf5(former):
         return
     with h5py.File(former) as old, h5py.File(new) as file:
-        if place not in old:
+        if path not in old:
             return
-        lost = sorted(_contents(old) - _contents(file) - {*read_elem(old[place])})
+        lost = sorted(_contents(old) - _contents(file) - {*read_elem(old[path])})
     if lost:
         raise DataError(
             f"{former.name} holds {listed(lost, 3)}, which another program has added "
@@ -256,19 +256,19 @@ def check_nothing_lost(former: Path, new: Path) -> None:
         )
 
 
-def rows_by_name(names: pd.Index, known: pd.Index, where: str) -> NDArray[np.intp]:
+def rows_by_name(names: pd.Index, file_names: pd.Index, where: str) -> NDArray[np.intp]:
     """Return which of the known rows each row is, by their names.
 
     Raises DataError if they are other rows, or in another order with repeated names.
     """
-    names, known = names.astype(str), known.astype(str)
-    if names.equals(known) or unique_names(names) == unique_names(known):
+    names, file_names = names.astype(str), file_names.astype(str)
+    if names.equals(file_names) or unique_names(names) == unique_names(file_names):
         return np.arange(len(names))  # as they were, or made unique since
     why = "its rows stand in another order, and some have the same name"
-    if len(names) != len(known):
-        why = f"it now has {len(names)} rows instead of {len(known)}"
-    elif names.is_unique or known.is_unique:  # made so since, as scanpy does it
-        indices = pd.Index(unique_names(known)).get_indexer(unique_names(names))
+    if len(names) != len(file_names):
+        why = f"it now has {len(names)} rows instead of {len(file_names)}"
+    elif names.is_unique or file_names.is_unique:  # made so since, as scanpy does it
+        indices = pd.Index(unique_names(file_names)).get_indexer(unique_names(names))
         if (indices >= 0).all():
             return np.asarray(indices)
         why = f'it had no row "{names[int(indices.argmin())]}"'
@@ -290,13 +290,13 @@ def _result_parts(
         for name, column in result_columns(dataset, result).items()
     }
     positions = dataset.expand(result.snapshot.embedding, np.nan)
-    made = computed_components(dataset, used_keys)
-    obsm = {f"X_{KEY}": positions, **made}
-    uns: dict[str, Any] = {KEY: _record(dataset, result, made)}
-    known = {one.name: one.color for one in result.groups.clusters if one.color}
+    components = computed_components(dataset, used_keys)
+    obsm = {f"X_{KEY}": positions, **components}
+    uns: dict[str, Any] = {KEY: _record(dataset, result, components)}
+    color_of = {one.name: one.color for one in result.groups.clusters if one.color}
     for key, name in _COLORED.items():
-        if known and name in obs:
-            colors = [known.get(n, GREY) for n in obs[name].categories]
+        if color_of and name in obs:
+            colors = [color_of.get(n, GREY) for n in obs[name].categories]
             uns[key] = np.array(colors, dtype=object)
     obsm = {key: _expanded(values, indices) for key, values in obsm.items()}
     return {"obs": obs, "obsm": obsm, "uns": uns}
@@ -316,19 +316,19 @@ def _expanded(values: Any, indices: NDArray[np.intp]) -> Any:
 
 
 def _record(
-    dataset: Dataset, result: EmbeddingResult, made: Collection[str]
+    dataset: Dataset, result: EmbeddingResult, components: Collection[str]
 ) -> dict[str, Any]:
-    """Everything that is needed to do the same again; `made`: keys of components."""
+    """Everything that is needed to do the same again; `components`: keys in obsm."""
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
-    shown = result.snapshot
+    snapshot = result.snapshot
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
     numbers = np.array([cluster.id for cluster in clusters])
     record = {
         "parameters": storable(result.parameters),
-        "landmarks": shown.landmarks,
+        "landmarks": snapshot.landmarks,
         "clusters": {"number": numbers, **storable(texts)},
-        "energy": float(shown.energy),
-        "map_hash": shown.map_hash,
+        "energy": float(snapshot.energy),
+        "map_hash": snapshot.map_hash,
         "input": {
             "name": dataset.name,
             "space": dataset.space,
@@ -340,10 +340,10 @@ def _record(
         "provenance": storable(dataset.provenance),
         "versions": versions(),
     }
-    if made:
-        (record["components"],) = made
+    if components:
+        (record["components"],) = components
     if dataset.projection is not None:
-        space = next((f"obsm['{key}']" for key in made), dataset.space)
+        space = next((f"obsm['{key}']" for key in components), dataset.space)
         record["projection"] = {**dataset.projection.stored(), "space": space}
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
@@ -355,8 +355,8 @@ def computed_components(
 ) -> dict[str, NDArray[np.float32]]:
     """Principal components that the recipe made here, by their key of obsm.
 
-    (n_source_rows, C), NaN in rows left out.  What was read, the file has already, and
-    keeps: a key that is `taken` is another.
+    (n_source_rows, C), NaN in rows left out.  The file keeps the arrays that it has:
+    the key gets an ending if it is one of `used_keys`.
     """
     key = components_key(dataset)
     if key is None:
@@ -374,5 +374,5 @@ def components_key(dataset: Dataset) -> str | None:
     if recipe is not None:
         is_mixed = recipe.get("batch_key") not in (None, "none")
         return "X_pca_harmony" if is_mixed else "X_pca"
-    place = split_space(str((mixed or {})["space"]))
-    return f"{place[1] if place else 'X'}_harmony"
+    element = split_space(str((mixed or {})["space"]))
+    return f"{element[1] if element else 'X'}_harmony"

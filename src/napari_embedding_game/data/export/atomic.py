@@ -54,14 +54,14 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
 
 
 def delete_temporaries(path: Path, *, of_the_living: bool = True) -> None:
-    """Delete what programs left that were killed while they wrote a file.
+    """Delete the temporary files of programs that were killed while they wrote a file.
 
-    Also what a program that still runs has begun, if `of_the_living`.
+    Also those of programs that still run, if `of_the_living`.
     """
     name = re.compile(rf"\.(\d+)-[0-9a-f]{{8}}-{re.escape(path.name)}")
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
-        found = name.fullmatch(half.name)
-        if found and (of_the_living or not psutil.pid_exists(int(found[1]))):
+        match = name.fullmatch(half.name)
+        if match and (of_the_living or not psutil.pid_exists(int(match[1]))):
             with suppress(OSError):  # another program may do the same
                 half.unlink()
 

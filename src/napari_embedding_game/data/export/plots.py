@@ -164,8 +164,8 @@ class MapPlot(Plot):
             return []
         names = unique_names(levels.categories.append(pd.Index([NO_LEVEL])))
         codes = np.where(levels.codes < 0, len(names) - 1, levels.codes)
-        found = np.unique(codes, return_index=True, return_counts=True)
-        each = zip(*found, strict=True)
+        groups = np.unique(codes, return_index=True, return_counts=True)
+        each = zip(*groups, strict=True)
         return [(f"{names[k]} ({n:,})", self.colors.rgba[row]) for k, row, n in each]
 
     def paint(self, axes: Any) -> None:
@@ -190,11 +190,11 @@ class MapPlot(Plot):
     def finish(self, axes: Any) -> None:
         """Write the names, up or down where they would cover one another."""
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
-        ways = [("center", 0.0, 1.25 * line) for line in lines]
+        offsets = [("center", 0.0, 1.25 * line) for line in lines]
         under = {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6}
-        taken = list[Any]()
+        boxes = list[Any]()
         for name in self.names:
-            _write(axes, name, ways, taken, bbox=under, color="black")
+            _write(axes, name, offsets, boxes, bbox=under, color="black")
 
 
 # Genes in groups
@@ -296,13 +296,13 @@ class VolcanoPlot(Plot):
         """Draw each gene: its change to the right or left, its certainty upwards."""
         positions = self.positions()
         x, y = positions.T
-        is_known, stands_out = np.isfinite(x), _stand_out(positions)
+        is_finite, stands_out = np.isfinite(x), _stand_out(positions)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
-        axes.scatter(*positions[is_known & ~stands_out].T, c=_GREY, **look)
+        axes.scatter(*positions[is_finite & ~stands_out].T, c=_GREY, **look)
         axes.scatter(*positions[stands_out & (x < 0)].T, c="#c45e2b", **look)
         axes.scatter(*positions[stands_out & (x > 0)].T, c="#3f7cb5", **look)
-        widest = max(2.0, float(np.abs(x[is_known]).max(initial=0.0))) * 1.15
-        highest = max(3.0, float(y[is_known].max(initial=0.0))) * 1.08
+        widest = max(2.0, float(np.abs(x[is_finite]).max(initial=0.0))) * 1.15
+        highest = max(3.0, float(y[is_finite].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
         axes.set_title(plain(self.title), wrap=True)
         axes.set_xlabel(
@@ -317,17 +317,17 @@ class VolcanoPlot(Plot):
 
     def finish(self, axes: Any) -> None:
         """Write the names of the first and last genes that have room."""
-        positions, taken = self.positions(), list[Any]()
-        found = np.flatnonzero(_stand_out(positions))
-        for row in dict.fromkeys([*found[:N_NAMED], *found[::-1][:N_NAMED]]):
-            ways = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
-            ways += [("center", 0.0, up) for up in (0.9, -0.9)]
+        positions, boxes = self.positions(), list[Any]()
+        genes = np.flatnonzero(_stand_out(positions))
+        for row in dict.fromkeys([*genes[:N_NAMED], *genes[::-1][:N_NAMED]]):
+            offsets = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
+            offsets += [("center", 0.0, up) for up in (0.9, -0.9)]
             if self.p_values[row] <= MIN_P:  # in a row: below it, towards the middle
                 side = "right" if positions[row, 0] > 0 else "left"
-                ways = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
+                offsets = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), positions[row]
             how: Any = {"may_be_left_out": True, "over": positions, "size": "small"}
-            _write(axes, name, ways, taken, **how)
+            _write(axes, name, offsets, boxes, **how)
 
 
 def _stand_out(positions: Points) -> NDArray[np.bool_]:
@@ -344,9 +344,9 @@ def drawn_changes(changes: Points, p_values: Points) -> Points:
     Of log2 fold changes (G,), NaN where there is none, and adjusted p-values (G,).
     """
     size = np.abs(changes)
-    known = np.isfinite(changes)
-    usual = np.quantile(size[known], USUAL) if known.any() else 0.0
-    sure = size[known & (p_values < SURE)].max(initial=0.0)
+    is_finite = np.isfinite(changes)
+    usual = np.quantile(size[is_finite], USUAL) if is_finite.any() else 0.0
+    sure = size[is_finite & (p_values < SURE)].max(initial=0.0)
     limit = min(max(usual, sure, 2 * LARGE), MAX_CHANGE)
     return np.asarray(np.clip(changes, -limit, limit))
 
@@ -467,8 +467,8 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
 def _write(
     axes: Any,
     name: Name,
-    ways: Sequence[tuple[str, float, float]],
-    taken: list[Any],
+    offsets: Sequence[tuple[str, float, float]],
+    boxes: list[Any],
     *,
     may_be_left_out: bool = False,
     over: Points = _NOWHERE,
@@ -476,26 +476,26 @@ def _write(
 ) -> None:
     """Write a name on axes that have their size, so that it covers no other.
 
-    `ways` are how it may stand to its place (2,), the first one best: "left", "center"
-    or "right" of the text at so many heights of a letter to the right, and up; that
-    which covers fewest of the points `over` (n, 2).  Without room it `may_be_left_out`,
-    or is written over others.  `taken` are boxes of other texts, to which its own is
-    added.
+    `offsets` are tried in turn: which end of the text ("left", "center" or "right")
+    lies how many heights of a letter to the right of its point (2,), and up.  The one
+    that covers the fewest points `over` (n, 2) is taken.  Without room the name
+    `may_be_left_out`, or is written over others.  `boxes` of the other texts: that of
+    the new one is added.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
     text = axes.annotate(plain(name[0]), name[1], (0, 0), **look)
     inside, height = axes.get_window_extent(), text.get_size()
     pixels, best = axes.transData.transform(over), np.inf
-    look = {"ha": ways[0][0], "position": (0, 0)}
-    for side, right, up in ways:
-        way = {"ha": side, "position": (right * height, up * height)}
-        text.set(**way)
+    look = {"ha": offsets[0][0], "position": (0, 0)}
+    for side, right, up in offsets:
+        position = {"ha": side, "position": (right * height, up * height)}
+        text.set(**position)
         box = text.get_window_extent()
         is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
-        if is_in and not any(map(box.overlaps, taken)):
+        if is_in and not any(map(box.overlaps, boxes)):
             is_under = (box.min < pixels) & (pixels < box.max)
             if (covered := is_under.all(axis=1).sum()) < best:
-                best, look = covered, way
+                best, look = covered, position
             if not best:
                 break
     if may_be_left_out and best == np.inf:
@@ -503,7 +503,7 @@ def _write(
         return
     text.set(**look)
     box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
-    taken.append(box.padded(0.15 * height))
+    boxes.append(box.padded(0.15 * height))
     beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
     right, up = text.get_position()
     text.set_position((right + beyond * 72 / axes.figure.dpi, up))

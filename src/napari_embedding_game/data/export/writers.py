@@ -81,12 +81,12 @@ def write_figure(
     path = Path(path)
     check_output(dataset.source, path)
     flat, rows = plots.flat_map(result.snapshot.embedding, facing)
-    places = [plots.flat_map(at[None], facing)[0][0] for _, at in names]
+    positions = [plots.flat_map(at[None], facing)[0][0] for _, at in names]
     plot = plots.MapPlot(
         embedding=flat[rows],
         colors=colors.of(rows),
         title=dataset.name,
-        names=tuple(zip([name for name, _ in names], places, strict=True)),
+        names=tuple(zip([name for name, _ in names], positions, strict=True)),
     )
     plots.write_plot(plot, path)
 
