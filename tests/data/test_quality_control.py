@@ -91,7 +91,7 @@ def test_the_recipe_leaves_out_doublets_in_each_batch_and_tells(crowd):
 
 
 def test_what_doublets_need_is_told(crowd):
-    with pytest.raises(DataError, match='no column "day" that could name batches'):
+    with pytest.raises(DataError, match='"day" of cells cannot name batches'):
         prepared(anndata.AnnData(crowd.copy()), doublets=True, batch_key="day")
     with pytest.raises(DataError, match="cannot be found among 20 cells"):
         find_doublets(crowd[:20])
