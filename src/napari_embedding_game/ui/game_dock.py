@@ -365,8 +365,9 @@ class GameDock(MapWidget):
         self.tabs.setCurrentIndex(MAP)
         self.clusters.search.begin()
 
-    def _on_theme(self, event: object = None) -> None:
-        super()._on_theme(event)
+    def update_theme(self, event: object = None) -> None:
+        """Take these on, and be as wide as the letters need."""
+        super().update_theme(event)
         self.setMinimumWidth(WIDTH + LETTERS * self.fontMetrics().height())
 
     def _release(self) -> None:

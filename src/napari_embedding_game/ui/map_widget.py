@@ -66,15 +66,16 @@ class MapWidget(QWidget):
         """
         letters = get_settings().appearance.events.font_size
         changes = self._viewer.events.theme, letters
-        self._connections.connect_all(changes, self._on_theme)
-        self._on_theme()
+        self._connections.connect_all(changes, self.update_theme)
+        self.update_theme()
 
     def close(self) -> bool:
         """Undo the connections, once."""
         self._closing.close()
         return True
 
-    def _on_theme(self, event: object = None) -> None:
+    def update_theme(self, event: object = None) -> None:
+        """Take on the present colours and letters of napari."""
         colors = theme_colors(self._viewer.theme)
         self.setStyleSheet(colors.sheet(get_settings().appearance.font_size))
         self.ensurePolished()  # it has its letters
