@@ -1,5 +1,6 @@
 """A small dataset, and an engine of which every step can be held or broken."""
 
+import gc
 import importlib
 import io
 import os
@@ -56,6 +57,17 @@ LONGEST = (
 )
 """Files that take longest, in seconds; the processes then end at the same time."""
 WINDOWS = Path(__file__).parent / "ui"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Let garbage wait until all is imported, and never look through that again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

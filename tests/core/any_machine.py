@@ -1,5 +1,6 @@
 """Print the hashes of neighbours, of small maps, and of new rows on them."""
 
+import gc
 import hashlib
 import sys
 
@@ -36,4 +37,5 @@ def main():
 
 
 if __name__ == "__main__":
+    gc.disable()  # a tenth of the time of a compiler
     main()

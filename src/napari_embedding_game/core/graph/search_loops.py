@@ -239,19 +239,63 @@ def _add_multiple(row, factor, out):
         out[c] += factor * row[c]
 
 
+# Assignments of arrays, their sums, maxima and medians take numba seconds to compile.
+
+
+@njit(nogil=True, cache=True)
+def _sum_of_products(x, y):
+    total = 0.0
+    for c in range(len(x)):
+        total += x[c] * y[c]
+    return total
+
+
 @njit(nogil=True, cache=True)
 def orthonormalize(vectors, out):
     """Make vectors (d, D) float64 orthonormal one by one; what has no length is 0."""
     for k in range(len(vectors)):
         vector = vectors[k]
-        before = np.sqrt((vector * vector).sum())
+        before = np.sqrt(_sum_of_products(vector, vector))
         for _ in range(2):  # the second time takes away what rounding has left
             for earlier in range(k):
-                share = -(vector * vectors[earlier]).sum()
+                share = -_sum_of_products(vector, vectors[earlier])
                 _add_multiple(vectors[earlier], share, vector)
-        length = np.sqrt((vector * vector).sum())
-        vector *= 1 / length if length > 1e-9 * before else 0.0
-        out[k] = vector
+        length = np.sqrt(_sum_of_products(vector, vector))
+        scale = 1 / length if length > 1e-9 * before else 0.0
+        for c in range(len(vector)):
+            vector[c] *= scale
+            out[k, c] = vector[c]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _shrink(row):
+    """Divide a row by its largest number, as squares may be too large."""
+    largest = np.float32(0)
+    for c in range(len(row)):
+        largest = max(largest, abs(row[c]))
+    for c in range(len(row)):
+        row[c] /= largest
+
+
+@njit(nogil=True, cache=True)
+def _in_place(numbers, at):
+    """Return the number that is at a place once they are sorted; they change places."""
+    low, high = 0, len(numbers) - 1
+    while low < high:
+        i, j, pivot = low, high, numbers[(low + high) // 2]
+        while i <= j:
+            while numbers[i] < pivot:
+                i += 1
+            while numbers[j] > pivot:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i, j = i + 1, j - 1
+        low = i if at >= i else low
+        high = j if at <= j else high
+        if j < at < i:
+            break
+    return numbers[at]
 
 
 @njit(nogil=True, cache=True)
@@ -261,27 +305,33 @@ def _halve(rows, order):
     sample = np.empty((count, n_dims), np.float32)
     centre, direction = np.zeros(n_dims, np.float32), np.zeros(n_dims, np.float32)
     for s in range(count):
-        sample[s] = rows[order[s * n // count]]
-        centre += sample[s] / np.float32(count)
+        row = rows[order[s * n // count]]
+        for c in range(n_dims):
+            sample[s, c] = row[c]
+            centre[c] += row[c] / np.float32(count)
     longest = np.float32(0)
     for s in range(count):
-        sample[s] -= centre
+        for c in range(n_dims):
+            sample[s, c] -= centre[c]
         length = dot(sample[s], sample[s])
         if length > longest:  # copies of one row have no direction: any half will do
             longest = length
-            direction[:] = sample[s]
+            for c in range(n_dims):
+                direction[c] = sample[s, c]
     for _ in range(_POWER_ITERATIONS * (longest > 0)):
-        direction /= np.abs(direction).max()  # as squares may be too large
+        _shrink(direction)
         moved = np.zeros(n_dims, np.float32)
         for s in range(count):
             _add_multiple(sample[s], dot(sample[s], direction), moved)
-        direction = moved / np.abs(moved).max()
-    along = np.empty(n, np.float32)
+        _shrink(moved)
+        direction = moved
+    along, ranked = np.empty(n, np.float32), np.empty(n, np.float32)
     for i in range(n):
-        along[i] = dot(rows[order[i]], direction)
-    middle = n // 2
-    limit = np.median(along)  # a partition takes seconds more to compile
-    n_equal = middle - np.count_nonzero(along < limit)
+        along[i] = ranked[i] = dot(rows[order[i]], direction)
+    n_equal = middle = n // 2
+    limit = _in_place(ranked, middle)
+    for i in range(n):
+        n_equal -= along[i] < limit
     members, low, high = order.copy(), 0, middle
     for i in range(n):
         is_low = along[i] < limit
@@ -420,10 +470,9 @@ def neighbors_of_neighbors(
     k, width = indices.shape[1], reverse.shape[1]
     seen = np.full(len(rows), -1, np.int32)  # the row that last looked at each
     for i in range(begin, end):
-        nearer[i] = indices[i]
-        distances[i] = squared[i]
         seen[i] = i
         for p in range(k):
+            nearer[i, p], distances[i, p] = indices[i, p], squared[i, p]
             seen[indices[i, p]] = i
         for p in range(2 * width):
             via = _entry(indices, is_new, reverse, i, p)
