@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from person import Person
+from window import opened
+
 PACKAGE = "napari_embedding_game"
 REST = 0.5
 """Seconds of rest before and after what is counted."""
@@ -72,13 +75,15 @@ class Calls:
 
 def at_the_window() -> dict[str, dict[str, set[str]]]:
     """Return the modules, with their functions, for each thing that a person does."""
-    import napari
+    with opened(1100, 750) as person:
+        return _counted(person)
+
+
+def _counted(person: Person) -> dict[str, dict[str, set[str]]]:
     from qtpy.QtCore import QTimer
 
     from napari_embedding_game.ui.tasks.worker import Latest
-    from person import Person
 
-    person = Person(napari.Viewer())
     dock = person.dock
     clusters, repulsion = dock.clusters.slider.slider, dock.game.repulsion_slider
     store = dock.controller.session_store
@@ -112,7 +117,6 @@ def at_the_window() -> dict[str, dict[str, set[str]]]:
     counts["click"] = watched(person.click_point, 0)
     counts["save"] = watched(saving.start, 0)
     counts["repulsion"] = watched(setattr, repulsion, "value", repulsion.value + 0.3)
-    person.viewer.close()
     return counts
 
 
