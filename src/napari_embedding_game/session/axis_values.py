@@ -22,8 +22,8 @@ def numeric_columns(dataset: Dataset) -> list[str]:
 def axis_names(dataset: Dataset) -> list[str]:
     """Return what can be an axis: numeric columns, then genes."""
     columns = numeric_columns(dataset)
-    known = set(columns)
-    return [*columns, *(name for name in dataset.profile_names if name not in known)]
+    used = set(columns)
+    return [*columns, *(name for name in dataset.profile_names if name not in used)]
 
 
 def axis_of(dataset: Dataset, name: str) -> pd.Series:
@@ -37,13 +37,13 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
     columns, names = numeric_columns(dataset), axis_names(dataset)
     ids = [dataset.gene_ids.get(one, "") for one in names]
     ids[: len(columns)] = [""] * len(columns)
-    found = find_names([name.strip()], names, ids=ids).indices
-    if not found:
+    matches = find_names([name.strip()], names, ids=ids).indices
+    if not matches:
         raise DataError(
             f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '
             "type a part of a name and choose one from the list."
         )
-    name = names[found[0]]
+    name = names[matches[0]]
     if name in columns:
         values = dataset.obs[name].to_numpy(dtype=float, na_value=np.nan)
     else:
@@ -53,7 +53,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
 
 def correlation(x: pd.Series, y: pd.Series) -> float:
     """Return Pearson's correlation over the points that have both; NaN if none."""
-    both = pd.DataFrame({"x": x.array, "y": y.array}, dtype=float)
-    both = both[np.isfinite(both).all(axis=1)]
-    is_constant = (both.nunique() < 2).any()
-    return float("nan") if is_constant else float(both["x"].corr(both["y"]))
+    pair = pd.DataFrame({"x": x.array, "y": y.array}, dtype=float)
+    pair = pair[np.isfinite(pair).all(axis=1)]
+    is_constant = (pair.nunique() < 2).any()
+    return float("nan") if is_constant else float(pair["x"].corr(pair["y"]))

@@ -70,8 +70,8 @@ def rows_of(
     # A pair is a number: those of the first cluster, of the second, ...
     n_levels = len(levels.categories)
     pairs = clusters.codes.astype(np.intp) * n_levels + levels.codes
-    found, rows = np.unique(pairs, return_inverse=True)
-    parts = (divmod(int(pair), n_levels) for pair in found)
+    present, rows = np.unique(pairs, return_inverse=True)
+    parts = (divmod(int(pair), n_levels) for pair in present)
     names = [f"{clusters.categories[i]} · {levels.categories[j]}" for i, j in parts]
     return pd.Categorical.from_codes(rows, names)
 
@@ -109,8 +109,8 @@ def iter_cluster_expression(
     note, codes = "", groups.codes.astype(np.intp)
     n_groups = len(groups.categories)
     if wanted:
-        found = dataset.find_columns(wanted)
-        indices, note = found.indices, found.note
+        match = dataset.find_columns(wanted)
+        indices, note = match.indices, match.note
     else:
         indices = yield from _leading(dataset, codes, n_groups, n_leading)
     if not indices:
@@ -128,7 +128,7 @@ def iter_cluster_expression(
     summary = _summarized(dataset, indices, codes, n_groups)
     return ClusterExpression(
         sizes=tuple(np.bincount(codes, minlength=n_groups).tolist()),
-        genes=tuple(dataset.profile_names[place] for place in indices),
+        genes=tuple(dataset.profile_names[index] for index in indices),
         summary=summary,
         note=note,
     )
@@ -152,11 +152,11 @@ def _leading(
 ) -> Generator[float, None, list[int]]:
     """Yield the share done, and return the columns of the leading markers."""
     expression = dataset.expression
-    found = yield from iter_leading(
+    ranked = yield from iter_leading(
         expression.values, codes, n_clusters, log1p=expression.is_log1p
     )
     indices: dict[int, None] = {}
-    for columns in found:
+    for columns in ranked:
         fresh = [column for column in columns.tolist() if column not in indices]
         indices.update(dict.fromkeys(fresh[:n_leading]))
     return list(indices)

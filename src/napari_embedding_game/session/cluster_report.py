@@ -114,10 +114,10 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
     parts["levels"] = names
     sums = {"level": "first", "count": "sum", "of_all": "sum", "levels": tuple}
     last = MAX_LEVELS - 1 if n_other > 1 else len(parts)
-    found = parts.groupby(np.minimum(parts.index, last)).agg(sums)
+    table = parts.groupby(np.minimum(parts.index, last)).agg(sums)
     if n_other > 1:
-        found.loc[last, "level"] = f"other ({n_other} more)"
-    return found.assign(share=found["count"] / len(rows))
+        table.loc[last, "level"] = f"other ({n_other} more)"
+    return table.assign(share=table["count"] / len(rows))
 
 
 def as_levels(values: pd.Series) -> pd.Series:
@@ -142,8 +142,8 @@ def is_continuous(values: pd.Series) -> bool:
         return False
     # The first of very many rows nearly always suffice.
     for part in (values.iloc[:1000], values):
-        known = part.dropna().astype(float)  # other types have no remainder
-        if (known % 1 != 0).any() or part.nunique() > MAX_NUMBERED:
+        filled = part.dropna().astype(float)  # other types have no remainder
+        if (filled % 1 != 0).any() or part.nunique() > MAX_NUMBERED:
             return True
     return False
 

@@ -62,16 +62,16 @@ class Compared:
 
         ``facing`` (2, 3) array: as in :func:`~.panels.lay_out`.
         """
-        laid, (here, there) = self.maps.second, self.n_dimensions
-        told = ["", self.mark.origin]
+        laid, (n_axes, n_other) = self.maps.second, self.n_dimensions
+        notes = ["", self.mark.origin]
         if self.qualities is not None:
-            kept = (one.neighbors_kept for one in self.qualities)
-            told = [f"neighbours kept {share:.0%}" for share in kept]
-        if here != there:
-            told[1] += f", {there} dimensions"
-        captions = [(THIS_MAP, told[0]), (self.mark.title, told[1])]
-        both = np.concatenate([self.base.embedding, laid])
-        panels = lay_out(both, captions, facing)
+            shares = (one.neighbors_kept for one in self.qualities)
+            notes = [f"neighbours kept {share:.0%}" for share in shares]
+        if n_axes != n_other:
+            notes[1] += f", {n_other} dimensions"
+        captions = [(THIS_MAP, notes[0]), (self.mark.title, notes[1])]
+        positions = np.concatenate([self.base.embedding, laid])
+        panels = lay_out(positions, captions, facing)
         return Layout(self.base, panels, other=laid + panels.offsets[1])
 
 
@@ -85,7 +85,7 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
         raise DataError(ONLY_AT_REST)
     if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
         raise DataError(GONE)
-    known = comparable(session)
+    data = comparable(session)
 
     def compute() -> Compared:
         from napari_embedding_game.core.inspect.compare import compare_maps
@@ -93,9 +93,9 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
 
         maps = compare_maps(base.embedding, mark.snapshot.embedding)
         qualities = None
-        if known is not None:
-            (X, metric), both = (known[0].X, known[1].metric), (base, mark.snapshot)
-            one, other = (map_quality(X, m.embedding, metric=metric) for m in both)
+        if data is not None:
+            (X, metric), snapshots = (data[0].X, data[1].metric), (base, mark.snapshot)
+            one, other = (map_quality(X, m.embedding, metric=metric) for m in snapshots)
             qualities = None if one is None or other is None else (one, other)
         return Compared(base, mark, maps, qualities)
 

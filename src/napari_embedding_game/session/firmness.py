@@ -34,23 +34,23 @@ class Firmness:
     """Whether nothing more will come."""
 
     def of(self, n_clusters: int) -> Cut | None:
-        """Return what is known of a number of clusters."""
-        place = n_clusters - MIN_CLUSTERS
-        return self.cuts[place] if 0 <= place < len(self.cuts) else None
+        """Return the cut into so many clusters; None where there is none yet."""
+        index = n_clusters - MIN_CLUSTERS
+        return self.cuts[index] if 0 <= index < len(self.cuts) else None
 
 
 def firmness_job(
     session: Session,
 ) -> Callable[[], Generator[Firmness, None, Firmness]] | None:
-    """Return what finds out how firm each number of clusters is, for another thread.
+    """Return the job that computes how firm each number of clusters is, for a thread.
 
-    It yields what it knows by then.  None where the points move, or where there are no
-    rows to compare.
+    It yields each result so far.  None while points move, or where there are no rows to
+    compare.
     """
-    known, snapshot, merging = comparable(session), session.snapshot, session.merging
-    if known is None or snapshot is None or merging is None or session.is_moving:
+    data, snapshot, merging = comparable(session), session.snapshot, session.merging
+    if data is None or snapshot is None or merging is None or session.is_moving:
         return None
-    X, labels, metric = known[0].X, snapshot.labels, known[1].metric
+    X, labels, metric = data[0].X, snapshot.labels, data[1].metric
 
     def find() -> Generator[Firmness, None, Firmness]:
         from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
@@ -77,8 +77,8 @@ def separation_job(
     Raises DataError: they are not two clusters of a map, or the rows of the data are
     not there.
     """
-    dataset, known = session.data(), session.clusters.clustering
-    if len([c for c in clusters if c in known.by_id]) != 2:
+    dataset, clustering = session.data(), session.clusters.clustering
+    if len([c for c in clusters if c in clustering.by_id]) != 2:
         raise DataError("Select two clusters of a map to compare them.")
     if dataset.is_distances:
         raise DataError(
@@ -86,7 +86,7 @@ def separation_job(
             "open the rows that they were made of."
         )
     X, metric = dataset.X, session.map_settings.metric
-    first, second = (known.rows(cluster) for cluster in clusters)
+    first, second = (clustering.rows(cluster) for cluster in clusters)
 
     def find() -> Any:
         from napari_embedding_game.core.inspect.firmness import separation

@@ -44,8 +44,8 @@ REST = Against()
 def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Return those that can name samples of the points; what cells are comes last."""
     max_levels = min(MAX_SAMPLES, len(obs) // 10)
-    found = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, max_levels)]
-    return sorted(found, key=names_kinds)
+    usable = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, max_levels)]
+    return sorted(usable, key=names_kinds)
 
 
 def is_of_levels(values: pd.Series, lowest: int = 0, most: int = MAX_LEVELS) -> bool:
@@ -68,8 +68,8 @@ def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Aga
     ``columns``: those of :func:`level_columns`.
     """
     yield "Against all the rest", REST
-    chosen, known = session.selection.clusters, session.clusters.clustering.by_id
-    pair = [known[c] for c in chosen if c in known]
+    chosen, by_id = session.selection.clusters, session.clusters.clustering.by_id
+    pair = [by_id[c] for c in chosen if c in by_id]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
         yield f"{a.title} against {b.title}", Against(b.id)
     for column in columns:

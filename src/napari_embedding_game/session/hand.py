@@ -272,10 +272,10 @@ class Hand:
 def _without_hold(forces: HandForces, target: Rows | int) -> HandForces:
     """Return forces without a landmark's hold, or the springs of points."""
     if isinstance(target, int):
-        left = tuple(hold for hold in forces.landmarks if hold.number != target)
-        return replace(forces, landmarks=left)
-    kept = tuple(s for s in forces.springs if not np.isin(s.rows, target).any())
-    return replace(forces, springs=kept)
+        holds = tuple(hold for hold in forces.landmarks if hold.number != target)
+        return replace(forces, landmarks=holds)
+    springs = tuple(s for s in forces.springs if not np.isin(s.rows, target).any())
+    return replace(forces, springs=springs)
 
 
 def _with_hold(
@@ -297,5 +297,5 @@ def _within_reach(position: Place) -> Place:
 
 def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
     """Return what is held without these points."""
-    left = (without(hold, rows) for hold in holds)
-    return tuple(one for one in left if isinstance(one, Hold) and len(one.rows))
+    cut = (without(hold, rows) for hold in holds)
+    return tuple(one for one in cut if isinstance(one, Hold) and len(one.rows))

@@ -165,7 +165,7 @@ def map_file(
     source = _checked(source)
     model = EmbeddingGame(**as_parameters(settings))
     check_transform(model.method, model.metric)
-    rows, numbers, made = None, None, dict[str, Any]()
+    rows, numbers, recipe_facts = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         if recipe:
             n_rows = counts_shape(source, space)[0]
@@ -181,7 +181,7 @@ def map_file(
             path = Path(closing.enter_context(folder)) / "components.zarr"
             with explain_damage(source, "a file of AnnData"):
                 stages = write_components(source, path, space=space)
-                numbers, made = finish(stages, lambda stage: log(stage.text))
+                numbers, recipe_facts = finish(stages, lambda stage: log(stage.text))
             rows = LazyRows(path)
         log("Drawing the reference")
         drawn = draw_reference(rows, n_reference, model.random_state, run)
@@ -195,8 +195,8 @@ def map_file(
         facts = {
             **parameters_of(model),
             "input": source.name,
-            "space": made.get("space", rows.space),
-            **({"recipe": made} if made else {}),
+            "space": recipe_facts.get("space", rows.space),
+            **({"recipe": recipe_facts} if recipe_facts else {}),
             "n_points": rows.shape[0],
             "reference": len(drawn),
             "n_iter": snapshot.iteration,
@@ -223,8 +223,8 @@ def draw_reference(
     sample = (sample - middle).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for part, found in _computed(run, partial(_nearest, rows, middle, centres), n):
-        labels[part], squared[part] = found
+    for part, values in _computed(run, partial(_nearest, rows, middle, centres), n):
+        labels[part], squared[part] = values
     return reference_rows(labels, squared, n_rows, random_state)
 
 
@@ -263,9 +263,9 @@ def place_all(
         if numbers is not None:
             group.create_array("row", data=numbers, chunks=(CHUNK,))
         work = partial(_placed, rows, model, cluster_of >= 0)
-        for part, found in _computed(run, work, n):
-            positions[part], landmarks[part] = found
-            clusters[part] = cluster_of[found[1]]
+        for part, values in _computed(run, work, n):
+            positions[part], landmarks[part] = values
+            clusters[part] = cluster_of[values[1]]
         if out.exists():
             shutil.rmtree(out)
         half.rename(out)
@@ -288,8 +288,8 @@ def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
     """Return the number of each landmark's cluster, those of the command line."""
     edges = Edges.from_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)
-    found = clusters_of(edges, model.labels_, len(model.landmarks_))
-    numbers[model.labels_] = found.labels
+    clusters = clusters_of(edges, model.labels_, len(model.landmarks_))
+    numbers[model.labels_] = clusters.labels
     return numbers
 
 

@@ -66,9 +66,9 @@ class Loading:
         read = replace(loaded, source=source, options=self.options)
         assert self._session.dataset is not None
         for saved_map in self._maps.maps:  # of the same rows, with other labels perhaps
-            former = read_of(saved_map.dataset)
-            if former is not None:
-                note_read(saved_map.dataset, replace(former, source=source))
+            earlier = read_of(saved_map.dataset)
+            if earlier is not None:
+                note_read(saved_map.dataset, replace(earlier, source=source))
         note_read(self._session.dataset, read)
         self._show(read)
 
@@ -93,8 +93,8 @@ class Loading:
 
     def _follow_map(self) -> None:
         """Go to how the data of the open map were read, or of the one it is part of."""
-        found = (read_of(saved_map.dataset) for saved_map in self._maps.path[::-1])
-        read = next(filter(None, found), None)
+        results = (read_of(saved_map.dataset) for saved_map in self._maps.path[::-1])
+        read = next(filter(None, results), None)
         options = DEFAULT_OPTIONS if self.current is None else self.current.options
         if read is None or self.is_reading:
             return

@@ -26,7 +26,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
 from napari_embedding_game.session.clusters.annotation import NONE
-from napari_embedding_game.session.clusters.following import apart
+from napari_embedding_game.session.clusters.following import disjoint
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.reference.labels import PlacedCells
@@ -142,13 +142,13 @@ class MapTree:
 
     def _in_order(self, dataset: Dataset) -> Dataset | None:
         """Return these rows in the order of the maps: a file may be sorted anew."""
-        current, there = self._session.dataset, dataset.source_obs_names
-        if current is None or len(there) != len(current.source_obs_names):
+        current, new = self._session.dataset, dataset.source_obs_names
+        if current is None or len(new) != len(current.source_obs_names):
             return None
-        if there.equals(known := current.source_obs_names):
+        if new.equals(old := current.source_obs_names):
             return None if _are_renumbered(current, dataset) else dataset
-        order = there.get_indexer(known) if there.is_unique else np.full(len(there), -1)
-        is_same = known.is_unique and (order >= 0).all()
+        order = new.get_indexer(old) if new.is_unique else np.full(len(new), -1)
+        is_same = old.is_unique and (order >= 0).all()
         return dataset.in_order(order) if is_same else None
 
     def reload(self, dataset: Dataset) -> str:
@@ -186,15 +186,15 @@ class MapTree:
     def _reread(self, base: str, current: Dataset, dataset: Dataset) -> str:
         self._store()
         indices, base_map = rows_in(current, dataset), self._maps[base]
-        former = self._session.clusters.state
-        state = former.carried(indices, len(dataset.obs))
+        old = self._session.clusters.state
+        state = old.carried(indices, len(dataset.obs))
         # The annotation of rows that are not on show is there.
         rows_there = rows_in(dataset, base_map.dataset)
         returned = np.flatnonzero((rows_there >= 0) & (rows_in(dataset, current) < 0))
         added = base_map.clusters.annotation.of(rows_there[returned])
         added = state.annotation.adopted(returned, added, state.free_ids())
-        state = replace(state, cluster=apart(state.cluster, added), annotation=added)
-        is_kept = (former.annotation.codes[indices < 0] == NONE).all()
+        state = replace(state, cluster=disjoint(state.cluster, added), annotation=added)
+        keeps_all = (old.annotation.codes[indices < 0] == NONE).all()
 
         def move() -> None:
             self._session.load(dataset)
@@ -202,7 +202,7 @@ class MapTree:
 
         title = f"{base_map.title.partition(' · ')[0]} · {dataset.space}"
         key = self.current
-        if self._session.snapshot is None and is_kept and not self._children(key):
+        if self._session.snapshot is None and keeps_all and not self._children(key):
             # Nothing was played here: nothing is lost.
             self._open(key, move)
             self._add_map(key, title, self._maps[key].parent)
@@ -213,18 +213,18 @@ class MapTree:
     def carried(self, dataset: Dataset) -> ClusterState | None:
         """Return the annotation of measured objects that still exist.
 
-        ``dataset``: the same labels, edited. None where they are not known by a name.
+        ``dataset``: the same labels, edited. None where they have no unique names.
         """
-        shown, objects = self._session.dataset, dataset.objects
-        if shown is None or not _are_measured(shown, dataset) or objects is None:
+        current, objects = self._session.dataset, dataset.objects
+        if current is None or not _are_measured(current, dataset) or objects is None:
             return None
         self._store()
         first = self.path[0]
-        former, names = first.dataset.objects, dataset.obs.index
-        if former is None or not names.is_unique:
+        old_objects, names = first.dataset.objects, dataset.obs.index
+        if old_objects is None or not names.is_unique:
             return None
         named = names.get_indexer(first.dataset.obs.index)
-        indices = former.indices_in(objects, named)
+        indices = old_objects.indices_in(objects, named)
         return first.clusters.carried(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
@@ -253,12 +253,12 @@ class MapTree:
 
         Where this fails, the maps stay as they were.
         """
-        former, self._maps = self._maps, {one.key: one for one in saved.maps}
+        old_maps, self._maps = self._maps, {one.key: one for one in saved.maps}
         current = saved[saved.current]
         try:
             self._open(current.key, lambda: self._session.restore(current))
         except Exception:
-            self._maps = former
+            self._maps = old_maps
             raise
         self.changed.emit()
 
@@ -312,11 +312,11 @@ class MapTree:
             self.changed.emit()
 
     def _open(self, key: str, move: Callable[[], None]) -> None:
-        former, self.current, self.is_moving = self.current, key, True
+        previous, self.current, self.is_moving = self.current, key, True
         try:
             move()
         except Exception:
-            self.current = former
+            self.current = previous
             raise
         finally:
             self.is_moving = False
@@ -338,26 +338,26 @@ class MapTree:
     def _annotate_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
         """Annotate the cells of the parent by what was changed in a child.
 
-        What is said of a cell no more is what was said of it above before.
+        A cell whose annotation was removed gets back the one it had above before.
 
         ``stored``: the child as it was before. Returns the parent as it was before.
         """
         assert child.parent is not None
         parent = self._maps[child.parent]
         state, new = parent.clusters, child.clusters.annotation
-        former = stored.clusters.annotation
+        old = stored.clusters.annotation
         rows = rows_in(child.dataset, parent.dataset)
-        is_changed = new.changes(former) & (rows >= 0)
+        is_changed = new.changes(old) & (rows >= 0)
         released, annotation = rows[is_changed & (new.codes == NONE)], state.annotation
         new_ids = state.free_ids()
         if child.overlaid is not None:
             before = child.overlaid.of(released)
-            known = {group.name: group for group in annotation.groups.values()}
+            by_name = {group.name: group for group in annotation.groups.values()}
             # Cells that are in the same group still: it may have another name now.
             same = annotation.codes[annotation.codes == child.overlaid.codes]
             stayed = {i: annotation.groups[i] for i in set(same.tolist()) - {NONE}}
             items = before.groups.items()
-            groups = {i: stayed.get(i) or known.get(x.name, x) for i, x in items}
+            groups = {i: stayed.get(i) or by_name.get(x.name, x) for i, x in items}
             before = replace(before, groups=groups)
             annotation = annotation.adopted(released, before, new_ids)
         is_changed &= new.codes != NONE
@@ -395,22 +395,22 @@ def has_same_rows(one: Dataset, other: Dataset) -> bool:
     return all(np.array_equal(a, b) for a, b in parts)
 
 
-def renewed(known: Dataset, read: Dataset) -> Dataset:
-    """Return rows as they are in another reading of all rows of their source.
+def renewed(old: Dataset, read: Dataset) -> Dataset:
+    """Return the rows of a dataset from a new reading of all rows of its source.
 
-    Where that has other numbers for them, it only says which objects they are.
+    If their numbers have changed there, only their objects are taken from it.
     """
-    if known.space == read.space and read.kept[known.kept].all():
-        is_all = np.array_equal(known.kept, read.kept)
-        part = read if is_all else read.subset(known.kept[read.kept])
-        if has_same_rows(known, part):
-            found, how = part.with_added(known), read_of(known)
+    if old.space == read.space and read.kept[old.kept].all():
+        is_all = np.array_equal(old.kept, read.kept)
+        part = read if is_all else read.subset(old.kept[read.kept])
+        if has_same_rows(old, part):
+            result, how = part.with_added(old), read_of(old)
             if how is not None:
-                note_read(found, how)
-            return found
-    found = replace(known, source_objects=read.source_objects)
-    found.known.update(known.known)
-    return found
+                note_read(result, how)
+            return result
+    result = replace(old, source_objects=read.source_objects)
+    result.known.update(old.known)
+    return result
 
 
 def rows_in(one: Dataset, other: Dataset) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ from napari_embedding_game.data.columns import n_levels
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 GAP, ABOVE = 0.12, 0.4
-"""Beside a panel, and above it, where its caption stands: as shares of one."""
+"""Gap beside a panel, and above it for its caption, as shares of a panel."""
 STRAIGHT = np.eye(2, 3)
 """Facing of a camera that looks straight at x and y."""
 MAX_PANELS = 20
@@ -64,19 +64,19 @@ class Layout:
     @cached_property
     def positions(self) -> NDArray[np.float32]:
         """(m N, d) of m maps side by side: row ``i % N`` is drawn at place i."""
-        here: NDArray[np.float32] = self.snapshot.embedding
-        return here if self.other is None else np.concatenate([here, self.other])
+        base: NDArray[np.float32] = self.snapshot.embedding
+        return base if self.other is None else np.concatenate([base, self.other])
 
-    def is_arranged_as(self, former: Layout | None) -> bool:
+    def is_arranged_as(self, previous: Layout | None) -> bool:
         """Return whether the same points lie in panels of the same names."""
-        one, two = self.panels, None if former is None else former.panels
-        if former is None or one is None or two is None:
+        one, two = self.panels, None if previous is None else previous.panels
+        if previous is None or one is None or two is None:
             return one is two
-        names, former_names = ([name for name, _ in p.captions] for p in (one, two))
-        points, former_points = self.of_points, former.of_points
-        if points is None or former_points is None:
-            return self.other is former.other
-        return names == former_names and np.array_equal(points, former_points)
+        names, old_names = ([name for name, _ in p.captions] for p in (one, two))
+        points, old_points = self.of_points, previous.of_points
+        if points is None or old_points is None:
+            return self.other is previous.other
+        return names == old_names and np.array_equal(points, old_points)
 
 
 def lay_out(

@@ -70,7 +70,7 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     plates = []
     for name, part in table.dropna().groupby("plate"):
         groups = part.groupby("well").groups
-        rows = {well: np.asarray(found, np.intp) for well, found in groups.items()}
+        rows = {well: np.asarray(indices, np.intp) for well, indices in groups.items()}
         image_rows: dict[Well, Mapping[str, str]] = {}
         for image in images:
             well = parse_well(image.get("well"))
@@ -130,7 +130,7 @@ def _wells(obs: pd.DataFrame) -> pd.Series | None:
         return None
     columns = (_one_based(obs[name]) for name in _ROW_AND_COLUMN)
     positions = pd.Series(list(zip(*columns, strict=True)))
-    wells = positions.map({place: well_at(*place) for place in positions.unique()})
+    wells = positions.map({pair: well_at(*pair) for pair in positions.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 

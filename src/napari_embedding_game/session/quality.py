@@ -61,10 +61,10 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
 
     None where there is no map, or where its data are not there.
     """
-    known, snapshot = comparable(session), session.snapshot
-    if known is None or snapshot is None:
+    data, snapshot = comparable(session), session.snapshot
+    if data is None or snapshot is None:
         return None
-    (dataset, settings), embedding = known, snapshot.embedding
+    (dataset, settings), embedding = data, snapshot.embedding
     X, columns = dataset.X, group_columns(dataset.obs)
     edges, clusters = session.edges, session.clusters.labels
     searched = n_searched(settings, len(embedding))
@@ -73,16 +73,16 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
 
-        found = quality.map_quality(
+        result = quality.map_quality(
             X, embedding, metric=settings.metric, columns=columns, clusters=clusters
         )
-        if found is None:
+        if result is None:
             return None
         if isinstance(edges, Edges):
             graph = edges.matrix()
         else:  # a snapshot keeps some of more: they may hang together less
             graph = snapshot.neighbors if searched <= N_NEAREST else None
         parts = None if graph is None else quality.graph_parts(graph, searched)
-        return replace(found, parts=parts)
+        return replace(result, parts=parts)
 
     return compute

@@ -52,9 +52,9 @@ def row_details(
         if value is not None and not pd.isna(value):
             facts.append((name, _as_text(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
-    name, said = str(dataset.obs.index[row]), _cut(text, MAX_TEXT)
-    shown = tuple(facts[:MAX_FACTS])
-    return RowDetails(name=name, cluster=cluster.title, facts=shown, text=said)
+    name, short_text = str(dataset.obs.index[row]), _cut(text, MAX_TEXT)
+    first = tuple(facts[:MAX_FACTS])
+    return RowDetails(name=name, cluster=cluster.title, facts=first, text=short_text)
 
 
 def _value(dataset: Dataset, row: int, name: str) -> Any:

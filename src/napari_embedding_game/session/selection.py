@@ -38,8 +38,8 @@ class Selection:
     def points(self) -> NDArray[np.bool_]:
         """(n,) whether each point is selected; read-only."""
         if self._points is None:
-            found = self._drawn
-            self._points = self.members(self._labels) if found is None else found
+            drawn = self._drawn
+            self._points = self.members(self._labels) if drawn is None else drawn
             self._points.setflags(write=False)
         return self._points
 
@@ -112,19 +112,19 @@ class Selection:
 
     def follow(self, labels: NDArray[np.integer]) -> None:
         """Take over the (n,) cluster ids; those that no longer exist are dropped."""
-        are_others = len(labels) != len(self._labels)
+        is_resized = len(labels) != len(self._labels)
         self._labels = labels
         if self._drawn is None:
             self._points = None
-            left = set(np.flatnonzero(np.bincount(labels)).tolist())
-            self._set(c for c in self.clusters if c in left)
-        elif are_others:
+            remaining = set(np.flatnonzero(np.bincount(labels)).tolist())
+            self._set(c for c in self.clusters if c in remaining)
+        elif is_resized:
             self._set(())
 
     def _set(self, clusters: Iterable[int], drawn: Mask | None = None) -> None:
-        new, former = tuple(map(int, clusters)), self._drawn
-        is_same = former is drawn or (
-            former is not None and drawn is not None and np.array_equal(former, drawn)
+        new, old = tuple(map(int, clusters)), self._drawn
+        is_same = old is drawn or (
+            old is not None and drawn is not None and np.array_equal(old, drawn)
         )
         if new != self.clusters or not is_same:
             self.clusters, self._drawn, self._points = new, drawn, None

@@ -316,11 +316,11 @@ class Session:
         """Stop what is played and return a new run, or a branch from a layout."""
         self._end_run()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
-        former, settings, edges = self.run, self.chosen(), None
+        old, settings, edges = self.run, self.chosen(), None
         if warm is None or not is_played(settings):
             self.hand.clear()
-        if warm is not None and former is not None and _same_edges(former, settings):
-            edges = former.edges
+        if warm is not None and old is not None and _same_edges(old, settings):
+            edges = old.edges
         pace = UNPACED if settings.method == "given" else self.pace
         self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
         self.steered, self._initial_settings = settings, self.settings.value
@@ -387,8 +387,8 @@ class Session:
 
     def mark_present(self, label: str) -> None:
         """Keep the layout on show, unless the newest mark is of it."""
-        newest, shown = self.timeline.newest, self.snapshot
-        if not (newest and shown and newest.snapshot.embedding is shown.embedding):
+        newest, current = self.timeline.newest, self.snapshot
+        if not (newest and current and newest.snapshot.embedding is current.embedding):
             self.mark(label, "end")
 
     def look_back(self, number: int) -> None:
@@ -515,9 +515,9 @@ class Session:
         if self.merging is None or self.snapshot is None:
             raise DataError("Press Run first: a cluster is split along what it finds.")
         rows = self.clusters.clustering.rows(cluster)
-        landmarks, place = np.unique(self.snapshot.labels[rows], return_inverse=True)
+        landmarks, indices = np.unique(self.snapshot.labels[rows], return_inverse=True)
         parts = split(self.merging.tree, landmarks, n_parts)
-        return self.clusters.split(cluster, rows, parts[place])
+        return self.clusters.split(cluster, rows, parts[indices])
 
     def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
         """Return what finds so many clusters in the selection, for another thread.
@@ -629,16 +629,16 @@ class Session:
         self.clusters.restore(saved.clusters, saved.snapshot, saved.merging)
         if saved.snapshot is not None:
             self.timeline.restore(saved.timeline)
-            current, shown = self.timeline.current, saved.snapshot.embedding
-            if current is not None and current.snapshot.embedding is shown:
+            current, embedding = self.timeline.current, saved.snapshot.embedding
+            if current is not None and current.snapshot.embedding is embedding:
                 self._source = current
             self.mark_present("As it was opened")
             self._set_state("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
         else:
-            known = self.clusters.clustering.by_id  # names of a part may have come
-            self.selection.replace(c for c in saved.selected if c in known)
+            by_id = self.clusters.clustering.by_id  # names of a part may have come
+            self.selection.replace(c for c in saved.selected if c in by_id)
         self.restored.emit(saved)
 
     def _choose(self, settings: Settings, look: DisplaySettings) -> None:
@@ -648,13 +648,13 @@ class Session:
 
     def _follow(self, progress: Progress) -> None:
         """Let the clusters follow the game, unless nothing has been found since."""
-        former, snapshot = self.snapshot, progress.snapshot
+        previous, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
         self.snapshot, self._source = snapshot, self.run
         n_landmarks = len(snapshot.landmarks)
-        is_known = former is not None and former.labels is snapshot.labels
+        is_same = previous is not None and previous.labels is snapshot.labels
         is_merged = progress.merging is self.merging
-        if is_known and is_merged and n_landmarks == self.clusters.n_landmarks:
+        if is_same and is_merged and n_landmarks == self.clusters.n_landmarks:
             return
         self.merging = progress.merging
         self.clusters.receive(snapshot.labels, n_landmarks, self.merging)

@@ -43,16 +43,16 @@ class ChosenSettings:
             self.changed.emit(name)
 
     def choose_method(self, method: str) -> None:
-        """Take a method with its own repulsion, and its own way to find it.
+        """Take a method with its default repulsion and, if need be, approximation.
 
-        Edges that it cannot be played on are left to it as well.
+        Affinities that it does not support become automatic as well.
         """
         offered = get_method(method).approximations
         is_possible = self.value.affinity in ("auto", *affinities(method))
         affinity = self.value.affinity if is_possible else "auto"
-        known = self.value.approximation
-        own = {"approximation": known if known in offered else None, "repulsion": None}
-        self.update(**own, affinity=affinity, method=method)
+        old = self.value.approximation
+        new = {"approximation": old if old in offered else None, "repulsion": None}
+        self.update(**new, affinity=affinity, method=method)
 
 
 @dataclass

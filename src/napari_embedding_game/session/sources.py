@@ -70,13 +70,13 @@ class Source:
 
     def with_pixels(self, pixels: Any) -> Source:
         """Return the same about the objects of another label image."""
-        known: Any = self
+        source: Any = self
         request = getattr(self, "request", None)
         changed = {"labels": pixels}
         if request is not None:
             changed = {"request": replace(request, pixels=pixels)}
-        other: Source = replace(known, **changed)
-        return other
+        result: Source = replace(source, **changed)
+        return result
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
@@ -95,9 +95,9 @@ class FileSource(Source):
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it, and apply the recipe if there is one."""
-        told = str(self.path).encode(errors="replace").decode()
-        if told != str(self.path):  # no session could say which file it is of
-            raise DataError(f"{told} has a letter of no alphabet: rename the file.")
+        text = str(self.path).encode(errors="replace").decode()
+        if text != str(self.path):  # no session could say which file it is of
+            raise DataError(f"{text} has a letter of no alphabet: rename the file.")
         if self.request is None or options.transposed:
             return (yield from load_with_choices(self.path, options))
         return (yield from load_joined(self.path, self.request, options))
@@ -146,17 +146,17 @@ class FeaturesSource(Source):
 
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it, and find the object of each row."""
-        found = None
+        link = None
         if self.request is not None:
             yield FINDING
             where = f"the table of '{self.layer_name}'"
-            found = join(self.features, self.request, where)
-            options = replace(options, id_column=found.column)
+            link = join(self.features, self.request, where)
+            options = replace(options, id_column=link.column)
         yield Stage("Checking the numbers")
         how = replace(options, space=None)
         result = tables.from_features(self.features, self.layer_name, how)
-        dataset = result.dataset if found is None else joined(result.dataset, found)
-        return replace(result, dataset=dataset, join=found)
+        dataset = result.dataset if link is None else joined(result.dataset, link)
+        return replace(result, dataset=dataset, join=link)
 
 
 @dataclass(frozen=True, eq=False)

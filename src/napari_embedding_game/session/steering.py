@@ -100,19 +100,19 @@ def redimensioned(
 
 
 def _smooth(
-    neighbors: IntArray, former: FloatArray, rng: np.random.Generator
+    neighbors: IntArray, positions: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return one number for each point, much like those of its neighbours.
 
-    Their spread is 1.  They are the slowest of the modes of a random walk to the
-    neighbours that is no linear function of what is known, nearly.
+    Their spread is 1.  They are nearly the slowest mode of a random walk to the
+    neighbours that is no linear function of the present positions.
 
     ``neighbors`` (N, k) int: rows of each point's neighbours, -1 for none.
     """
     near = neighbors[:, :AVERAGED]
     is_there = near >= 0
     count = np.maximum(is_there.sum(axis=1), 1)
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(former)), former]))
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(positions)), positions]))
     values = rng.normal(size=len(near))
     for _ in range(ROUNDS):
         sums = np.where(is_there, values[near], 0.0).sum(axis=1)
@@ -123,9 +123,9 @@ def _smooth(
 
 
 def _principal_axes(points: FloatArray, n_axes: int) -> Transform:
-    """Return what takes places (m, d) onto the principal axes of points: (m, n_axes).
+    """Return the map of positions (m, d) to principal axes of points: (m, n_axes).
 
-    Within these the places are turned, or mirrored, to be nearest to their first
+    The axes are turned, or mirrored, so that positions are nearest to their first
     coordinates (orthogonal Procrustes analysis).
     """
     middle = points.mean(axis=0, dtype=float)

@@ -29,14 +29,14 @@ FEW = 5
 
 def examples_of(dataset: Dataset, annotation: Annotation) -> Examples:
     """Return rows of the source by the name of the group that they are in."""
-    rows, found = np.flatnonzero(dataset.kept), {}
+    rows, examples = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():
         of_group = rows[annotation.codes == code]
         if len(of_group) > MAX_EXAMPLES:
             rng = np.random.default_rng(0)
             of_group = np.sort(rng.choice(of_group, MAX_EXAMPLES, replace=False))
-        found[group.name] = tuple(of_group.tolist())
-    return found
+        examples[group.name] = tuple(of_group.tolist())
+    return examples
 
 
 def refusal(dataset: Dataset, annotation: Annotation) -> str:
@@ -121,9 +121,9 @@ def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
 def _points(dataset: Dataset, examples: Examples) -> dict[str, NDArray[np.intp]]:
     """Return the rows of a dataset that are examples of each class that has any."""
     indices = np.cumsum(dataset.kept) - 1
-    found = {}
+    points = {}
     for name, rows in examples.items():
-        there = np.array([row for row in rows if dataset.kept[row]], np.intp)
-        if len(there):
-            found[name] = indices[there]
-    return found
+        kept_rows = np.array([row for row in rows if dataset.kept[row]], np.intp)
+        if len(kept_rows):
+            points[name] = indices[kept_rows]
+    return points

@@ -206,8 +206,8 @@ class Timeline:
         values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
         for name in ("neighbors", "isolation"):
             array = getattr(values["snapshot"], name)
-            known = (getattr(mark.snapshot, name) for mark in reversed(self.marks))
-            last = next((one for one in known if one is not None), None)
+            arrays = (getattr(mark.snapshot, name) for mark in reversed(self.marks))
+            last = next((one for one in arrays if one is not None), None)
             if array is not last and last is not None and np.array_equal(last, array):
                 values["snapshot"] = replace(values["snapshot"], **{name: last})
         return values
@@ -221,36 +221,36 @@ class Timeline:
 
 
 def thinned(state: TimelineState, max_bytes: int) -> TimelineState:
-    """Return a timeline whose arrays take no more than this, if that can be.
+    """Return a timeline whose arrays take at most ``max_bytes``, if possible.
 
-    The oldest marks are forgotten: first those on the way, then the ends of branches;
-    never one that has a name, is shown or is the newest.
+    The oldest marks are removed: first those within branches, then the ends of them;
+    never a mark that has a name, is shown or is the newest.
     """
     while n_bytes(state.marks) > max_bytes or len(state.marks) > MAX_MARKS:
         spared = state.shown, state.head
         old = [m for m in state.marks if not m.name and m.number not in spared]
         parents = {mark.parent for mark in state.marks}
-        on_the_way = [mark for mark in old if mark.number in parents]
+        inner = [mark for mark in old if mark.number in parents]
         if not old:
             break
-        marks = _without(state.marks, (on_the_way or old)[0].number)
+        marks = _without(state.marks, (inner or old)[0].number)
         state = replace(state, marks=marks)
     return state
 
 
 def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
     gone = next(mark for mark in marks if mark.number == number)
-    left, up = (mark for mark in marks if mark is not gone), gone.parent
-    return tuple(replace(m, parent=up) if m.parent == number else m for m in left)
+    kept, up = (mark for mark in marks if mark is not gone), gone.parent
+    return tuple(replace(m, parent=up) if m.parent == number else m for m in kept)
 
 
 def n_bytes(marks: tuple[Mark, ...]) -> int:
     """Return the memory that marks take; arrays that they share count once."""
     parts, arrays = [(m.snapshot, m.record, m.merging) for m in marks], list[Any]()
-    rest = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
+    pickled = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
     # Not by their identity: a sparse matrix keeps views of what it is made of.
     views = (np.asarray(each.raw()) for each in arrays)
-    return len(rest) + sum(n for _, n in {(v.ctypes.data, v.nbytes) for v in views})
+    return len(pickled) + sum(n for _, n in {(v.ctypes.data, v.nbytes) for v in views})
 
 
 def change_text(before: Settings, after: Settings) -> str:

@@ -67,22 +67,22 @@ class View:
     @property
     def layout(self) -> Layout | None:
         """Where the points are drawn; None where there is no map."""
-        session, compared, by = self._session, self.compared, self._split_by()
+        session, compared, column = self._session, self.compared, self._split_by()
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
             return None
-        of: tuple[object, ...] = snapshot, compared
-        if by:
+        sources: tuple[object, ...] = snapshot, compared
+        if column:
             assert dataset is not None
-            of = (*of, dataset.obs, by)
-        if not is_same(of, self._layout_of):
-            self._layout_of = of
+            sources = (*sources, dataset.obs, column)
+        if not is_same(sources, self._layout_of):
+            self._layout_of = sources
             if compared is not None and self.is_side_by_side:
                 self._layout = compared.side_by_side(self.facing)
             else:
                 self._layout = Layout(snapshot)
-                if by and dataset is not None:
-                    self._layout = split(snapshot, dataset.obs[by], self.facing)
+                if column and dataset is not None:
+                    self._layout = split(snapshot, dataset.obs[column], self.facing)
         return self._layout
 
     @property
@@ -102,22 +102,22 @@ class View:
 
     def _split_by(self) -> str:
         """Return the column that the map is split by now; "" where it is whole."""
-        session, by = self._session, self._session.look.split_by
+        session, column = self._session, self._session.look.split_by
         dataset, snapshot = session.dataset, session.snapshot
-        if not by or snapshot is None or dataset is None or session.is_moving:
+        if not column or snapshot is None or dataset is None or session.is_moving:
             return ""
         if self.is_side_by_side or snapshot.embedding.shape[1] not in (2, 3):
             return ""
         if self._columns[0] is not dataset.obs:
             self._columns = dataset.obs, split_columns(dataset.obs)
-        return by if by in self._columns[1] else ""
+        return column if column in self._columns[1] else ""
 
     @property
     def compared(self) -> Compared | None:
         """The comparison of the map on show; None without one."""
-        found = self._compared
-        is_of_map = found is not None and found.base is self._session.snapshot
-        return found if is_of_map else None
+        result = self._compared
+        is_of_map = result is not None and result.base is self._session.snapshot
+        return result if is_of_map else None
 
     def compare(self, compared: Compared) -> None:
         """Take up a comparison, unless another map is on show by now."""
@@ -132,8 +132,8 @@ class View:
     @property
     def is_side_by_side(self) -> bool:
         """Whether another map is drawn next to this one, in a plane or in space."""
-        found = self.compared
-        return found is not None and found.base.embedding.shape[1] in (2, 3)
+        result = self.compared
+        return result is not None and result.base.embedding.shape[1] in (2, 3)
 
     def _become(self, compared: Compared | None) -> None:
         self._compared = compared
@@ -144,11 +144,11 @@ class View:
         """End the comparison where another map is shown, and signal other panels."""
         if self._session.is_moving or self.compared is None:
             self.end_comparison()
-        layout, former = self.layout, self._last_layout
+        layout, previous = self.layout, self._last_layout
         self._last_layout = layout
         is_whole = layout is None or layout.panels is None
-        was_whole = former is None or former.panels is None
+        was_whole = previous is None or previous.panels is None
         if is_whole and was_whole:
             return
-        if layout is None or not layout.is_arranged_as(former):
+        if layout is None or not layout.is_arranged_as(previous):
             self.laid_out.emit()

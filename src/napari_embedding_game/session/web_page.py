@@ -79,9 +79,9 @@ def write_web_page(
         key for key, one in adata.obsm.items() if one.ndim == 2 and one.shape[1] > 1
     ]
     if basis not in maps:
-        known = listed(maps) or "none"
+        choices = listed(maps) or "none"
         raise DataError(
-            f'There is no map "{basis}" of two axes: choose one of {known}.'
+            f'There is no map "{basis}" of two axes: choose one of {choices}.'
         )
     positions = np.asarray(adata.obsm[basis], dtype=float)[:, :2]
     is_drawn = np.isfinite(positions).all(axis=1)
@@ -93,8 +93,8 @@ def write_web_page(
     chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
-    made_of = adata.uns.get(KEY, {}).get("input", {})  # whole numbers may be no counts
-    expression = Expression(adata.X, bool(made_of.get("has_expression", True)))
+    source = adata.uns.get(KEY, {}).get("input", {})  # whole numbers may be no counts
+    expression = Expression(adata.X, bool(source.get("has_expression", True)))
     markers, has_genes = {}, adata.X is not None and adata.n_vars > 0
     if groups is not None and has_genes:
         markers = _markers(adata, expression, groups)
@@ -113,13 +113,13 @@ def write_web_page(
         scaled = _scaled(layout, low, high)
         return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
-    said = [adata.obs[one] for one in adata.obs if TEXT.match(str(one))][:1]
+    texts = [adata.obs[one] for one in adata.obs if TEXT.match(str(one))][:1]
     step = -(-len(positions) // MAX_MOVING)
     page = {
         "title": title or "Map",
         "n": len(positions),
         "names": adata.obs_names.astype(str).tolist(),
-        "texts": [one.astype(object).fillna("").map(str).tolist() for one in said],
+        "texts": [one.astype(object).fillna("").map(str).tolist() for one in texts],
         "groups": groups["name"] if groups else "",
         "markers": markers,
         "shades": hexes(colormaps["viridis"](range(256))),
@@ -142,12 +142,12 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
             for name, column in adata.obs.items()
             if column.dtype.kind in "iuf" or column.nunique() <= MAX_LEVELS
         ]
-        others = [x for x in usable if not (x.startswith(KEY) or TEXT.match(x))]
-        names = [clusters] * (clusters in usable) + others[: N_COLUMNS - 1]
+        columns = [x for x in usable if not (x.startswith(KEY) or TEXT.match(x))]
+        names = [clusters] * (clusters in usable) + columns[: N_COLUMNS - 1]
     missing = [name for name in names if name not in adata.obs]
     if missing:
-        known = listed([str(name) for name in adata.obs]) or "none"
-        raise DataError(f'There is no column "{missing[0]}": choose one of {known}.')
+        choices = listed([str(name) for name in adata.obs]) or "none"
+        raise DataError(f'There is no column "{missing[0]}": choose one of {choices}.')
     if not names:
         raise DataError("There is no column to colour the map by: choose one of obs.")
     return list(names)
@@ -176,29 +176,29 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     of_file = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
     # As scanpy has it, colours of another number of levels are none.
     is_whole = len(of_file) == len(levels)
-    known = dict(zip(levels, of_file, strict=True)) if is_whole else {}
-    colors = hexes(level_colors(levels, known))
+    colors_by_level = dict(zip(levels, of_file, strict=True)) if is_whole else {}
+    colors = hexes(level_colors(levels, colors_by_level))
     codes = column.cat.codes.to_numpy(np.int64)[rows]
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    there = np.flatnonzero(counts)
-    codes = pd.Index(there).get_indexer(codes)
+    used = np.flatnonzero(counts)
+    codes = pd.Index(used).get_indexer(codes)
     return {
         "name": name,
         "codes": np.where(codes < 0, MISSING, codes).astype(np.uint16),
         "limits": (0.0, 0.0),
         "is_gene": False,
-        "levels": [levels[place] for place in there],
-        "colors": [colors[place] for place in there],
-        "counts": counts[there].tolist(),
+        "levels": [levels[i] for i in used],
+        "colors": [colors[i] for i in used],
+        "counts": counts[used].tolist(),
     }
 
 
 def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
     ids, names = ids_of(adata.var), unique_names(names_of(adata.var))
-    found = find_names([name], names, ids=() if ids is None else ids).indices
-    if not found or adata.X is None:
+    indices = find_names([name], names, ids=() if ids is None else ids).indices
+    if not indices or adata.X is None:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
-    values = expression.column(found[0])
+    values = expression.column(indices[0])
     return {**_numbers(name, values.astype(float)), "is_gene": True}
 
 
@@ -229,9 +229,9 @@ def _markers(
     codes, is_log1p = np.where(codes == MISSING, -1, codes), expression.is_log1p
     n_groups = len(groups["levels"])
     leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
-    found = zip(groups["levels"], finished(leading), strict=True)
+    ranked = zip(groups["levels"], finished(leading), strict=True)
     names = pd.Index(unique_names(names_of(adata.var)))
-    return {level: names[one[:N_MARKERS]].tolist() for level, one in found}
+    return {level: names[one[:N_MARKERS]].tolist() for level, one in ranked}
 
 
 def _filled(page: Mapping[str, Any]) -> str:
@@ -254,4 +254,4 @@ def _filled(page: Mapping[str, Any]) -> str:
         "%PAYLOAD%": payload,
     }
     text_of_page = (folder / "web_page.html").read_text(encoding="utf-8")
-    return re.sub("|".join(parts), lambda found: parts[found.group()], text_of_page)
+    return re.sub("|".join(parts), lambda match: parts[match.group()], text_of_page)

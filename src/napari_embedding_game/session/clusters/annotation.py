@@ -74,18 +74,18 @@ class Annotation:
     ) -> Annotation:
         """Return it with the cells of ``rows`` (m,) annotated as in another (m,).
 
-        A group of the same name is joined, and is then what the other says of it.
+        Groups of the same name become one, with the colour and note of the other.
         """
         codes, table = self.codes.copy(), dict(self.groups)
-        known = {group.name: code for code, group in table.items()}
-        present, place = np.unique(other.codes, return_inverse=True)
+        id_of = {group.name: code for code, group in table.items()}
+        present, indices = np.unique(other.codes, return_inverse=True)
         ids = np.full(len(present), NONE, np.int32)
         for at, code in enumerate(present.tolist()):
             if code != NONE:
                 group = other.groups[code]
-                ids[at] = known.setdefault(group.name, next(new_ids))
+                ids[at] = id_of.setdefault(group.name, next(new_ids))
                 table[int(ids[at])] = replace(group, is_whole=False)
-        codes[rows] = ids[place]
+        codes[rows] = ids[indices]
         return self._with(codes, table)
 
     def _with(
@@ -96,26 +96,26 @@ class Annotation:
         parts = {i: replace(groups[i], is_whole=False) for i in cut}
         return _of(codes, {**groups, **parts})
 
-    def changes(self, former: Annotation) -> NDArray[np.bool_]:
+    def changes(self, old: Annotation) -> NDArray[np.bool_]:
         """Return the cells whose annotation differs from a former one: (n,)."""
-        same, others = former.groups, self.groups.items()
+        same, others = old.groups, self.groups.items()
         changed = [code for code, group in others if group != same.get(code)]
-        found: NDArray[np.bool_] = self.codes != former.codes
-        return found | np.isin(self.codes, changed)
+        is_changed: NDArray[np.bool_] = self.codes != old.codes
+        return is_changed | np.isin(self.codes, changed)
 
     def of(self, rows: NDArray[Any]) -> Annotation:
         """Return the annotation of some of the cells."""
         return Annotation(self.codes[rows], self.groups)
 
     def carried(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
-        """Return it for other cells: ``indices`` (n,) are theirs, -1 for none."""
+        """Return it for other cells: ``indices`` (n,) of each among these, or -1."""
         return _of(carried(self.codes, indices, n_points, NONE), self.groups)
 
 
 def carried(
     values: NDArray[np.int32], indices: NDArray[np.intp], n_points: int, elsewhere: int
 ) -> NDArray[np.int32]:
-    """Return values of cells at their indices among others, (n_points,)."""
+    """Return the values at their indices in another order of cells, (n_points,)."""
     moved = np.full(n_points, elsewhere, np.int32)
     moved[indices[indices >= 0]] = values[indices >= 0]
     return moved
@@ -133,8 +133,8 @@ def _of(codes: NDArray[np.int32], groups: Mapping[int, Group]) -> Annotation:
 
 def unique_name(name: str, taken: set[str]) -> str:
     """Return a name, or "name (2)" and so on where it is taken."""
-    found, number = name, 1
-    while found in taken:
+    unique, number = name, 1
+    while unique in taken:
         number += 1
-        found = f"{name} ({number})"
-    return found
+        unique = f"{name} ({number})"
+    return unique

@@ -150,9 +150,9 @@ class Clusters:
         name, listed = " ".join(name.split()), listed or self.clustering
         if cluster in listed.by_id and name == listed.by_id[cluster].name:
             return
-        former, new = listed.labels == cluster, self.labels == cluster
-        if name and (former & new).sum() < ALIKE * (former | new).sum():
-            self.make_cluster(former, name)
+        old, new = listed.labels == cluster, self.labels == cluster
+        if name and (old & new).sum() < ALIKE * (old | new).sum():
+            self.make_cluster(old, name)
             return
         before = self._find(cluster)
         if not name:
@@ -194,9 +194,9 @@ class Clusters:
         label = f"merge of {' and '.join(names)}"
         if len(names) > MAX_IN_NAME:
             names[MAX_IN_NAME - 1 :] = [f"{len(names) - MAX_IN_NAME + 1} more"]
-        given = [part.name for part in parts if part.is_named]
+        named = [part.name for part in parts if part.is_named]
         group = Group(
-            name=given[0] if given else self._new_name(" + ".join(names)),
+            name=named[0] if named else self._new_name(" + ".join(names)),
             color=next((part.color for part in parts if part.color), ""),
             note="\n".join(part.note for part in parts if part.note),
         )
@@ -211,8 +211,8 @@ class Clusters:
         is. ``rows`` (m,) int. ``parts`` (m,) int: which part each belongs to, in any
         numbers.
         """
-        _, place = np.unique(parts, return_inverse=True)
-        order = np.argsort(-np.bincount(place), kind="stable")
+        _, part_of = np.unique(parts, return_inverse=True)
+        order = np.argsort(-np.bincount(part_of), kind="stable")
         if len(order) < 2:
             raise DataError(
                 "These points are one cluster, however they are divided: choose more "
@@ -222,7 +222,7 @@ class Clusters:
         levels, names = np.full(len(self.labels), -1), []
         spare = self._spare_names()
         for level, part in enumerate(order if whole is None else order[1:]):
-            levels[rows[place == part]] = level
+            levels[rows[part_of == part]] = level
             if whole is None:
                 names.append(next(spare))
             else:
@@ -262,10 +262,10 @@ class Clusters:
         `colors` are those of levels as "#rrggbb".  A group of that name keeps what else
         was said of it.
         """
-        former = {group.name: group for group in self._annotation.groups.values()}
+        by_name = {group.name: group for group in self._annotation.groups.values()}
         values = column.astype("category").cat.remove_unused_categories().cat
-        known = [former.get(str(x), Group(name=str(x))) for x in values.categories]
-        groups = [replace(x, color=x.color or colors.get(x.name, "")) for x in known]
+        named = [by_name.get(str(x), Group(name=str(x))) for x in values.categories]
+        groups = [replace(x, color=x.color or colors.get(x.name, "")) for x in named]
         levels = values.codes.to_numpy().astype(np.intp)
         nothing = "", RESERVED_NAME
         out = [at for at, group in enumerate(groups) if group.name.strip() in nothing]
@@ -305,8 +305,8 @@ class Clusters:
         if snapshot is not None:
             self._labels, self.n_landmarks = snapshot.labels, len(snapshot.landmarks)
         self._merging = merging
-        is_seen = bool(state.cluster.any())  # else there was no map: all are in 0
-        self._is_rested, self._followed = is_seen, state.cluster if is_seen else None
+        has_map = bool(state.cluster.any())  # else there was no map: all are in 0
+        self._is_rested, self._followed = has_map, state.cluster if has_map else None
         self.state = state
         self._is_merged = self.n_clusters is not None if self.n_landmarks else None
         self._set_state(state)
@@ -317,28 +317,28 @@ class Clusters:
 
     def _division(self) -> NDArray[np.int32]:
         """Return the number of each point's cluster, as game and slider have it."""
-        wanted, former = self.n_clusters, self._followed
-        is_merged = wanted is not None and self._merging is not None
+        n, previous = self.n_clusters, self._followed
+        is_merged = n is not None and self._merging is not None
         if self._is_merged not in (None, is_merged):
-            former = None
+            previous = None
         self._is_merged = is_merged
         division = self._labels
-        if wanted is not None and self._merging is not None:
+        if n is not None and self._merging is not None:
             fewest = 0
             if self.state.n_clusters == UNDECIDED:
                 fewest = max(MIN_POINTS, round(MIN_SHARE * len(division)))
             sizes = np.bincount(division, minlength=self.n_landmarks)
-            parts = self._merging.cut(wanted, sizes, fewest)
+            parts = self._merging.cut(n, sizes, fewest)
             division = (parts + 1).take(division)  # 0: of a landmark without points
-        elif former is None or not self._is_rested:
-            former = division  # a landmark has a number of its own
-        return follow(division, former, self._annotation)
+        elif previous is None or not self._is_rested:
+            previous = division  # a landmark has a number of its own
+        return follow(division, previous, self._annotation)
 
     def _find(self, cluster: int) -> Cluster:
-        known = self.clustering.by_id.get(cluster)
-        if known is None:
+        match = self.clustering.by_id.get(cluster)
+        if match is None:
             raise DataError("This cluster is gone: choose one from the table.")
-        return known
+        return match
 
     def _check_name(self, name: str, cluster: int | None = None) -> None:
         if name.lower() == RESERVED_NAME:
@@ -373,8 +373,8 @@ class Clusters:
     def _join(self, label: str, levels: IntArray, groups: Sequence[Group]) -> list[int]:
         """Annotate points by level, and return the id of each group."""
         rows = np.flatnonzero(levels >= 0)
-        of = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
-        joined = self._annotation.adopted(rows, of, self.state.free_ids())
+        annotation = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
+        joined = self._annotation.adopted(rows, annotation, self.state.free_ids())
         ids = {group.name: number for number, group in joined.groups.items()}
         self._edit(label, joined)
         return [ids[group.name] for group in groups if group.name in ids]

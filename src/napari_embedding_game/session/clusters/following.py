@@ -14,24 +14,24 @@ IntArray = NDArray[np.int32]
 
 
 def follow(
-    division: NDArray[np.integer], former: IntArray | None, annotation: Annotation
+    division: NDArray[np.integer], previous: IntArray | None, annotation: Annotation
 ) -> IntArray:
     """Return the number of the cluster of each cell, (n,).
 
-    A part of the division gets the number of the former cluster that it is most alike:
-    cells of both by cells of either, the most alike first.  All others get the lowest
-    numbers that are free, from 1, the largest first.  A part with cells that nobody has
-    annotated never gets the id of a group.
+    A part of the division gets the number of the previous cluster with the highest
+    overlap (Jaccard index), the highest first.  The remaining parts get the lowest free
+    numbers from 1, the largest first.  A part with cells that are not annotated never
+    gets the id of a group.
 
-    ``division`` (n,) int: part of each cell, in any numbers from 0. ``former`` (n,)
+    ``division`` (n,) int: part of each cell, in any numbers from 0. ``previous`` (n,)
     int: numbers that are followed.
     """
     sizes = np.bincount(division)
     free = np.bincount(division[annotation.codes == NONE], minlength=len(sizes)) > 0
     numbers = np.full(len(sizes), -1, np.int32)
     groups, used = annotation.groups.keys(), set[int]()
-    if former is not None:
-        for number, part in _most_alike(division, sizes, former):
+    if previous is not None:
+        for number, part in _most_alike(division, sizes, previous):
             may = number not in used and not (free[part] and number in groups)
             if may and numbers[part] < 0:
                 numbers[part] = number
@@ -43,10 +43,10 @@ def follow(
     return numbers.take(division)
 
 
-def apart(cluster: IntArray, annotation: Annotation) -> IntArray:
-    """Return the numbers of clusters, others where they are ids of groups by now."""
-    seen = np.flatnonzero(np.bincount(cluster[annotation.codes == NONE]))
-    if annotation.groups.keys().isdisjoint(seen.tolist()):
+def disjoint(cluster: IntArray, annotation: Annotation) -> IntArray:
+    """Return the numbers of clusters, with new ones instead of the ids of groups."""
+    used = np.flatnonzero(np.bincount(cluster[annotation.codes == NONE]))
+    if annotation.groups.keys().isdisjoint(used.tolist()):
         return cluster
     return follow(cluster, cluster, annotation)
 
@@ -57,17 +57,17 @@ def free_ids(used: Collection[int]) -> Iterator[int]:
 
 
 def _most_alike(
-    division: NDArray[np.integer], sizes: NDArray[np.intp], former: IntArray
+    division: NDArray[np.integer], sizes: NDArray[np.intp], previous: IntArray
 ) -> list[tuple[int, int]]:
     """Return (former number, part) that share cells, the most alike first."""
-    counts = np.bincount(former)
-    known = np.flatnonzero(counts)
-    place = np.zeros(len(counts), np.intp)
-    place[known] = np.arange(len(known))
-    pairs = place[former] * len(sizes) + division
-    shared = np.bincount(pairs, minlength=len(known) * len(sizes))
+    counts = np.bincount(previous)
+    used = np.flatnonzero(counts)
+    index = np.zeros(len(counts), np.intp)
+    index[used] = np.arange(len(used))
+    pairs = index[previous] * len(sizes) + division
+    shared = np.bincount(pairs, minlength=len(used) * len(sizes))
     pairs = np.flatnonzero(shared)
     which, parts = np.divmod(pairs, len(sizes))
-    likeness = shared[pairs] / (counts[known][which] + sizes[parts] - shared[pairs])
+    likeness = shared[pairs] / (counts[used][which] + sizes[parts] - shared[pairs])
     order = np.lexsort((which, -likeness))
-    return list(zip(known[which[order]].tolist(), parts[order].tolist(), strict=True))
+    return list(zip(used[which[order]].tolist(), parts[order].tolist(), strict=True))

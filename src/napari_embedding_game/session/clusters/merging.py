@@ -39,8 +39,8 @@ class Merging:
 
         graph = landmark_graph(edges, labels, n_landmarks)
         sizes = np.bincount(labels, minlength=n_landmarks)
-        former = previous.tree if previous is not None else None
-        return cls(graph, merge_tree(graph, sizes, previous=former))
+        old_tree = previous.tree if previous is not None else None
+        return cls(graph, merge_tree(graph, sizes, previous=old_tree))
 
     def cut(
         self, n_clusters: int, sizes: IntArray | None = None, fewest: int = 0

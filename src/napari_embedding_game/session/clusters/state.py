@@ -19,7 +19,7 @@ from napari_embedding_game.session.clusters.annotation import (
     unannotated,
     unique_name,
 )
-from napari_embedding_game.session.clusters.following import apart, free_ids
+from napari_embedding_game.session.clusters.following import disjoint, free_ids
 
 UNDECIDED = 0
 """In ``n_clusters``: nobody has decided yet, so that many landmarks are merged."""
@@ -80,8 +80,8 @@ class ClusterState:
         for code, group in self.annotation.groups.items():
             if group.is_whole:
                 shared = np.bincount(self.cluster[self.annotation.codes == code])
-                either = shared.sum() + sizes[: len(shared)] - shared
-                if (shared / np.maximum(either, 1)).max() < ALIKE:
+                union = shared.sum() + sizes[: len(shared)] - shared
+                if (shared / np.maximum(union, 1)).max() < ALIKE:
                     parted.append(group.name)
         return _parted_text(parted)
 
@@ -116,14 +116,14 @@ class ClusterState:
         return self._with(last.annotation, done, tuple(undone))
 
     def carried(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
-        """Return it for other cells, without undo: ``indices`` (n,) are theirs or -1.
+        """Return it for other cells, without undo; ``indices``: as for `carried`.
 
         Cells that have no index are one more cluster.
         """
-        others = int(self.cluster.max(initial=0)) + 1
-        cluster = carried(self.cluster, indices, n_points, others)
+        new_number = int(self.cluster.max(initial=0)) + 1
+        cluster = carried(self.cluster, indices, n_points, new_number)
         annotation = self.annotation.carried(indices, n_points)
-        cluster, n = apart(cluster, annotation), self.n_clusters
+        cluster, n = disjoint(cluster, annotation), self.n_clusters
         return ClusterState(cluster=cluster, annotation=annotation, n_clusters=n)
 
     def free_ids(self) -> Iterator[int]:
@@ -134,7 +134,7 @@ class ClusterState:
     def _with(
         self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
     ) -> ClusterState:
-        moved = replace(self, cluster=apart(self.cluster, annotation))
+        moved = replace(self, cluster=disjoint(self.cluster, annotation))
         return replace(moved, annotation=annotation, done=done, undone=undone)
 
 

@@ -42,9 +42,9 @@ def layout(
     """Weight the edges, then place the points, where ``warm`` has them."""
     from napari_embedding_game.core import pipeline
 
-    former = None if warm is None else warm.embedding
+    embedding = None if warm is None else warm.embedding
     placed: tuple[Any, NDArray[np.float32]] = pipeline.edges_and_start(
-        graph, X, settings, former
+        graph, X, settings, embedding
     )
     return placed
 

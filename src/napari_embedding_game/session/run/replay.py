@@ -73,8 +73,8 @@ def frames(
 
     script = {each.iteration: Steer(settings=each.settings) for each in record.steered}
     for each in record.forced:
-        told = script.get(each.iteration, Steer())
-        script[each.iteration] = replace(told, forces=each.forces)
+        steer = script.get(each.iteration, Steer())
+        script[each.iteration] = replace(steer, forces=each.forces)
     run = Run(begin, record.settings, script=script, stop_at=record.n_iter)
     try:
         while True:
@@ -104,12 +104,12 @@ def replayed_result(
     check(record)
     edges, layout = prepared(X, record)
     *_, last = frames(edges, layout, record)
-    told = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
+    facts = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
-        return EmbeddingResult(last, told)
+        return EmbeddingResult(last, facts)
     merging = Merging.of(edges, last.labels, len(last.landmarks))
     clusters = merging.cut(n_clusters)[last.labels]
-    return EmbeddingResult(last, told, numbered(clusters))
+    return EmbeddingResult(last, facts, numbered(clusters))
 
 
 def same(first: Snapshot, second: Snapshot) -> bool:
@@ -118,8 +118,8 @@ def same(first: Snapshot, second: Snapshot) -> bool:
     Clusters and pressure only describe the layout, and are worked out as time allows.
     """
     arrays = ((first.embedding, second.embedding), (first.landmarks, second.landmarks))
-    is_so_far = first.iteration == second.iteration
-    return is_so_far and all(np.array_equal(*pair) for pair in arrays)
+    is_as_long = first.iteration == second.iteration
+    return is_as_long and all(np.array_equal(*pair) for pair in arrays)
 
 
 def check(record: RunRecord) -> None:
