@@ -128,18 +128,18 @@ class Controller(QObject):
             chosen = dataset.objects.take(self.session.selection.rows)
             center_on(self._viewer, linked.labels, chosen)
 
-    def select_level(self, place: int, is_added: bool) -> None:
+    def select_level(self, index: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""
         levels = self.scene.colored.find_levels()
         if self.session.snapshot is not None and levels is not None:
-            code = place if place < len(levels.categories) else -1  # those of none
+            code = index if index < len(levels.categories) else -1  # those of none
             self.session.selection.pick(levels.codes == code, is_added=is_added)
 
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""
         selection, clusters = self.session.selection, self.session.clusters
-        known = clusters.clustering.by_id
-        names = [known[c].title for c in selection.clusters if c in known]
+        by_id = clusters.clustering.by_id
+        names = [by_id[c].title for c in selection.clusters if c in by_id]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
         try:
             self.workspace.maps.embed(selection.points, title)

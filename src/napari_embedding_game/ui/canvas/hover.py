@@ -70,8 +70,8 @@ class Hover(QObject):
         connections, session = Connections(self), self._session
         connections.hook(viewer.mouse_move_callbacks, self._on_move)
         moves = viewer.scene.camera.events, session.state_changed
-        others = session.dataset_changed, session.columns_changed
-        changes = *moves, *others, workspace.linked.changed
+        data_changes = session.dataset_changed, session.columns_changed
+        changes = *moves, *data_changes, workspace.linked.changed
         connections.connect_all(changes, self.hide)
         connections.call(self.hide)
 
@@ -125,8 +125,8 @@ class Hover(QObject):
         points = self._layers.points
         color = "" if points is None else hexes(points.face_color[[self.row]])[0]
         text = as_html(facts, color, self._image, dim)
-        place = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
-        QToolTip.showText(place, text, canvas, canvas.rect(), STAYS_MS)
+        position = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
+        QToolTip.showText(position, text, canvas, canvas.rect(), STAYS_MS)
 
     def _facts(self, dataset: Dataset, row: int) -> RowDetails:
         clustering, snapshot = self._session.clusters.clustering, self._session.snapshot

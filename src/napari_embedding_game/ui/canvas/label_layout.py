@@ -31,8 +31,8 @@ def group_rows(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.
     parts = [
         rows[:: max(1, len(rows) // MAX_ROWS)] for rows in np.split(order, begins[1:])
     ]
-    found = ordered[begins].tolist()
-    return [n for n in found if n >= 0], parts[sum(n < 0 for n in found) :]
+    present = ordered[begins].tolist()
+    return [n for n in present if n >= 0], parts[sum(n < 0 for n in present) :]
 
 
 def centers_and_radii(
@@ -40,7 +40,7 @@ def centers_and_radii(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return where each of some parts is, (m, d), and how far most of it lies: (m,).
 
-    The place is that of a point, the nearest to the median: a ring has none in its
+    The position is that of a point, the nearest to the median: a ring has none in its
     middle.
     """
     positions = np.empty((len(parts), embedding.shape[1]))
@@ -69,17 +69,17 @@ def label_offsets(
 def zooms_without_overlap(
     positions: NDArray[np.floating], halves: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return how many times as near each name touches none of those before it: (m,).
+    """Return how many times as near each name overlaps no earlier one: (m,).
 
-    Places (m, 2) are pixels, down and across, the most important first; infinite where
-    there never is room.  Halves are half the height and half the width of each, in
-    pixels.  Who comes nearer never sees a name vanish.
+    Positions (m, 2) are pixels, down and across, the most important first; infinite
+    where there never is room.  Halves are half the height and half the width of each,
+    in pixels.  Who comes nearer never sees a name vanish.
     """
     zooms = np.zeros(len(positions))
     for number in range(1, len(positions)):
-        apart = np.abs(positions[:number] - positions[number])
+        distances = np.abs(positions[:number] - positions[number])
         with np.errstate(divide="ignore"):
-            parting = ((halves[:number] + halves[number]) / apart).min(axis=1)
+            parting = ((halves[:number] + halves[number]) / distances).min(axis=1)
         touched = parting > zooms[:number]  # seen before they part
         zooms[number] = parting[touched].max(initial=0.0)
     return zooms

@@ -218,7 +218,7 @@ class MapLayers:
                 if not layer.visible:  # of which napari keeps the extent
                     layer._clear_extent()
 
-    # Places
+    # Positions
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
         """Return positions (..., d) of the embedding as displayed.
@@ -244,8 +244,8 @@ class MapLayers:
         projection = projection_of(self._viewer, layer)
         return projection and projection.compose(self.frame.step, self.frame.origin)
 
-    def apart(self) -> NDArray[np.float64]:
-        """Return by how many pixels (x, y) napari's grid draws the other map apart."""
+    def grid_offset(self) -> NDArray[np.float64]:
+        """Return by how many pixels (x, y) napari's grid offsets the other map."""
         seen = filter(None, map(self.projection, (POINTS_NAME, COMPARED)))
         corners = [drawn.cell[:2] for drawn in seen] or [(0.0, 0.0)]
         return np.subtract(corners[-1], corners[0])
@@ -259,10 +259,10 @@ class MapLayers:
         which also has the coordinates that are not drawn.  None beyond the map's plane.
         """
         projection, near = self.projection(), self._as_drawn(through)
-        found = None if projection is None else projection.under(pixel, near)
-        if found is None:
+        position = None if projection is None else projection.under(pixel, near)
+        if position is None:
             return None
-        return np.append(found, through[len(found) :])[: len(through)]
+        return np.append(position, through[len(position) :])[: len(through)]
 
     # The camera, and the space next to images
 
@@ -270,8 +270,8 @@ class MapLayers:
         """Show one point in the middle of the canvas, nearer than the whole map."""
         if self.points is not None:
             camera = self._viewer.scene.camera
-            place = np.asarray(self.points.data_to_world(self.points.data[row]))
-            camera.center = tuple([0.0, *place[self._axes].tolist()][-3:])
+            position = np.asarray(self.points.data_to_world(self.points.data[row]))
+            camera.center = tuple([0.0, *position[self._axes].tolist()][-3:])
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
     def make_room(self) -> bool:
@@ -374,12 +374,12 @@ class MapLayers:
         Of some kinds, or of all.
         """
         dims, others = self._viewer.dims, map(self.other, (COMPARED, REFERENCE))
-        own = (self.points, self.landmarks, *others)
+        of_map = (self.points, self.landmarks, *others)
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
             for layer in self._list
             if layer.ndim > 1
-            and not any(layer is mine for mine in own)
+            and not any(layer is mine for mine in of_map)
             and isinstance(layer, kinds or Layer)
         ]
 

@@ -20,7 +20,7 @@ from napari_embedding_game.ui.style.halo_text import (
 
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
 LINE, PIN, STEM, HELD = 1.6, 5.0, 14.0, 6.0
-"""Width of a line, radius of a pin's head and how high it stands above its place, side
+"""Width of a line, radius of a pin's head and how high it stands above its point, side
 of the square around a held point: in pixels."""
 MAX_HELD = 60
 """Points that are marked as held, about: more would hide their colours."""
@@ -30,15 +30,15 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
     """Say which group, or which map, each panel shows, and something of it."""
 
     def paint(painter: QPainter, projection: Projection) -> None:
-        if (found := session.view.panels) is None:  # it is told soon
+        if (panels := session.view.panels) is None:  # a signal follows
             return
         colors = ON_LIGHT if overlay.is_on_light else ON_DARK
-        half, positions = found.width * (1 + GAP) / 2 * found.facing[0], found.positions
-        ends = projection.to_pixels(positions[0] + np.stack([-half, half]))
+        half = panels.width * (1 + GAP) / 2 * panels.facing[0]
+        ends = projection.to_pixels(panels.positions[0] + np.stack([-half, half]))
         width = float(np.abs(ends[1] - ends[0]).max())
-        pixels = projection.to_pixels(positions)
-        pixels[1:] += overlay.apart.x(), overlay.apart.y()
-        each = zip(found.captions, pixels.tolist(), strict=True)
+        pixels = projection.to_pixels(panels.positions)
+        pixels[1:] += overlay.grid_offset.x(), overlay.grid_offset.y()
+        each = zip(panels.captions, pixels.tolist(), strict=True)
         for (title, detail), (x, y) in each:
             if np.isfinite(x + y):
                 text = f"{title} · {detail}" if detail else title

@@ -266,10 +266,10 @@ class MapMouse(QObject):
         seen, projection = self._session.view.positions, self._layers.projection()
         if seen is None or projection is None:
             return None
-        pixels, apart = projection.to_pixels(seen), self._layers.apart()
+        pixels, offset = projection.to_pixels(seen), self._layers.grid_offset()
         pixels[~projection.contains(pixels)] = np.nan
-        if apart.any():
-            pixels[len(pixels) // 2 :] += apart
+        if offset.any():
+            pixels[len(pixels) // 2 :] += offset
         return pixels
 
     def _set_tool(self, tool: Tool) -> None:
@@ -308,9 +308,9 @@ class MapMouse(QObject):
         through = positions[number]  # in space: parallel to the canvas
 
         def follow(at: Pixel) -> None:
-            place = self._layers.point_under(at, through)
-            if place is not None:
-                hand.drag_to(place)
+            position = self._layers.point_under(at, through)
+            if position is not None:
+                hand.drag_to(position)
 
         return live_handle(hand, lambda: hand.begin_landmark(number), follow)
 
@@ -325,9 +325,9 @@ class MapMouse(QObject):
 
 def _dense_line(line: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return points along a line (V, 2), at most ``STEP`` pixels apart: (n, 2)."""
-    far = np.hypot(*np.diff(line, axis=0).T).cumsum()
-    steps = np.arange(0.0, far[-1] + STEP, STEP) if len(far) else np.zeros(1)
-    return np.stack([np.interp(steps, [0.0, *far], each) for each in line.T], axis=1)
+    ends = np.hypot(*np.diff(line, axis=0).T).cumsum()
+    steps = np.arange(0.0, ends[-1] + STEP, STEP) if len(ends) else np.zeros(1)
+    return np.stack([np.interp(steps, [0.0, *ends], each) for each in line.T], axis=1)
 
 
 def _inside(mask: NDArray[np.bool_], pixels: NDArray[np.floating]) -> NDArray[np.bool_]:

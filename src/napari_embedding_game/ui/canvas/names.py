@@ -125,7 +125,7 @@ class MapNames(QObject):
         across[:] = np.where(
             is_near, np.clip(across, x + halves, x + width - halves), across
         )
-        pixels[names.panels > 0] += self._layers.apart()
+        pixels[names.panels > 0] += self._layers.grid_offset()
         return pixels, strengths
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
@@ -203,13 +203,13 @@ class MapNames(QObject):
         labels = np.resize(labels, len(seen))
         groups = label_indices([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)
-        found, parts = group_rows(groups)
-        named = tuple(clusters[group // n_maps] for group in found)
+        present, parts = group_rows(groups)
+        named = tuple(clusters[group // n_maps] for group in present)
         texts = tuple(map(name_text, named))
         pairs = zip(texts, named, strict=True)
         halves = np.array([half_size(text, c.is_named) for text, c in pairs])
         centers, radii = centers_and_radii(seen, parts)
-        panels = np.array(found) % n_maps
+        panels = np.array(present) % n_maps
         return Names(named, texts, centers, radii, halves, panels)
 
     def _paint(self, painter: QPainter, projection: Projection) -> None:
@@ -246,9 +246,9 @@ def names_for_figure(session: Session) -> list[Name]:
     clusters, labels = named_clusters(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    found, parts = group_rows(label_indices([c.id for c in clusters], labels))
+    present, parts = group_rows(label_indices([c.id for c in clusters], labels))
     centers, _ = centers_and_radii(session.snapshot.embedding, parts)
-    texts = [name_text(clusters[number]) for number in found]
+    texts = [name_text(clusters[number]) for number in present]
     return list(zip(texts, centers, strict=True))
 
 

@@ -85,7 +85,7 @@ class MapOverlay(QWidget):
         """Whether each has something to paint, the last above all others."""
         self._painted: Projection | None = None
         """How the map was drawn when it was painted over last."""
-        self.apart = QPointF()
+        self.grid_offset = QPointF()
         """How far from the map another one is drawn than without napari's grid."""
         self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
         """Takes a key that is pressed on the canvas, or leaves it to napari."""
@@ -115,13 +115,13 @@ class MapOverlay(QWidget):
         """Whether the canvas is light."""
         return bool(self._viewer.theme == "light")
 
-    def want(self, paint: Paint, is_wanted: bool) -> None:
+    def want(self, paint: Paint, is_painted: bool) -> None:
         """Paint this from now on, above what came before it, or no longer."""
-        self._painters[paint] = is_wanted
+        self._painters[paint] = is_painted
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
-        """Paint what is wanted now, where the map is drawn now."""
+        """Paint what is on now, where the map is drawn now."""
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
             any(self._painters.values()) and self._layers.projection() is not None
@@ -157,10 +157,10 @@ class MapOverlay(QWidget):
         self._painted = projection = self._layers.projection()
         if projection is not None:
             cell = QRectF(*projection.cell)
-            self.apart = QPointF(*self._layers.apart())
-            painter.setClipRect(cell.united(cell.translated(self.apart)))
-            for paint, is_wanted in self._painters.items():
-                if is_wanted:
+            self.grid_offset = QPointF(*self._layers.grid_offset())
+            painter.setClipRect(cell.united(cell.translated(self.grid_offset)))
+            for paint, is_painted in self._painters.items():
+                if is_painted:
                     painter.save()
                     paint(painter, projection)
                     painter.restore()

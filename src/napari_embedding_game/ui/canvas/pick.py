@@ -17,7 +17,7 @@ from napari_embedding_game.ui.pixels import to_read
 REACH = 7.0
 """Canvas pixels around the middle of a small point that still count as on it."""
 CLICK_MARGIN = 0.08
-"""How far beside its points a click is still on the map, as a share of its side."""
+"""How far off its points a click is still on the map, as a share of its side."""
 
 
 def row_at(
@@ -37,13 +37,13 @@ def row_at(
     position that count as on it. ``margin``: else the nearest is meant up to this share
     of the map's side. ``is_sized``: whether points have the sizes of the layer.
     """
-    projection, apart, first = layers.projection(), layers.apart(), 0
+    projection, offset, first = layers.projection(), layers.grid_offset(), 0
     if projection is None:
         return None
-    if is_sized and apart.any():  # each of two maps has its part of napari's grid
+    if is_sized and offset.any():  # two maps: each in its cell of napari's grid
         n_points = len(positions) // 2
-        if projection.contains(pixel - apart):
-            first, pixel = n_points, pixel - apart
+        if projection.contains(pixel - offset):
+            first, pixel = n_points, pixel - offset
         positions = positions[first : first + n_points]
     if not (len(positions) and projection.contains(pixel)):
         return None
@@ -68,8 +68,8 @@ def row_at(
 def compile_loop() -> None:
     """Compile the loop, or read it from numba's cache."""
     zeros = np.zeros(3)
-    place, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
-    _nearest(place, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
+    positions, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
+    _nearest(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 
 @numba.njit(nogil=True, cache=True)

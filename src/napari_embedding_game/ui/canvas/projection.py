@@ -24,8 +24,8 @@ class Projection:
     """Where a plane or a space is drawn, and the way back."""
 
     matrix: NDArray[np.float64]
-    """(3, d + 1) from (place, 1), of 2 or 3 coordinates, to (x w, y w, w), in pixels as
-    Qt counts them: rotation, perspective and grid included."""
+    """(3, d + 1) from (position, 1), of 2 or 3 coordinates, to (x w, y w, w), in pixels
+    as Qt counts them: rotation, perspective and grid included."""
     cell: Cell
     """The part of the canvas on which it is drawn."""
     sight: NDArray[np.float64] | None = None
@@ -79,8 +79,8 @@ class Projection:
             lines = np.vstack([lines, [*self.sight, -self.sight @ through]])
         if len(lines) < lines.shape[1] - 1 or np.linalg.cond(lines[:, :-1]) > EDGE:
             return None
-        found = np.linalg.solve(lines[:, :-1], -lines[:, -1])
-        return found if np.isfinite(self.to_pixels(found[None])).all() else None
+        position = np.linalg.solve(lines[:, :-1], -lines[:, -1])
+        return position if np.isfinite(self.to_pixels(position[None])).all() else None
 
     def contains(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return which pixels (..., 2), each (x, y), are on this part of the canvas."""

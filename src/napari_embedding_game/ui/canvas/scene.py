@@ -175,27 +175,27 @@ class Scene(QObject):
             self.draw()
             self.layers.finish()
             self._write_soon()  # the layer may be another
-            self._fit_soon()  # napari has fitted the camera to the former places
+            self._fit_soon()  # napari has fitted the camera to the former positions
 
-    def show_true_neighbors(self, is_shown: bool) -> None:
+    def show_true_neighbors(self, is_asked: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
         session, selection = self._session, self._session.selection
         drawn, whole = session.view.drawn, session.snapshot
-        if self.is_showing_neighbors and not is_shown:
+        if self.is_showing_neighbors and not is_asked:
             self.is_showing_neighbors = False
             self.neighbors_message.emit("")
             self.draw()
         is_free = session.state in RESTING and not selection.is_empty
-        if self.is_showing_neighbors or not (is_shown and is_free):
+        if self.is_showing_neighbors or not (is_asked and is_free):
             return
         if drawn is not None and whole is not None and drawn.neighbors is not None:
-            found = correct(whole.embedding, drawn.neighbors, selection.points)
+            correction = correct(whole.embedding, drawn.neighbors, selection.points)
             panels = drawn.embedding - whole.embedding
-            moved = replace(drawn, embedding=panels + found.embedding)
+            moved = replace(drawn, embedding=panels + correction.embedding)
             looks = self._looks(moved)
             self.is_showing_neighbors = self.layers.show(moved, looks, follows=False)
             self.drawn.emit()
-            self.neighbors_message.emit(neighbors_text(found))
+            self.neighbors_message.emit(neighbors_text(correction))
 
     def recolor(self) -> None:
         """Show the map in colours of another palette."""
@@ -336,15 +336,15 @@ class Scene(QObject):
             "stretch": snapshot.stretch,
             "isolation": snapshot.isolation,
         }
-        known = {name: x for name, x in columns.items() if x is not None}
+        computed = {name: x for name, x in columns.items() if x is not None}
         of_maps = [axis for axes in given_maps(dataset.obs).values() for axis in axes]
-        others = dataset.obs.drop(columns=of_maps)  # napari tells of all at the mouse
+        metadata = dataset.obs.drop(columns=of_maps)  # napari shows all on hover
 
         def free(name: str) -> str:  # napari takes no name twice
-            return free(f"{name} (file)") if name in others else name
+            return free(f"{name} (file)") if name in metadata else name
 
-        table = others.rename(columns={name: free(name) for name in known})
-        for name, values in known.items():  # by place: no index is compared
+        table = metadata.rename(columns={name: free(name) for name in computed})
+        for name, values in computed.items():  # by position: no index is compared
             table[name] = values
         points = self.layers.points
         if points is not None and len(points.data) == len(table):
@@ -369,19 +369,19 @@ class Scene(QObject):
             of = choice, limits, snapshot, session.clusters.clustering, compared
         if is_same(of, self._colored_from):
             return True
-        found = None
+        colors = None
         try:
             if snapshot is not None and is_ours:
                 if choice != MOVEMENT or compared is not None:
-                    found = colored(choice, session, snapshot, limits)
+                    colors = colored(choice, session, snapshot, limits)
             elif name_of(choice, dataset) is not None:
-                found = of_column(choice, dataset, limits)
+                colors = of_column(choice, dataset, limits)
         except DataError as error:  # the file that the gene is in may be gone
             session.show_message(str(error))
-        if found is None:
+        if colors is None:
             look.color_by = CLUSTER  # comes back here
             return False
-        self.colored, self._colored_from = found, of
+        self.colored, self._colored_from = colors, of
         return True
 
     def _looks(self, snapshot: Snapshot) -> Looks:
@@ -407,9 +407,9 @@ class Scene(QObject):
         return self._drawn_looks[1]
 
 
-def neighbors_text(found: Correction) -> str:
+def neighbors_text(correction: Correction) -> str:
     """Return in a sentence what is shown."""
-    n_in, n_out = len(found.drawn_in), len(found.stepped_out)
+    n_in, n_out = len(correction.drawn_in), len(correction.stepped_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, and no strangers."
     drawn_in, out = counted(n_in, "true neighbour"), counted(n_out, "stranger")
