@@ -51,7 +51,7 @@ def test_a_click_on_the_suggested_number_chooses_it(qtbot, shown, session):
     assert strip.isVisible()
     assert strip.firmness.suggested == (3,)
     assert session.clusters.n_clusters != 3
-    place = QPoint(strip.place(3), strip.height() // 2)
+    place = QPoint(strip.middle_of(3), strip.height() // 2)
     QTest.mouseClick(strip, LEFT, pos=place)
     assert session.clusters.n_clusters == 3
     sizes = sorted(cluster.size for cluster in session.clusters.clusters)

@@ -205,11 +205,11 @@ class GameDock(MapWidget):
         self.method_fold = Fold("Method", self.game)
         self.trust_fold = Fold(TRUST, self.trust, self.timeline)
         self.look_fold = Fold("Look", self.look.more)
-        made = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
-        said = self.data.breadcrumb, self.data.relink
+        folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
+        notices = self.data.breadcrumb, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line
-        page = column(*said, *looks, *steered, *made, None, margins=(0, 6, 0, 4))
+        page = column(*notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4))
         self.scroll = scrolled(panel(page))
         self.tabs = plain_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")

@@ -119,12 +119,12 @@ class MapTool(MapWidget):
         """Become a tab next to the map's dock."""
         boxes = [x.parentWidget() for x in self.workspace.docks if x is not self]
         boxes = [box for box in boxes if isinstance(box, QDockWidget)]
-        own = self.parentWidget()
-        if boxes and isinstance(own, QDockWidget):
-            main_window_of(self).tabifyDockWidget(boxes[0], own)
-            for one in (boxes[0], own):  # of "Plate (Embedding Game)"
-                one.setWindowTitle(one.windowTitle().partition(" (")[0])
-            QTimer.singleShot(0, own.raise_)  # once it has its tab
+        dock = self.parentWidget()
+        if boxes and isinstance(dock, QDockWidget):
+            main_window_of(self).tabifyDockWidget(boxes[0], dock)
+            for tab in (boxes[0], dock):  # of "Plate (Embedding Game)"
+                tab.setWindowTitle(tab.windowTitle().partition(" (")[0])
+            QTimer.singleShot(0, dock.raise_)  # once it has its tab
 
     def show_stage(self, stage: Stage) -> None:
         """Show the progress of background work."""

@@ -91,8 +91,8 @@ def paint_density(
     than the fewest are in the picture.
     """
     pixels, brightest, n_seen = np.zeros((*shape, 4), np.uint8), MIN_RANGE, 0
-    along, places = np.array(lines, np.float32), map(to_read, positions.T)
-    points = along, *places, to_read(colors)
+    along, axes = np.array(lines, np.float32), map(to_read, positions.T)
+    points = along, *axes, to_read(colors)
     is_above = np.zeros(len(positions), bool) if above is None else above
     for part, faintest in ((False, FAINTEST), (True, FAINTEST_ABOVE)):
         if part and not is_above.any():

@@ -51,7 +51,7 @@ def mend() -> None:
         (glir.GlirProgram, "delete", _keep_program),
         (VispyCanvas, "_update_scenegraph", _release_mouse),
         (QtViewerDockWidget, "_update_title_bar", _after_event),
-        (VispyCanvas, "_clean_and_update_scenegraph", _in_own_context),
+        (VispyCanvas, "_clean_and_update_scenegraph", _in_canvas_context),
     ):
         replace(owner, name, mended)
     for panel in panels:
@@ -106,7 +106,7 @@ def _after_event(update: Any, panel: Any, *args: Any, **options: Any) -> None:
     QTimer.singleShot(0, update_later)
 
 
-def _in_own_context(clean: Any, canvas: Any) -> None:
+def _in_canvas_context(clean: Any, canvas: Any) -> None:
     """Delete what is to go in the OpenGL context of this window."""
     with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
         canvas._scene_canvas.set_current()

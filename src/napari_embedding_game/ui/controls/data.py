@@ -224,12 +224,12 @@ class DataControls(QWidget):
     def _connect(self) -> None:
         self.space.changed.connect(lambda s: self._reload(**{**OF_ROWS, "space": s}))
         self.batches.changed.connect(self._on_batches)
-        self.recipe.wanted.connect(lambda recipe: self._reload(recipe=recipe))
-        self.join.wanted.connect(self._join_again)
-        self.measure.wanted.connect(self._load)
+        self.recipe.requested.connect(lambda recipe: self._reload(recipe=recipe))
+        self.join.requested.connect(self._join_again)
+        self.measure.requested.connect(self._load)
         self.measure.offered.connect(self._mark_next)
         self.measure.ticked.connect(self._on_image_ticked)
-        self.relink.wanted.connect(self._read_labels_again)
+        self.relink.requested.connect(self._read_labels_again)
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
@@ -311,14 +311,14 @@ class DataControls(QWidget):
     def _measure_options(self) -> dict[str, Any]:
         """Return how the objects were measured; a session file may say anything."""
         dataset = self._session.dataset
-        known = {} if dataset is None else dataset.provenance.get("measured")
-        known = known if isinstance(known, Mapping) else {}
-        axis, groups = known.get("first_axis"), known.get("groups")
+        measured = {} if dataset is None else dataset.provenance.get("measured")
+        measured = measured if isinstance(measured, Mapping) else {}
+        axis, groups = measured.get("first_axis"), measured.get("groups")
         groups = groups if isinstance(groups, list | tuple) else USUAL
         return {
             "first_axis": axis if axis in ("time", "image") else "z",
             "groups": [group for group in GROUPS if group in groups],
-            "with_border": known.get("with_border") is not False,
+            "with_border": measured.get("with_border") is not False,
         }
 
     def _on_transpose(self) -> None:

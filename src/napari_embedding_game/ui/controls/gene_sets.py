@@ -85,9 +85,9 @@ class GeneSetsPanel(Fold):
             chosen, is_given = QInputDialog.getItem(self, *words, names)
             if not is_given or chosen not in names:
                 return
-        found = sets[names.index(chosen)]  # to be scored or changed
-        self.name.setText(found.name)
-        self.genes.setText(", ".join(found.genes))
+        gene_set = sets[names.index(chosen)]  # to be scored or changed
+        self.name.setText(gene_set.name)
+        self.genes.setText(", ".join(gene_set.genes))
         for field in self.genes, self.name:
             field.setCursorPosition(0)
 
@@ -95,19 +95,19 @@ class GeneSetsPanel(Fold):
         dataset, genes = self._session.dataset, split_names(self.genes.text())
         if dataset is None or not genes or self._scoring.is_busy:
             return
-        wanted = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
-        self._scoring.submit(lambda: (wanted, *score_genes(dataset, wanted)))
+        gene_set = GeneSet(self.name.text().strip() or f"{genes[0]} set", tuple(genes))
+        self._scoring.submit(lambda: (gene_set, *score_genes(dataset, gene_set)))
 
     def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
-        wanted, values, found = scored
+        gene_set, values, matched = scored
         dataset = self._session.dataset
         assert dataset is not None
-        name = self._session.add_obs(add_score, wanted, values)
+        name = self._session.add_obs(add_score, gene_set, values)
         self._session.look.color_by = choice_of_column(name, dataset)
-        n = len(wanted.genes)
-        share = f"{n - len(found.missing)} of {n} genes found."
-        show = self._show_warning if found.missing else self._show_message
-        show(f"{name}: {share} {found.note}".rstrip())
+        n = len(gene_set.genes)
+        share = f"{n - len(matched.missing)} of {n} genes found."
+        show = self._show_warning if matched.missing else self._show_message
+        show(f"{name}: {share} {matched.note}".rstrip())
 
     def _show_message(self, text: str, role: str = "note") -> None:
         show_text(self.state, text, role)

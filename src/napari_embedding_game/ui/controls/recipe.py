@@ -59,7 +59,7 @@ class RecipePanel(QWidget):
         The column whose samples are mixed, or None.
     """
 
-    wanted = Signal(object)
+    requested = Signal(object)
 
     def __init__(self, batches: Choice) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class RecipePanel(QWidget):
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
-        self._found_doublets: tuple[Recipe, int] | None = None
+        self._doublet_count: tuple[Recipe, int] | None = None
         """How many doublets were found, and by which recipe."""
         self.offer = text_label(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
@@ -107,9 +107,9 @@ class RecipePanel(QWidget):
         show_text(self.offer, "" if applied else OFFER)
         self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
-        former, self._quality = self._quality, quality
+        previous, self._quality = self._quality, quality
         if quality is not None:
-            self._show_cells(quality, dataset, former)
+            self._show_cells(quality, dataset, previous)
         if applied is not None:
             self._show_applied(applied, dataset)
         self._update_state()
@@ -127,7 +127,7 @@ class RecipePanel(QWidget):
 
     def _prepare(self) -> None:
         finish_typing()
-        self.wanted.emit(self.recipe())
+        self.requested.emit(self.recipe())
 
     def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
         rows = form()
@@ -137,14 +137,14 @@ class RecipePanel(QWidget):
         return rows
 
     def _show_cells(
-        self, quality: pd.DataFrame, dataset: Dataset, former: pd.DataFrame | None
+        self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None
     ) -> None:
         """Show the figures of these cells; of other cells there are no limits yet."""
         has_mito = "pct_counts_mt" in quality
         self._limits.setRowVisible(self.numbers["max_mito"].native, has_mito)
         self.no_mito.setVisible(not has_mito)
-        if former is None or not quality.equals(former):
-            self._found_doublets = None
+        if previous is None or not quality.equals(previous):
+            self._doublet_count = None
             self.doublets.setChecked(False)
             none = dict.fromkeys(LIMITS, 0)
             self._set_numbers({**none, "min_genes": DEFAULTS["min_genes"]})
@@ -156,7 +156,7 @@ class RecipePanel(QWidget):
         self._set_numbers({name: getattr(applied, name) for name in self.numbers})
         recipe = dataset.provenance.get("recipe", {})
         n_doublets = int(recipe.get("left_out", {}).get("doublets", 0))
-        self._found_doublets = (self.recipe(), n_doublets) if applied.doublets else None
+        self._doublet_count = (self.recipe(), n_doublets) if applied.doublets else None
 
     def _set_numbers(self, numbers: Limits) -> None:
         """Show other numbers."""
@@ -177,10 +177,10 @@ class RecipePanel(QWidget):
         texts = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
         ]
-        found, then = self._found_doublets, ""
-        if found is not None and found[0] == recipe:
-            n_out += found[1]
-            texts.append(counted(found[1], "doublet"))
+        count, then = self._doublet_count, ""
+        if count is not None and count[0] == recipe:
+            n_out += count[1]
+            texts.append(counted(count[1], "doublet"))
         elif recipe.doublets:
             then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."

@@ -104,7 +104,7 @@ class RunControls(QWidget):
         """Where the map is from, if it was not played now."""
         self._saving = ""
         """What is being written."""
-        self._said: str | None = None
+        self._last_state_text: str | None = None
         """What was said last of the state."""
         self._update_soon = qthrottled(self._update_message, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
@@ -164,7 +164,7 @@ class RunControls(QWidget):
         is_reading = self._reading.is_busy
         is_free = not (is_alive or is_reading)
         can_show = not has_map or (has_choice and is_asked)
-        for widget, is_shown in (
+        for widget, is_visible in (
             (self.run, is_free and (has_data or bool(first))),
             (self.plain, is_free and has_data and bool(first)),
             (self.given_button, is_free and bool(maps) and can_show),
@@ -175,7 +175,7 @@ class RunControls(QWidget):
             (self.bar, is_alive),
             (self.continue_button, can_go_on and has_map),
         ):
-            widget.setVisible(is_shown)
+            widget.setVisible(is_visible)
         self._update_message()
 
     # Inside
@@ -252,8 +252,8 @@ class RunControls(QWidget):
 
     def _update_message(self) -> None:
         """Show another state; what was said since of the same one stays."""
-        if (text := self._state_text()) != self._said:
-            self._said = text
+        if (text := self._state_text()) != self._last_state_text:
+            self._last_state_text = text
             self.show_message(text)
 
     def _state_text(self) -> str:
@@ -281,8 +281,8 @@ class RunControls(QWidget):
         remedy = self._session.remedy.items()
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         text = settings_text(self._remedy)
-        shown = text if len(self._remedy) == 1 else "these changes"
-        self.remedy_button.setText(in_lines(f"Run again with {shown}"))
+        changes = text if len(self._remedy) == 1 else "these changes"
+        self.remedy_button.setText(in_lines(f"Run again with {changes}"))
         self.remedy_button.setToolTip(REMEDY_TIP.format(text))
         self.refresh()
 

@@ -80,10 +80,10 @@ class SelectionControls(QWidget):
         snapshot, state = self._session.snapshot, self._session.state
         self.show_objects.setVisible(self._linked.current is not None)
         self.hold.setVisible(self._is_game)
-        is_known = snapshot is not None and snapshot.neighbors is not None
+        has_neighbors = snapshot is not None and snapshot.neighbors is not None
         is_at_rest = state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # hidden then, it would never be let go
-            self.neighbors.setVisible(is_known and is_at_rest)
+            self.neighbors.setVisible(has_neighbors and is_at_rest)
         show_text(self.message, self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:

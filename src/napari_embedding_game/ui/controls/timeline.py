@@ -93,9 +93,9 @@ class Timeline(Listener):
                 self.marks.takeItem(self.marks.count() - 1)
             while self.marks.count() < len(marks):
                 self.marks.addItem(QListWidgetItem())
-            former = dict(enumerate(self._drawn))
+            previous = dict(enumerate(self._drawn))
             for number, mark in enumerate(marks):
-                if mark is not former.get(number):
+                if mark is not previous.get(number):
                     self.marks.item(number).setIcon(self._picture(mark))
                     self.marks.item(number).setToolTip(mark_text(mark))
             self._drawn = marks

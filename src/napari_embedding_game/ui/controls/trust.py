@@ -77,7 +77,7 @@ class TrustControls(Listener):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._measuring = Latest(self, self._on_found, self._on_failed, finishes=True)
+        self._measuring = Latest(self, self._on_quality, self._on_failed, finishes=True)
         self._quality: MapQuality | None = None
         self._note = ""
         """Why there is none."""
@@ -106,21 +106,21 @@ class TrustControls(Listener):
         self._heard.connect_all((*changes, session.columns_changed), self._on_change)
         self._show()
 
-    def show_quality(self, found: MapQuality | None, note: str = "") -> None:
+    def show_quality(self, quality: MapQuality | None, note: str = "") -> None:
         """Show the figures of the map on show, or note why there are none."""
-        self._quality, self._note = found, note
+        self._quality, self._note = quality, note
         self._measured_map = self._map_identity()
         self._show()
 
     # Texts
 
-    def _note_text(self, found: MapQuality) -> str:
+    def _note_text(self, quality: MapQuality) -> str:
         """Return on how many points it was measured, and the columns that agree."""
         dataset = self._session.dataset
-        is_whole = dataset is not None and found.n_sampled == len(dataset.obs)
+        is_whole = dataset is not None and quality.n_sampled == len(dataset.obs)
         of = "" if is_whole else " drawn at random"
-        text = f"Measured on {found.n_sampled:,} points{of}."
-        best = found.columns[:MAX_COLUMNS]
+        text = f"Measured on {quality.n_sampled:,} points{of}."
+        best = quality.columns[:MAX_COLUMNS]
         shares = [f"{c.name} {c.same:.0%} ({c.by_chance:.0%} by chance)" for c in best]
         groups = f" Neighbours of the same group: {', '.join(shares)}."
         return text + groups if shares else text
@@ -128,26 +128,26 @@ class TrustControls(Listener):
     def _show(self) -> None:
         """Show how far the map can be trusted, as far as it is known."""
         session, rows, tips = self._session, {}, {}
-        is_known = is_same(self._measured_map, self._map_identity())
-        found = self._quality if is_known else None
+        is_current = is_same(self._measured_map, self._map_identity())
+        quality = self._quality if is_current else None
         snapshot = None if session.state == "preparing" else session.snapshot
         is_at_rest = snapshot is not None and session.state != "running"
         is_measured = is_at_rest and self._measuring.is_busy
-        note = self._note if is_known else MEASURING if is_measured else WAITING
-        show_text(self.note, note if found is None else self._note_text(found))
-        warnings = {} if found is None else _warnings(found)
+        note = self._note if is_current else MEASURING if is_measured else WAITING
+        show_text(self.note, note if quality is None else self._note_text(quality))
+        warnings = {} if quality is None else _warnings(quality)
         show_text(self.warning, "\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
-        k = 15 if found is None else found.n_neighbors
-        for of, texts in ((found, FIGURES), (snapshot, OF_POINTS)):
+        k = 15 if quality is None else quality.n_neighbors
+        for of, texts in ((quality, FIGURES), (snapshot, OF_POINTS)):
             for name, (title, meaning) in texts.items():
                 share = math.nan if of is None else getattr(of, name)
-                is_known = not math.isnan(share)
-                ends = 0.0, share if is_known else 0.0
+                has_share = not math.isnan(share)
+                ends = 0.0, share if has_share else 0.0
                 is_trust = name == "trustworthiness"
                 is_bad = of is snapshot or (is_trust and share < DOUBTFUL)
                 bar = *(ends[::-1] if is_bad else ends), math.nan  # in orange
-                rows[name] = title, bar, share_text(share) if is_known else "–"
+                rows[name] = title, bar, share_text(share) if has_share else "–"
                 tips[name] = meaning.format(k=k)
         self.figures.show_frame(
             pd.DataFrame(rows.values(), index=list(rows)), tips=tips
@@ -157,10 +157,10 @@ class TrustControls(Listener):
         words = [f"Trustworthy {trust}"] if has_trust else []
         words += [f"{far} misplaced"] if far != "–" else []
         self.summary.setText(" · ".join(words))
-        is_doubtful = found is not None and found.trustworthiness < DOUBTFUL
+        is_doubtful = quality is not None and quality.trustworthiness < DOUBTFUL
         set_role(self.summary, "warning" if has_trust and is_doubtful else "")
-        is_known = snapshot is not None
-        self.show_misplaced.setVisible(is_known and snapshot.stretched_share > 0)
+        has_map = snapshot is not None
+        self.show_misplaced.setVisible(has_map and snapshot.stretched_share > 0)
 
     # Measuring
 
@@ -199,18 +199,18 @@ class TrustControls(Listener):
         is_at_rest = snapshot is not None and not session.is_moving
         return session.dataset, session.run, snapshot.embedding if is_at_rest else None
 
-    def _on_found(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
-        found, of = result
-        if is_same(of, self._map_identity()):
-            self.show_quality(found, TOO_FEW)
+    def _on_quality(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
+        quality, map_identity = result
+        if is_same(map_identity, self._map_identity()):
+            self.show_quality(quality, TOO_FEW)
 
     def _on_failed(self, error: BaseException) -> None:
         self.show_quality(None, error_text(error))
 
 
-def _warnings(found: MapQuality) -> dict[str, str]:
+def _warnings(quality: MapQuality) -> dict[str, str]:
     """Return the warnings of a map by their titles."""
-    messages, parts, column = {}, found.parts, followed_samples(found)
+    messages, parts, column = {}, quality.parts, followed_samples(quality)
     if parts is not None and parts.outside >= FEW_OUTSIDE:
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "
@@ -219,7 +219,7 @@ def _warnings(found: MapQuality) -> dict[str, str]:
             "More Neighbours, under Method, may link them."
         )
     if column is not None:
-        clusters, more = found.clusters, ""
+        clusters, more = quality.clusters, ""
         if clusters is not None and column.agreement >= clusters.agreement:
             more = f", more than are of its cluster ({clusters.same:.0%})"
         messages[f"Batch effect of {column.name}?"] = (

@@ -44,15 +44,15 @@ class DrawnObjects:
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
-        found, pixels = self.projection.under(pixel), finest(self.linked.labels)
-        if found is None:
+        drawn, pixels = self.projection.under(pixel), finest(self.linked.labels)
+        if drawn is None:
             return None
-        place = self.at.copy()
-        place[self.axes] = found
-        index = np.round(place).astype(int)
+        position = self.at.copy()
+        position[self.axes] = drawn
+        index = np.round(position).astype(int)
         if (index < 0).any() or (index >= pixels.shape).any():
             return None
-        return self._row(int(np.asarray(pixels[tuple(index)])), place)
+        return self._row(int(np.asarray(pixels[tuple(index)])), position)
 
     def clicked(self, event: Any) -> int | None:
         """Return the row whose object is at an event of napari's mouse, as it is seen.
@@ -71,8 +71,8 @@ class DrawnObjects:
         label = value[1] if isinstance(value, tuple) else value
         return self._row(int(label or 0), np.asarray(layer.world_to_data(world)))
 
-    def _row(self, label: int, place: NDArray[np.floating]) -> int | None:
-        """Return the row with a label at a place (ndim,) in pixels, if there is one.
+    def _row(self, label: int, position: NDArray[np.floating]) -> int | None:
+        """Return the row with a label at a position (ndim,) in pixels, or None.
 
         Other slices may have other objects of this label, and that of this one may have
         been left out.
@@ -82,7 +82,7 @@ class DrawnObjects:
         rows = np.flatnonzero(self.objects.label_ids == label)
         rows = rows[is_in_slice(self.objects.take(rows), self.axes, self.at)]
         if len(rows) > 1:  # time is seen as a depth
-            rows = rows[self.objects.take(rows).contain(place).all(axis=1)]
+            rows = rows[self.objects.take(rows).contain(position).all(axis=1)]
         return int(rows[0]) if len(rows) else None
 
 

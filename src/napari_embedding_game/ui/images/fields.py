@@ -99,13 +99,13 @@ class ShownField(QObject):
             center_on(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
-        """Name the image on show beside the slider, while there are such."""
-        dims, shown = self._viewer.dims, list(self._viewer.dims.axis_labels)
+        """Name the displayed image next to the slider, while there are such."""
+        dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
         layers = [layer for layer in self._viewer.layers if FIELDS in layer.metadata]
         if layers:
             self._axis, names = -layers[-1].ndim, layers[-1].metadata[FIELDS]
-            place = round(layers[-1].world_to_data(dims.point)[0])
-            shown[self._axis] = names[place] if 0 <= place < len(names) else AXES[0]
+            index = round(layers[-1].world_to_data(dims.point)[0])
+            titles[self._axis] = names[index] if 0 <= index < len(names) else AXES[0]
         elif self._axis and -self._axis <= dims.ndim:
-            shown[self._axis], self._axis = str(self._axis), 0  # as napari calls it
-        dims.axis_labels = tuple(shown)
+            titles[self._axis], self._axis = str(self._axis), 0  # napari's default
+        dims.axis_labels = tuple(titles)

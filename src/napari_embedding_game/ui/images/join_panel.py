@@ -39,7 +39,7 @@ class JoinPanel(LayerPanel):
     are no objects.
     """
 
-    wanted = Signal(object)
+    requested = Signal(object)
 
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__(viewer)
@@ -92,12 +92,12 @@ class JoinPanel(LayerPanel):
 
     def _on_layer(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""
-        self.wanted.emit(None if layer is None else request_of(layer))
+        self.requested.emit(None if layer is None else request_of(layer))
 
     def _ask(self, chosen: object) -> None:
         """Join by another column or picture."""
         how = {"column": self.column.value, "picture": self.picture.value}
-        self.wanted.emit(replace(self._join.request, **how, is_guess=False))
+        self.requested.emit(replace(self._join.request, **how, is_guess=False))
 
 
 def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:

@@ -161,8 +161,8 @@ def center_on(
     centers, dims = objects.centers, viewer.dims
     center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
     middle = np.asarray(labels.data_to_world(center))
-    shown, _ = axes_and_position(dims, labels)
-    for axis in set(range(labels.ndim)).difference(shown):
+    displayed, _ = axes_and_position(dims, labels)
+    for axis in set(range(labels.ndim)).difference(displayed):
         dims.set_point(dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:
-        viewer.scene.camera.center = (0.0, 0.0, *middle[shown])[-3:]
+        viewer.scene.camera.center = (0.0, 0.0, *middle[displayed])[-3:]

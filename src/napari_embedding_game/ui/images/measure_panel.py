@@ -76,7 +76,7 @@ class MeasurePanel(LayerPanel):
     what is to be done once these are measured, or None.
     """
 
-    wanted = Signal(object, object, object)
+    requested = Signal(object, object, object)
     offered = Signal()
     """There are labels to measure, or none any more."""
     ticked = Signal()
@@ -193,9 +193,9 @@ class MeasurePanel(LayerPanel):
     def _offer_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
         """List images with the ticks of a person for these labels, or the proposal."""
         empty(self.images)
-        self._ticks, wanted = {}, self._chosen.get(labels) if images else None
-        if wanted is None and images:
-            wanted = proposed(labels, images, list(self._viewer.layers.selection))
+        self._ticks, ticked = {}, self._chosen.get(labels) if images else None
+        if ticked is None and images:
+            ticked = proposed(labels, images, list(self._viewer.layers.selection))
         for image in images:
             if reason := misfit(image, labels):
                 self.images.addWidget(text_label(f"{image.name} ({reason})"))
@@ -205,7 +205,7 @@ class MeasurePanel(LayerPanel):
             along = " along its first axis" * (finest(image).shape[:2] == (n, n))
             many = f"{image.name} ({n} channels{along})"
             self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
-            tick.setChecked(image in wanted)
+            tick.setChecked(image in ticked)
             tick.toggled.connect(self._on_tick)
             self.images.addWidget(tick)
 
@@ -237,7 +237,7 @@ class MeasurePanel(LayerPanel):
         if isinstance(labels, Image):
             labels = use_as_labels(self._viewer, labels, self.axis.value)
             linked = Linked(labels, linked.images)
-        self.wanted.emit(self.measured(linked), linked, then)
+        self.requested.emit(self.measured(linked), linked, then)
 
 
 def _is_mask(image: Image) -> bool:

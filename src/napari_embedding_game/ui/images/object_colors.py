@@ -51,7 +51,7 @@ class ObjectColors(QObject):
         self._session, self._linked = workspace.session, workspace.linked
         self._layer: Labels | None = None
         """The layer that is coloured by the map."""
-        self._former_colormap: Any = None
+        self._previous_colormap: Any = None
         self._our_colormap: Any = None
         """Its original colormap, and the one that it has meanwhile."""
         self._counted: tuple[Any, Any] = None, None
@@ -89,18 +89,18 @@ class ObjectColors(QObject):
         objects = None if dataset is None else dataset.objects
         is_mapped = session.look.color_objects and session.snapshot is not None
         is_there = labels is not None and labels in self._viewer.layers
-        is_wanted = is_there and objects is not None and (is_mapped or points.any())
+        is_colored = is_there and objects is not None and (is_mapped or points.any())
         mapped = self._scene.colored.rgba
-        if is_wanted:
-            n_known = {len(points), len(mapped)} if is_mapped else {len(points)}
+        if is_colored:
+            sizes = {len(points), len(mapped)} if is_mapped else {len(points)}
             ids = objects.label_ids
-            is_wanted = n_known == {len(ids)} and self._has_colors(labels, dataset)
-        if not is_wanted or labels is not self._layer:
+            is_colored = sizes == {len(ids)} and self._has_colors(labels, dataset)
+        if not is_colored or labels is not self._layer:
             self._end()
-        if not is_wanted:
+        if not is_colored:
             return
         if labels.colormap is not self._our_colormap:  # somebody has chosen another one
-            self._layer, self._former_colormap = labels, labels.colormap
+            self._layer, self._previous_colormap = labels, labels.colormap
         # Labels may occur again in other slices.
         visible = is_in_slice(objects, *axes_and_position(self._viewer.dims, labels))
         chosen, lit = ids[visible & points], transform_color(COLOR)
@@ -109,8 +109,8 @@ class ObjectColors(QObject):
             colors[ids[visible]] = mapped[visible]
             lit = colors[chosen]
         else:
-            former = self._former_colormap.map(np.arange(MAX_COLORS))
-            colors = np.array(former, np.float32)
+            previous = self._previous_colormap.map(np.arange(MAX_COLORS))
+            colors = np.array(previous, np.float32)
         if points.any():
             colors[:, 3] *= FADING
             colors[chosen] = lit
@@ -121,7 +121,7 @@ class ObjectColors(QObject):
         """Restore the layer's colours, unless somebody has chosen others."""
         layer, self._layer = self._layer, None
         if layer is not None and layer.colormap is self._our_colormap:
-            layer.colormap = self._former_colormap
+            layer.colormap = self._previous_colormap
         self._our_colormap = None
 
     def _on_paint(self, event: object = None) -> None:

@@ -70,7 +70,7 @@ class Relink(LayerPanel):
     """
 
     missed = Signal()
-    wanted = Signal()
+    requested = Signal()
 
     def __init__(
         self,
@@ -122,9 +122,9 @@ class Relink(LayerPanel):
             self._folder_text = ""
             record.set(None, record.record)
         if dataset is not None and dataset.objects is not None and record.missed:
-            found = find(self._viewer, record.missed, dataset.objects)
-            if found is not None:
-                self._link(found)
+            fitting = find(self._viewer, record.missed, dataset.objects)
+            if fitting is not None:
+                self._link(fitting)
         self._update()
 
     def on_read_started(self) -> None:
@@ -132,8 +132,8 @@ class Relink(LayerPanel):
         for layer in self._viewer.layers:
             self._strokes[layer] = strokes(layer)
         source, labels = self._loading.source, self._watched
-        is_known = source is not None and labels is not None
-        self._is_read = is_known and source.pixels is finest(labels)
+        is_linked = source is not None and labels is not None
+        self._is_read = is_linked and source.pixels is finest(labels)
 
     def on_read_finished(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
@@ -181,16 +181,16 @@ class Relink(LayerPanel):
         self._record.missed = None
         self._update()
 
-    def _link(self, found: Linked) -> None:
-        """Link layers; what is still missing is looked for on."""
-        record, former = self._record, self._record.current
-        record.set(found, record.missed)
+    def _link(self, new: Linked) -> None:
+        """Link layers; the search for what is still missing goes on."""
+        record, previous = self._record, self._record.current
+        record.set(new, record.missed)
         if self._missing is None:
             record.missed = None
-        if former is None or former.labels is not found.labels:
-            objects, pixels = self._session.dataset.source_objects, finest(found.labels)
+        if previous is None or previous.labels is not new.labels:
+            objects, pixels = self._session.dataset.source_objects, finest(new.labels)
             share = share_matching(pixels, objects, COMPARED) if objects else 1.0
-            changed = OTHERS.format(1 - share, found.labels.name)
+            changed = OTHERS.format(1 - share, new.labels.name)
             self._edit_text = changed if share < 1 else ""
 
     # Texts
@@ -223,7 +223,7 @@ class Relink(LayerPanel):
         is_measured = bool(_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._loading.current_source is not None
-        return self._edit_text, words if can_read else "", self.wanted.emit
+        return self._edit_text, words if can_read else "", self.requested.emit
 
     @property
     def _missing(self) -> LayerRecord | None:
@@ -245,8 +245,8 @@ class Relink(LayerPanel):
 
     def _use_as_missing(self, image: Image) -> None:
         """Use a layer as the missing image."""
-        missing, unknown, found = self._record.missed, self._missing, record_of(image)
-        images = tuple(found if x is unknown else x for x in missing.images)
+        missing, unknown, given = self._record.missed, self._missing, record_of(image)
+        images = tuple(given if x is unknown else x for x in missing.images)
         self._record.missed = LayersRecord(missing.labels, images)
         self.refresh()
 
@@ -326,8 +326,8 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     if not any(layer.name for layer in lost.images):
         return Linked(labels, tuple(proposed(labels, images)))
     fitting = [x for x in images if not misfit(x, labels)]
-    found = [_layer_of(layer, fitting) for layer in lost.images]
-    return Linked(labels, tuple(dict.fromkeys(x for x in found if x is not None)))
+    fitted = [_layer_of(layer, fitting) for layer in lost.images]
+    return Linked(labels, tuple(dict.fromkeys(x for x in fitted if x is not None)))
 
 
 def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:

@@ -144,8 +144,8 @@ class ClusterEdits(QWidget):
     def _build(self) -> None:
         # Six buttons in a row limit how narrow a window can be.
         self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
-        shown = self.rename, self.merge, self.split, self.make
-        self._buttons = list(map(_button, shown))
+        frequent = self.rename, self.merge, self.split, self.make
+        self._buttons = list(map(_button, frequent))
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
@@ -176,8 +176,8 @@ class ClusterEdits(QWidget):
 
     def _chosen(self) -> list[Cluster]:
         chosen = self._session.selection.clusters
-        known = self._clusters.clustering.by_id if chosen else {}
-        return [known[c] for c in chosen if c in known]
+        by_id = self._clusters.clustering.by_id if chosen else {}
+        return [by_id[c] for c in chosen if c in by_id]
 
     def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
@@ -247,8 +247,8 @@ class ClusterEdits(QWidget):
         column = dataset.obs[name]
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
-        shown = dict(zip(levels, hexes(colors), strict=True))
-        self._do(self._clusters.annotate_by, column, shown)
+        color_of = dict(zip(levels, hexes(colors), strict=True))
+        self._do(self._clusters.annotate_by, column, color_of)
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:

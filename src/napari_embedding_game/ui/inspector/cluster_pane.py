@@ -129,17 +129,17 @@ class ClusterPane(Listener):
         if job is not None:
             self._firmness_job.submit(job)
 
-    def _on_firmness(self, found: Firmness) -> None:
-        if found.merging is self._asked_merging:
-            self.slider.strip.show_firmness(found)
+    def _on_firmness(self, firmness: Firmness) -> None:
+        if firmness.merging is self._asked_merging:
+            self.slider.strip.show_firmness(firmness)
 
     def _on_failed(self, error: BaseException) -> None:
         log_error("How firm the clusters are", error)
 
     def _on_picked(self, keys: list[int], is_added: bool) -> None:
         """Select clusters; in a game one of them may have gone since it was listed."""
-        known = self._session.clusters.clustering.by_id
-        self._session.selection.replace(key for key in keys if key in known)
+        by_id = self._session.clusters.clustering.by_id
+        self._session.selection.replace(key for key in keys if key in by_id)
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)

@@ -92,9 +92,9 @@ class ClusterSlider(Listener):
         self.slider.setValue(int(np.abs(self._stops - n_clusters).argmin()))
 
     def _apply(self) -> None:
-        self._is_moving, wanted = False, self.number.value()
-        is_each = wanted >= self._clusters.n_landmarks
-        self._clusters.set_n_clusters(None if is_each else wanted)
+        self._is_moving, n_clusters = False, self.number.value()
+        is_each = n_clusters >= self._clusters.n_landmarks
+        self._clusters.set_n_clusters(None if is_each else n_clusters)
 
 
 def slider_stops(n_landmarks: int) -> np.ndarray:

@@ -109,14 +109,14 @@ class DotPlotPane(PlotPane):
     # Inside
 
     def _plot(self) -> ExpressionPlot | None:
-        """Return what was found as a plot; None where nothing was."""
-        found, rows = self.result, self._rows
-        if found is None or rows is None:
+        """Return the result as a plot; None without one."""
+        result, rows = self.result, self._rows
+        if result is None or rows is None:
             return None
-        summary, is_scaled = found.summary, self.scaled.isChecked()
+        summary, is_scaled = result.summary, self.scaled.isChecked()
         values = summary.scaled if is_scaled else summary.means
         return ExpressionPlot(
-            genes=found.genes,
+            genes=result.genes,
             groups=tuple(rows[0].categories),
             values=values,
             shares=summary.shares,
@@ -146,12 +146,12 @@ class DotPlotPane(PlotPane):
         self._draw()
         self.show_message(message, "warning")
 
-    def _on_result(self, found: ClusterExpression) -> None:
-        self.result = found
+    def _on_result(self, result: ClusterExpression) -> None:
+        self.result = result
         self._draw()
 
     def _draw(self, *event: object) -> None:
-        """Show what was found, under the names that the groups have by now."""
+        """Show the result, under the names that the groups have by now."""
         if not self._search.is_busy:
             note = "" if self.result is None else self.result.note
             self.show_message(note, "warning")
@@ -169,26 +169,26 @@ class DotPlotPane(PlotPane):
         )
 
     def _tip(self, x: float, y: float) -> str:
-        (group, gene), found, rows = self._cell_at(x, y), self.result, self._rows
-        if found is None or rows is None or (group is None and gene is None):
+        (group, gene), result, rows = self._cell_at(x, y), self.result, self._rows
+        if result is None or rows is None or (group is None and gene is None):
             return ""
         if group is None:
-            return f"{found.genes[gene]}: click to colour the map by it."
-        name, size = rows[0].categories[group], counted(found.sizes[group], "point")
+            return f"{result.genes[gene]}: click to colour the map by it."
+        name, size = rows[0].categories[group], counted(result.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, Ctrl-click to add it."
-        summary, cell = found.summary, (group, gene)
+        summary, cell = result.summary, (group, gene)
         mean, share = summary.means[cell], summary.shares[cell]
-        where = f"{found.genes[gene]} in {name}"
-        return f"{where}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
+        title = f"{result.genes[gene]} in {name}"
+        return f"{title}\nmean {mean:.3g}, above 0 in {share_text(share)} of {size}"
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         """Choose a group by its name or a dot; colour by a gene by its name."""
-        (group, gene), found = self._cell_at(x, y), self.result
+        (group, gene), result = self._cell_at(x, y), self.result
         if group is not None:
             self._choose(group, is_added)
-        elif found is not None and gene is not None:
-            self._on_name(found.genes[gene])
+        elif result is not None and gene is not None:
+            self._on_name(result.genes[gene])
 
     def _choose(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""

@@ -49,10 +49,10 @@ class FirmnessStrip(QWidget):
         self.setFixedHeight(BARS + GAP + self.fontMetrics().height())
         self.update()
 
-    def show_firmness(self, found: Firmness | None) -> None:
-        """Show what is known; None takes it away."""
-        self.firmness, self._suggested = found, () if found is None else found.suggested
-        self.setVisible(found is not None)
+    def show_firmness(self, cuts: Firmness | None) -> None:
+        """Show which cuts are firm; None hides the strip."""
+        self.firmness, self._suggested = cuts, () if cuts is None else cuts.suggested
+        self.setVisible(cuts is not None)
         self.update()
 
     def text(self, n_clusters: int) -> str:
@@ -60,14 +60,14 @@ class FirmnessStrip(QWidget):
         cut = None if self.firmness is None else self.firmness.of(n_clusters)
         if cut is None:
             return ""
-        said = NOT_FIRM.format(n=n_clusters)
+        sentence = NOT_FIRM.format(n=n_clusters)
         if cut.is_firm and cut.separation is not None:
-            said = FIRM.format(n=n_clusters, p=max(cut.separation.p, 1e-4))
-        for number, what in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
-            said += SUGGESTED.format(what) if number == n_clusters else ""
-        return said
+            sentence = FIRM.format(n=n_clusters, p=max(cut.separation.p, 1e-4))
+        for number, use in zip(self._suggested[::-1], (FINE, COARSE), strict=False):
+            sentence += SUGGESTED.format(use) if number == n_clusters else ""
+        return sentence
 
-    def place(self, n_clusters: int) -> int:
+    def middle_of(self, n_clusters: int) -> int:
         """Return the middle of a number's bar, in pixels from the left."""
         return round((n_clusters - MIN_CLUSTERS + 0.5) * self._width())
 
@@ -86,7 +86,7 @@ class FirmnessStrip(QWidget):
             painter.drawText(self.rect().adjusted(5, 0, 0, 0), middle, NONE_FIRM)
             return
         for cut in cuts:
-            height, middle = 1.0, self.place(cut.n_clusters)
+            height, middle = 1.0, self.middle_of(cut.n_clusters)
             if cut.is_firm and cut.separation is not None:
                 height = MIN_BAR + (BARS - MIN_BAR) * cut.separation.beyond
             width = max(2.0, self._width() - 2)
@@ -100,8 +100,8 @@ class FirmnessStrip(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Say what is known of the number under the mouse."""
-        said = self.text(self._number_at(event.position()))
-        self.setToolTip(f"{said} {WHAT}".strip())
+        text = self.text(self._number_at(event.position()))
+        self.setToolTip(f"{text} {WHAT}".strip())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Pick the number under the mouse; below the bars that which is written."""
@@ -114,7 +114,7 @@ class FirmnessStrip(QWidget):
     def _width(self) -> float:
         return self.width() / (MAX_CLUSTERS - MIN_CLUSTERS + 1)
 
-    def _number_at(self, place: QPointF) -> int:
-        if place.y() > BARS and self._suggested:
-            return self._suggested[0 if place.x() < self.width() / 2 else -1]
-        return MIN_CLUSTERS + int(place.x() / self._width())
+    def _number_at(self, position: QPointF) -> int:
+        if position.y() > BARS and self._suggested:
+            return self._suggested[0 if position.x() < self.width() / 2 else -1]
+        return MIN_CLUSTERS + int(position.x() / self._width())

@@ -171,8 +171,8 @@ class MarkersPane(Listener):
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
             return
-        shown = self._comparison()
-        request = shown.title, shown.key
+        comparison = self._comparison()
+        request = comparison.title, comparison.key
         if request == self._request:
             return
         self._request = request
@@ -182,18 +182,18 @@ class MarkersPane(Listener):
             return
 
         def find() -> Generator[float, None, Compared]:
-            expression, samples = dataset.expression, shown.samples
+            expression, samples = dataset.expression, comparison.samples
             values, names = expression.values, dataset.profile_names
-            found = iter_markers(
-                *(values, shown.inside, shown.outside, names),
-                method=shown.method,
+            steps = iter_markers(
+                *(values, comparison.inside, comparison.outside, names),
+                method=comparison.method,
                 samples=dataset.obs[samples].to_numpy() if samples else None,
                 n_top=None,
                 log1p=expression.is_log1p,
             )
-            markers = yield from found
+            markers = yield from steps
             rows = markers.frame()[:N_LISTED].set_index("names", drop=False)[NAMES]
-            return Compared(markers, shown, rows, expression.note)
+            return Compared(markers, comparison, rows, expression.note)
 
         self._search.submit(find)
 

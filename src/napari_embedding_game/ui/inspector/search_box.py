@@ -128,7 +128,7 @@ class SearchBox(QLineEdit):
         ranked: tuple[list[tuple[str, str]], ...] = [], [], []
         if dataset is not None and re.fullmatch(ENSEMBL, text, re.IGNORECASE):
             genes = dataset.find_columns([text]).indices
-            names = (dataset.profile_names[place] for place in genes)
+            names = (dataset.profile_names[index] for index in genes)
             ranked[0].extend((_kind_of_values(dataset), name) for name in names)
         for kind, names in self._names(text) if query else ():
             for name in names:
@@ -136,11 +136,11 @@ class SearchBox(QLineEdit):
                 if query in folded:
                     rank = 0 if folded == query else 2 - folded.startswith(query)
                     ranked[rank].append((kind, name))
-        found = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
+        matches = [hit for hits in ranked for hit in dict.fromkeys(hits)][:MAX_HITS]
         texts = None if dataset is None or not query else dataset.texts
         if texts and (len(texts) > MAX_ROWS or any(_has(one, query) for one in texts)):
-            found.append((TEXTS, text))
-        return found
+            matches.append((TEXTS, text))
+        return matches
 
     def _names(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield all that can be searched by a text, and what it is."""

@@ -202,8 +202,8 @@ class SelectionTab(Listener):
         dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
         are_other, self._color_by = colors != self._color_by, colors
-        wanted = name_of(colors, dataset) if dataset and are_other else None
-        self.column.offer(((name, name) for name in columns), wanted)
+        proposed = name_of(colors, dataset) if dataset and are_other else None
+        self.column.offer(((name, name) for name in columns), proposed)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))
 
@@ -285,8 +285,8 @@ class SelectionTab(Listener):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        shown = self.thumbnails.indices(rows) or self.texts.rows_of(rows)
-        return bool(shown)
+        indices = self.thumbnails.indices(rows) or self.texts.rows_of(rows)
+        return bool(indices)
 
     def _follow(self, rows: _Rows) -> None:
         """Mark the pictures and texts of these rows."""
@@ -358,8 +358,8 @@ class SelectionTab(Listener):
 
         self._reporting.submit(describe)
 
-    def _on_report(self, found: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
-        report, numbers, clusters = found
+    def _on_report(self, result: tuple[ClusterReport, str, tuple[int, ...]]) -> None:
+        report, numbers, clusters = result
         selection, dataset = self._session.selection, self._session.dataset
         if clusters != self._described() or selection.is_empty or dataset is None:
             return
@@ -395,8 +395,8 @@ class SelectionTab(Listener):
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
         clustering = self._session.clusters.clustering
-        known = clustering.by_id
-        notes = [known[c].note for c in clusters if c in known]
+        by_id = clustering.by_id
+        notes = [by_id[c].note for c in clusters if c in by_id]
         show_text(self.note, "\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
@@ -409,10 +409,10 @@ class SelectionTab(Listener):
             self._titled = self._session.dataset, one, clustering
 
     def _title(self, clusters: tuple[int, ...]) -> str:
-        known = self._session.clusters.clustering.by_id
-        names = [known[c].name for c in clusters if c in known]
+        by_id = self._session.clusters.clustering.by_id
+        names = [by_id[c].name for c in clusters if c in by_id]
         if len(clusters) == 1 and names:
-            return known[clusters[0]].title
+            return by_id[clusters[0]].title
         if clusters:
             return f"{len(clusters)} clusters: {listed(names)}"
         rows, dataset = self._session.selection.rows, self._session.dataset
@@ -423,12 +423,12 @@ class SelectionTab(Listener):
 
 def _composition(report: ClusterReport) -> pd.DataFrame:
     """Return a row for each value, by the values that it sums up."""
-    found = report.composition
-    if found.empty:
-        return found
-    bars = [(0.0, *ends) for ends in found[["share", "of_all"]].to_numpy()]
-    keys = pd.Index(found["levels"].tolist(), tupleize_cols=False)
-    return found.assign(bar=bars).set_index(keys)[["level", "bar", "share"]]
+    frame = report.composition
+    if frame.empty:
+        return frame
+    bars = [(0.0, *ends) for ends in frame[["share", "of_all"]].to_numpy()]
+    keys = pd.Index(frame["levels"].tolist(), tupleize_cols=False)
+    return frame.assign(bar=bars).set_index(keys)[["level", "bar", "share"]]
 
 
 def _differences(sizes: pd.Series) -> pd.DataFrame:

@@ -30,7 +30,7 @@ class TwoClusters(QWidget):
         self.answer = text_label(role="plain")
         self._show_text = partial(show_text, self.answer)
         self._job = PaneJobs(
-            self, LOOKING, lambda found: self._show_text(str(found)), self._show_text
+            self, LOOKING, lambda result: self._show_text(str(result)), self._show_text
         )
         self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""

@@ -50,11 +50,11 @@ class VolcanoPane(PlotPane):
             self._on_name(str(self.canvas.plot.names[row]))
 
     def _tip(self, x: float, y: float) -> str:
-        row, found = self._row_at(x, y), self._markers.result
-        if row is None or found is None:
+        row, genes = self._row_at(x, y), self._markers.result
+        if row is None or genes is None:
             return HINT
         return (
-            f"{found.names[row]}\nlog2 fold {found.logfoldchanges[row]:+.2f}, "
-            f"p adj. {p_text(found.pvals_adj[row])}\nin {share_text(found.pts[row])}, "
-            f"out {share_text(found.pts_rest[row])}"
+            f"{genes.names[row]}\nlog2 fold {genes.logfoldchanges[row]:+.2f}, "
+            f"p adj. {p_text(genes.pvals_adj[row])}\nin {share_text(genes.pts[row])}, "
+            f"out {share_text(genes.pts_rest[row])}"
         )

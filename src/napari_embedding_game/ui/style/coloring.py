@@ -111,8 +111,8 @@ def colored(
         The gene is in a file that cannot be read any more.
     """
     if choice == CLUSTER:
-        shown = session.clusters.clustering
-        return Colored(point_colors(shown), find_levels=lambda: shown.names)
+        clustering = session.clusters.clustering
+        return Colored(point_colors(clustering), find_levels=lambda: clustering.names)
     if choice not in BUILT_IN:
         return of_column(choice, session.dataset, limits)
     values, usual = _measured(choice, session, snapshot)
@@ -137,8 +137,8 @@ def _measured(
     if choice == ISOLATION:
         return snapshot.isolation, (1.0, UNLIKE)
     if choice == PRESSURE:
-        known = snapshot.pressure if snapshot.has_pressure else np.empty(0)
-        return known, (0.0, value_limits(known)[1])
+        values = snapshot.pressure if snapshot.has_pressure else np.empty(0)
+        return values, (0.0, value_limits(values)[1])
     compared = session.view.compared
     return None if compared is None else compared.maps.moved, None
 
@@ -147,11 +147,11 @@ def of_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Colored:
     """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    known = _columns_of(dataset)
-    if choice not in known.columns:
-        place = dataset.profile_names.index(known.values[choice])
-        return of_values(dataset.expression.column(place), limits)  # as logarithms
-    column = known.columns[choice]
+    choices = _columns_of(dataset)
+    if choice not in choices.columns:
+        index = dataset.profile_names.index(choices.values[choice])
+        return of_values(dataset.expression.column(index), limits)  # as logarithms
+    column = choices.columns[choice]
     values = dataset.obs[column]
     if is_continuous(values):
         return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
@@ -190,13 +190,13 @@ def _of_scale(
     return Colored(paint(numbers), title, limits=limits, extent=extent, bar=bar)
 
 
-def _of_levels(name: str, values: pd.Series, known: Mapping[str, str]) -> Colored:
+def _of_levels(name: str, values: pd.Series, color_of: Mapping[str, str]) -> Colored:
     """Return points coloured by names, some in colours that the file has for them."""
     whole = values.astype("category").cat
     coded = whole.remove_unused_categories().cat
     names, codes = coded.categories, coded.codes.to_numpy()
     is_there = whole.categories.isin(names)  # a part of a map keeps its colours
-    palette = level_colors(whole.categories, known)[is_there]
+    palette = level_colors(whole.categories, color_of)[is_there]
     table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
     levels = pd.Categorical.from_codes(codes, names)
     options = {"title": TOO_MANY.format(name, len(names))}
@@ -245,8 +245,8 @@ _cache: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 
 def _columns_of(dataset: Dataset) -> _Columns:
     """Return what the points of a dataset can be coloured by."""
-    obs, known = dataset.obs, _cache.get(dataset)
-    if known is None or known.obs is not obs:
+    obs, named = dataset.obs, _cache.get(dataset)
+    if named is None or named.obs is not obs:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         labels = [] if dataset.objects is None else id_columns(obs)[:1]
@@ -261,8 +261,8 @@ def _columns_of(dataset: Dataset) -> _Columns:
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
             values[name + dataset.value_suffix if choice in columns else choice] = name
-        known = _cache[dataset] = _Columns(obs, list(map(str, usable)), columns, values)
-    return known
+        named = _cache[dataset] = _Columns(obs, list(map(str, usable)), columns, values)
+    return named
 
 
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
@@ -296,8 +296,8 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
     Columns that name kinds of cells come first; positions of objects are left out.
     """
-    places = POSITION_COLUMNS if dataset.objects is not None else frozenset()
-    columns = [name for name in metadata_columns(dataset) if name not in places]
+    positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
+    columns = [name for name in metadata_columns(dataset) if name not in positions]
 
     def is_no_kind(name: str) -> bool:
         return not names_kinds(name) or is_continuous(dataset.obs[name].head(1000))
@@ -307,8 +307,8 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 def name_of(choice: str, dataset: Dataset) -> str | None:
     """Return what a choice is called in the file; None if it is not of the file."""
-    known = _columns_of(dataset)
-    return known.columns.get(choice) or known.values.get(choice)
+    choices = _columns_of(dataset)
+    return choices.columns.get(choice) or choices.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
@@ -333,16 +333,16 @@ def worded(text: str, dataset: Dataset | None) -> str:
 
 def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the 1st and 99th percentile: a few outliers must not grey the map."""
-    known = values[np.isfinite(values)]
-    low, high = np.percentile(known, [1, 99]) if len(known) else (0.0, 0.0)
+    valid = values[np.isfinite(values)]
+    low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
     # Most values may be the same, as the zeros of a rare gene.
-    return (float(low), float(high)) if low < high else value_extent(known)
+    return (float(low), float(high)) if low < high else value_extent(valid)
 
 
 def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the lowest and the highest value, which are never the same."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    valid = values[np.isfinite(values)]
+    low, high = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 1.0)
     return low, high if high > low else low + max(1.0, abs(low))
 
 
@@ -354,9 +354,9 @@ def shades() -> Colors:
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
     """Return viridis colours between the limits; grey where a value is missing."""
     low, high = limits
-    known = np.isfinite(values)
-    place = np.clip((np.where(known, values, low) - low) / (high - low), 0, 1)
-    place = DARKEST + (1 - DARKEST) * place
-    colors = ensure_colormap("viridis").map(place).astype(np.float32)
-    colors[~known] = MISSING
+    is_valid = np.isfinite(values)
+    shade = np.clip((np.where(is_valid, values, low) - low) / (high - low), 0, 1)
+    shade = DARKEST + (1 - DARKEST) * shade
+    colors = ensure_colormap("viridis").map(shade).astype(np.float32)
+    colors[~is_valid] = MISSING
     return colors

@@ -160,15 +160,15 @@ class Choice(QComboBox):
 
         What is ``chosen`` is on show; where it is not there what was, or the first.
         """
-        listed, wanted = [*choices], (*chosen, self.value)
+        listed, preferred = [*choices], (*chosen, self.value)
         with QSignalBlocker(self):
             if listed != self._listed:  # else it may be open
                 self._listed = listed
                 self.clear()
                 self.addItems([text for text, _ in listed])
             values = self.choices
-            places = [values.index(one) for one in wanted if one in values]
-            self.setCurrentIndex(next(iter(places), 0))
+            indices = [values.index(one) for one in preferred if one in values]
+            self.setCurrentIndex(next(iter(indices), 0))
 
 
 def check_box(

@@ -101,10 +101,10 @@ class PlotCanvas(QScrollArea):
     ) -> int | None:
         """Return which position (n, 2) is at most so many pixels away, or None."""
         to_pixels = self.axes.transData.transform
-        away = np.hypot(*(to_pixels(positions) - to_pixels((x, y))).T) / self._ratio
-        if not np.isfinite(away).any() or np.nanmin(away) > reach:
+        pixels = np.hypot(*(to_pixels(positions) - to_pixels((x, y))).T) / self._ratio
+        if not np.isfinite(pixels).any() or np.nanmin(pixels) > reach:
             return None
-        return int(np.nanargmin(away))
+        return int(np.nanargmin(pixels))
 
     def showEvent(self, event: object) -> None:
         """Catch up."""
@@ -203,15 +203,15 @@ class PlotCanvas(QScrollArea):
         self._begun = None
         if self.axes is None:  # the plot went meanwhile
             return
-        place, is_added = self._position_at(event), adds(event.guiEvent)
+        position, is_added = self._position_at(event), adds(event.guiEvent)
         if is_drag:
-            self.dragged.emit(*begin, *place, is_added)
+            self.dragged.emit(*begin, *position, is_added)
         else:
-            self.clicked.emit(*place, is_added)
+            self.clicked.emit(*position, is_added)
 
     def _is_drag(self, event: Any) -> bool:
-        way = _pixel(event) - self._begun[0]
-        return self._is_dragged and way.manhattanLength() >= MIN_DRAG
+        moved = _pixel(event) - self._begun[0]
+        return self._is_dragged and moved.manhattanLength() >= MIN_DRAG
 
 
 class PlotPane(Listener):

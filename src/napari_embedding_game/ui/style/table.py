@@ -228,8 +228,8 @@ class Table(QTableWidget):
 
     def rows_of(self, keys: Iterable[Any]) -> list[int]:
         """Return the rows of some keys."""
-        wanted = set(keys)
-        return [row for row, key in enumerate(self.keys) if key in wanted]
+        requested = set(keys)
+        return [row for row, key in enumerate(self.keys) if key in requested]
 
     def show_frame(
         self,
@@ -335,14 +335,14 @@ class Table(QTableWidget):
     def choose(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
         """Mark the rows of these keys, and scroll to the first of them."""
         self._is_following = True
-        found, model = self.rows_of(keys), self.model()
-        wanted = QItemSelection()
-        for row in found:
-            wanted.select(model.index(row, 0), model.index(row, 0))
+        rows, model = self.rows_of(keys), self.model()
+        selection = QItemSelection()
+        for row in rows:
+            selection.select(model.index(row, 0), model.index(row, 0))
         flags = QItemSelectionModel.SelectionFlag
-        self.selectionModel().select(wanted, flags.ClearAndSelect | flags.Rows)
-        if found and scrolls:
-            first = model.index(found[0], 0)
+        self.selectionModel().select(selection, flags.ClearAndSelect | flags.Rows)
+        if rows and scrolls:
+            first = model.index(rows[0], 0)
             self.selectionModel().setCurrentIndex(first, flags.NoUpdate)
             self.scrollTo(first)
         self._is_following = False

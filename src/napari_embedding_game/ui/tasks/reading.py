@@ -134,13 +134,13 @@ class ReadingTask(QObject):
             is_session = yield from archive.is_session(path)
             return None if is_session else source_of(path)
 
-        def open_found(source: Source | None) -> None:
+        def open_source(source: Source | None) -> None:
             if source is None:
                 self.open_session(path)
             else:
                 self.load(source, then=then)
 
-        self._read(path.name, find_source, open_found)
+        self._read(path.name, find_source, open_source)
 
     def open_session(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Take up a session file as it was saved; ``then`` is called afterwards."""
@@ -239,8 +239,8 @@ class ReadingTask(QObject):
         present = self._workspace.linked.current
         if present is None or present.labels not in self._viewer.layers:
             return show_pictures(self._viewer, loaded)
-        is_shown = np.array_equal(present.labels.data, loaded.labels)
-        return present if is_shown else show_pictures(self._viewer, loaded)
+        is_same = np.array_equal(present.labels.data, loaded.labels)
+        return present if is_same else show_pictures(self._viewer, loaded)
 
     def _cancel(self, read_complete: Callable[[], None] | None = None) -> None:
         self._loading.cancel()

@@ -188,5 +188,5 @@ def colors_of(workspace: Workspace) -> PointColors:
     """Return the colours of the map on show."""
     session, look = workspace.session, workspace.session.look
     by = look.color_by
-    found = colored(by, session, session.snapshot, look.limits)
-    return found.for_figure(LONG_NAMES.get(by, by))
+    colors = colored(by, session, session.snapshot, look.limits)
+    return colors.for_figure(LONG_NAMES.get(by, by))

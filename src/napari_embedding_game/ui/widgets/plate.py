@@ -93,12 +93,12 @@ class PlateWidget(MapTool, Listener):
         if not plates or dataset is not self._session.dataset:
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
-        plate, known = plates[number], clusters.clustering.by_id
-        chosen = [c for c in self._clusters if c in known]
+        plate, by_id = plates[number], clusters.clustering.by_id
+        chosen = [c for c in self._clusters if c in by_id]
         self.show_message("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
-        names = [known[c].title for c in chosen[:MAX_NAMED]]
+        names = [by_id[c].title for c in chosen[:MAX_NAMED]]
         named = ", ".join(names) + (" …" if len(chosen) > MAX_NAMED else "")
         figures = [one.shares(points) if is_share else one.counts() for one in plates]
         # So that plates can be compared.

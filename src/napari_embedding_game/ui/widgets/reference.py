@@ -131,16 +131,16 @@ class ReferenceWidget(MapTool):
             self._show_result(cells.predicted, cells.notes, PLACED)
 
     def _on_predicted(self, mapped: MappedCells) -> None:
-        (found,) = mapped.labels.values()
-        name = self._session.add_obs(add_predicted, found)
+        (predicted,) = mapped.labels.values()
+        name = self._session.add_obs(add_predicted, predicted)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
-        self._show_result(found, mapped.notes)
+        self._show_result(predicted, mapped.notes)
 
     def _show_result(
-        self, found: PredictedLabels, notes: tuple[str, ...], more: str = ""
+        self, predicted: PredictedLabels, notes: tuple[str, ...], more: str = ""
     ) -> None:
-        role = "warning" if found.unlike.mean() > MUCH_UNLIKE else "note"
-        parts = [confidence_text(found, self._reference), more, *notes]
+        role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
+        parts = [confidence_text(predicted, self._reference), more, *notes]
         self.show_message(" ".join(filter(None, parts)), role)
 
     # The worker

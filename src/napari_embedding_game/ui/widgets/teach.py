@@ -136,10 +136,10 @@ class TeachWidget(MapTool, Listener):
 
     # What happens
 
-    def _on_learned(self, found: tuple[Learned, Examples]) -> None:
-        session, self._learned = self._session, found
+    def _on_learned(self, result: tuple[Learned, Examples]) -> None:
+        session, self._learned = self._session, result
         name = self._column or teaching.TAUGHT
-        column = session.add_obs(teaching.add_classes, name, *found)
+        column = session.add_obs(teaching.add_classes, name, *result)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
         self.catch_up()
@@ -193,8 +193,8 @@ class TeachWidget(MapTool, Listener):
             index=[*groups],
         )
         on_map = self._map_colors()
-        known = {i: group.name for i, group in groups.items() if group.name in on_map}
-        self.classes.show_frame(frame, {i: on_map[name] for i, name in known.items()})
+        names = {i: group.name for i, group in groups.items() if group.name in on_map}
+        self.classes.show_frame(frame, {i: on_map[name] for i, name in names.items()})
         if not self.classes.chosen():
             self.classes.choose([*groups][:1])
 
@@ -254,9 +254,9 @@ class TeachWidget(MapTool, Listener):
         if self._column is not None:
             if examples != dataset.added[self._column].examples:
                 return OUTDATED
-            found = self._learned
+            last = self._learned
             names = [*examples]
-            return KNOWN if found is None else teaching.accuracy_text(found[0], names)
+            return KNOWN if last is None else teaching.accuracy_text(last[0], names)
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
         has = counted(n, "example") + more * (n < ENOUGH)
