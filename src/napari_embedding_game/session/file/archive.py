@@ -117,11 +117,11 @@ def packed(session: SavedSession) -> bytes:
 
 def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    told = (
+    summaries = (
         Summary(x.title, len(x.dataset.obs), len(x.clusters.annotation.groups))
         for x in session.maps
     )
-    head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(told))
+    head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(summaries))
     maps = list(map(_stored, session.maps, rows))
     codec.write(file, {"session": head, "maps": maps})
 
@@ -297,10 +297,10 @@ def recorded_map(path: str | Path) -> SavedMap:
 
 
 def other_versions(path: str | Path) -> list[str]:
-    """Return what wrote a session file in another version than that at hand.
+    """Return the packages that wrote a session file in another version than here.
 
     Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
     """
     written = _head(Path(path)).versions
-    others = {k: v for k, v in versions().items() if written.get(k, v) != v}
-    return [f"{name} {written[name]} (here {here})" for name, here in others.items()]
+    changed = {k: v for k, v in versions().items() if written.get(k, v) != v}
+    return [f"{name} {written[name]} (here {here})" for name, here in changed.items()]

@@ -63,16 +63,16 @@ def check_session(session: SavedSession) -> None:
 
     Raises DamageError where parts do not fit.
     """
-    seen: set[str | None] = set()
+    keys: set[str | None] = set()
     for saved in session.maps:
-        _expect(saved.parent in (seen or {None}) and saved.key not in seen, "its maps")
-        seen.add(saved.key)
+        _expect(saved.parent in (keys or {None}) and saved.key not in keys, "its maps")
+        keys.add(saved.key)
         _check_map(saved)
-    _expect(session.current in seen, "the map that was shown is missing")
+    _expect(session.current in keys, "the map that was shown is missing")
 
 
 def _check_map(saved: SavedMap) -> None:
-    dataset, said = saved.dataset, saved.clusters.annotation
+    dataset, annotation = saved.dataset, saved.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
     _check_arrays(replace(saved, dataset=rows), sizes, "its map")
@@ -83,14 +83,14 @@ def _check_map(saved: SavedMap) -> None:
     sparse = () if rows.sparse_X is None else rows.sparse_X.data
     _expect(bool(np.isfinite(sparse).all()), "its numbers")
     _expect((saved.clusters.n_clusters or 0) >= 0, "its clusters")
-    _expect(said.codes.shape == (n,), "its annotation")
-    for each in filter(None, (said, saved.overlaid)):
+    _expect(annotation.codes.shape == (n,), "its annotation")
+    for each in filter(None, (annotation, saved.overlaid)):
         names = {group.name for group in each.groups.values()}
         is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
         _expect(is_right and len(names) == len(each.groups), "its annotation")
-    for made in dataset.added.values():
-        found = [row for each in made.examples.values() for row in each]
-        _expect(all(0 <= row < n_source for row in found), "its examples")
+    for added in dataset.added.values():
+        examples = [row for each in added.examples.values() for row in each]
+        _expect(all(0 <= row < n_source for row in examples), "its examples")
     for moment in (saved, *saved.timeline.marks):
         _check_moment(moment)
 
@@ -105,23 +105,23 @@ def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
         for number, part in enumerate(value):
             _check_arrays(part, sizes, f"{where}[{number}]")
     elif is_dataclass(value):
-        kind, known = type(value).__name__, dict(sizes)
+        kind, lengths = type(value).__name__, dict(sizes)
         kind = "SavedMap" if isinstance(value, SavedMap) else kind
         for name, letters in SHAPES.get(kind, {}).items():
-            array, place = getattr(value, name), f"{where}.{name}"
+            array, label = getattr(value, name), f"{where}.{name}"
             if array is None:
                 continue
-            _expect(array.ndim == len(letters), place)
+            _expect(array.ndim == len(letters), label)
             for letter, size in zip(letters, array.shape, strict=True):
-                _expect(known.setdefault(letter, size) == size, place)
+                _expect(lengths.setdefault(letter, size) == size, label)
             if name in FINITE:
-                _expect(bool(np.isfinite(array).all()), place)
+                _expect(bool(np.isfinite(array).all()), label)
             if name in NOT_NEGATIVE:
-                _expect(bool((array >= 0).all()), place)
+                _expect(bool((array >= 0).all()), label)
             if array.size and name in BOUNDS.get(kind, {}):
                 low, below = BOUNDS[kind][name]
-                is_within = low <= array.min() and array.max() < known[below]
-                _expect(bool(is_within), place)
+                is_within = low <= array.min() and array.max() < lengths[below]
+                _expect(bool(is_within), label)
         for part in fields(value):
             _check_arrays(getattr(value, part.name), sizes, f"{where}.{part.name}")
 

@@ -112,51 +112,51 @@ def _read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
             if not is_right or n_bytes != info.file_size - member.tell():
                 raise ValueError(f"{dtype} {shape}")
         with file.open(info) as member:
-            found: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+            values: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
     except KeyError as error:
         raise ValueError(f"{name} is missing in it") from error
     except (ValueError, SyntaxError, TokenError) as error:
         raise ValueError(f"{name} is no array of numbers") from error
-    return found
+    return values
 
 
 def _decoded(
     kind: type[T], text: memoryview, array: Callable[[str], NDArray[Any]]
 ) -> T:
-    def read(wanted: Any, item: Any) -> Any:
-        if (element := _element_type(wanted)) is not None:
-            found = array(msgspec.convert(item, dict[str, str])["array"])
-            if element is not Any and not np.issubdtype(found.dtype, element):
+    def read(expected: Any, item: Any) -> Any:
+        if (element := _element_type(expected)) is not None:
+            values = array(msgspec.convert(item, dict[str, str])["array"])
+            if element is not Any and not np.issubdtype(values.dtype, element):
                 raise ValueError(
-                    f"Expected an array of {element.__name__}, got {found.dtype}"
+                    f"Expected an array of {element.__name__}, got {values.dtype}"
                 )
-            return found
-        if wanted is Merging:
+            return values
+        if expected is Merging:
             from napari_embedding_game.core.inspect.clusters import MergeTree
 
             parts = msgspec.convert(item, dict[str, dict[str, Any]])
             tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
             return Merging(read(sp.csr_matrix, parts["graph"]), tree)
-        if wanted is sp.csr_matrix:
+        if expected is sp.csr_matrix:
             of = msgspec.convert(item, dict[str, Any])
             values, *indices = (read(kind, of[name]) for name, kind in _SPARSE.items())
             shape = msgspec.convert(of["shape"], tuple[int, int])
             matrix = sp.csr_matrix((values, *indices), shape=shape)
             matrix.check_format(full_check=True)
             return matrix
-        if wanted is pd.DataFrame:
+        if expected is pd.DataFrame:
             return pd.read_feather(BytesIO(read(NDArray[np.uint8], item).tobytes()))
-        raise NotImplementedError(f"{wanted} in a session file")
+        raise NotImplementedError(f"{expected} in a session file")
 
     return msgspec.json.decode(text, type=kind, dec_hook=read)
 
 
-def _element_type(wanted: Any) -> Any:
+def _element_type(kind: Any) -> Any:
     # NDArray is another writing of np.ndarray, and since numpy 2.5 a name of its own.
-    if get_origin(wanted) is NDArray:
-        return get_args(wanted)[0]
-    if get_origin(wanted) is np.ndarray:
-        return get_args(get_args(wanted)[1])[0]
+    if get_origin(kind) is NDArray:
+        return get_args(kind)[0]
+    if get_origin(kind) is np.ndarray:
+        return get_args(get_args(kind)[1])[0]
     return None
 
 

@@ -59,23 +59,23 @@ def obs_in(path: Path) -> pd.DataFrame:
 
 
 def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
-    """Return rows with the columns that a file has since, or has changed, by name.
+    """Return rows with the columns of a file that are new or changed, by name.
 
     Raises DataError: the file has other rows.
     """
     order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
-    there = without_results(obs.iloc[order], dataset.added_columns)
-    kept, former = there[dataset.kept], storable_obs(dataset.obs)
-    known = [n for n in there if n in former and _is_same(former[n], kept[n])]
-    there, whole = there.drop(columns=known), dataset.source_obs
+    new = without_results(obs.iloc[order], dataset.added_columns)
+    rows, old = new[dataset.kept], storable_obs(dataset.obs)
+    same = [n for n in new if n in old and _is_same(old[n], rows[n])]
+    new, whole = new.drop(columns=same), dataset.source_obs
     if whole is not None:
-        whole = whole.assign(**there.set_axis(whole.index))
-    there = there[dataset.kept].set_axis(dataset.obs.index)
-    return replace(dataset, obs=dataset.obs.assign(**there), source_obs=whole)
+        whole = whole.assign(**new.set_axis(whole.index))
+    new = new[dataset.kept].set_axis(dataset.obs.index)
+    return replace(dataset, obs=dataset.obs.assign(**new), source_obs=whole)
 
 
 def without_results(obs: pd.DataFrame, results: Collection[str] = ()) -> pd.DataFrame:
-    """Return metadata without what a map is, and what was `made` since."""
+    """Return metadata without the columns of a map, and without `results`."""
     names = obs.columns
     return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
@@ -89,7 +89,7 @@ def read_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     return replace(result, dataset=replace(result.dataset, obs=obs))
 
 
-def _is_same(former: pd.Series, column: pd.Series) -> bool:
+def _is_same(old: pd.Series, column: pd.Series) -> bool:
     # What is missing was once stored as "".
-    one, other = (x.astype(object).where(x.notna(), "") for x in (former, column))
+    one, other = (x.astype(object).where(x.notna(), "") for x in (old, column))
     return bool(one.tolist() == other.tolist())

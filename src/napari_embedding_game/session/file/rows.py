@@ -40,7 +40,7 @@ from napari_embedding_game.session.file.h5ad import read_rows
 MAX_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
 ROWS, FINGERPRINT = "rows", "fingerprint"
-"""Where :attr:`Dataset.known` has the rows of a file, and what they are known by."""
+"""Keys of :attr:`Dataset.known`: the rows of a file, and the hash of their numbers."""
 TOO_LARGE = "What {} is compared by is too large for a session file: load its data."
 
 
@@ -93,7 +93,7 @@ class Rows:
     worked_out: pd.DataFrame
     """(n rows) these columns."""
     prepared: Prepared | None = None
-    """What the recipe came to, so that it need not be done again."""
+    """Result of the recipe, so that it need not be done again."""
 
     @property
     def numbers(self) -> Any:
@@ -102,28 +102,28 @@ class Rows:
 
 
 def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
-    """Return what is kept of a dataset; rows without their numbers stay what they are.
+    """Return what is stored of a dataset; one without numbers is stored as before.
 
-    The first time all numbers are read for their fingerprint.  An .h5ad file of the
-    map has the numbers that came of AnnData or counts; others are kept, too.
+    The first time all numbers are read for their fingerprint.  An .h5ad file of the map
+    has the numbers of an AnnData or of counts; those of other sources are stored.
     """
     if not dataset.X.shape[1]:
         lost: Rows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
-    is_kept_here = _holds_numbers(dataset, for_h5ad)
-    if is_kept_here:
+    is_stored = _holds_numbers(dataset, for_h5ad)
+    if is_stored:
         stored |= _numbers(dataset, for_h5ad)
     elif dataset.space == f"columns of {dataset.name}":
         stored["columns"] = dataset.var_names
-    if (for_h5ad or is_kept_here) and not dataset.kept.all():
+    if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
-    options, made = dataset.read_options, _prepared(dataset)
+    options, result = dataset.read_options, _prepared(dataset)
     if for_h5ad and (source is None or not is_stored_in_h5ad(source)):
         # The file has no counts, but what they came to.
         key = components_key(dataset)
         if key is not None:
-            options, made = ReadOptions(space=f"obsm['{key}']"), None
+            options, result = ReadOptions(space=f"obsm['{key}']"), None
     return Rows(
         name=dataset.name,
         space=dataset.space,
@@ -137,7 +137,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         objects=dataset.source_objects,
         added=dict(dataset.added),
         worked_out=dataset.obs[dataset.added_columns],
-        prepared=made,
+        prepared=result,
         **stored,
     )
 
@@ -177,14 +177,14 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
 
 
 def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
-    """Return what gives the rows of a sample; None of any others."""
+    """Return the function that makes the sample; None if these are no sample."""
     name = rows.provenance.get(SAMPLE)
     if name is None and rows.numbers is None and not rows.path:  # as in 0.3
         name = next((one for one in SAMPLES if one == rows.name.lower()), None)
     if name is not None and name not in SAMPLES:
         raise DataError(f"There is no sample {name!r} in this version: open the data.")
-    made: Callable[[], Dataset] | None = name and getattr(samples, name)
-    return made
+    sample: Callable[[], Dataset] | None = name and getattr(samples, name)
+    return sample
 
 
 def in_h5ad(rows: Rows, path: Path) -> Rows:
@@ -193,8 +193,8 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
         return rows
     options = rows.options or DEFAULT_OPTIONS
     if options.space is None:  # the file has another default since its map was made
-        way = rows.provenance.get("recipe") or rows.provenance.get("harmony") or {}
-        options = replace(options, space=way.get("space", rows.space))
+        facts = rows.provenance.get("recipe") or rows.provenance.get("harmony") or {}
+        options = replace(options, space=facts.get("space", rows.space))
     return replace(rows, path=str(path.absolute()), options=options)
 
 
@@ -209,7 +209,7 @@ def dataset_of(rows: Rows) -> Dataset:
             f"The data of {rows.name} are not loaded: open the session again when the "
             "file is in its place, or load the data anew."
         )
-    obs, made = pd.DataFrame(index=names), rows.prepared
+    obs, result = pd.DataFrame(index=names), rows.prepared
     if rows.obs is not None and rows.obs.shape[1]:
         obs = rows.obs.set_index(names)
     source_names = np.full(len(rows.kept), "", dtype=object)
@@ -235,13 +235,13 @@ def dataset_of(rows: Rows) -> Dataset:
         source_obs_names=pd.Index(source_names),
         notes=tuple(dict.fromkeys(filter(None, (*rows.notes, reason)))),
         missing_reason=reason if X is None else "",
-        projection=made.projection if made and X is not None else None,
+        projection=result.projection if result and X is not None else None,
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
     table, usual = rows.worked_out, Added(kind="map")
-    known = {name: replace(usual, columns=(name,)) for name in map(str, table)}
-    for name, how in (known if rows.added is None else rows.added).items():
+    by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
+    for name, how in (by_name if rows.added is None else rows.added).items():
         added = {one.removeprefix(name): table[one].array for one in how.columns}
         dataset.add(name, added, how)
     dataset.known[ROWS] = rows
@@ -249,10 +249,10 @@ def dataset_of(rows: Rows) -> Dataset:
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Return what the numbers of a map are known by, in whatever order they are stored.
+    """Return a hash of the numbers of a map, whatever the order they are stored in.
 
-    Of sparse genes beside them it tells which are not 0: their logarithms are rounded
-    otherwise elsewhere.
+    Of sparse genes it covers only which are not 0, as their logarithms are rounded
+    differently on other machines.
     """
     if FINGERPRINT not in dataset.known:
         dataset.known[FINGERPRINT] = _digest(dataset, sorts=True)
@@ -260,7 +260,7 @@ def fingerprint(dataset: Dataset) -> str:
 
 
 def _digest(dataset: Dataset, *, sorts: bool) -> str:
-    """Return it of sparse numbers in an order, or unsorted as up to version 0.3."""
+    """Return the hash, of sparse numbers sorted, or unsorted as up to version 0.3."""
     X, profile, digest = dataset.X, dataset.profile, blake2b(digest_size=16)
     parts = []
     for matrix in [X] if profile is X else [X, profile]:
@@ -283,8 +283,8 @@ def read_again(
     """Read the data of rows again in stages, as they were read.
 
     ``dataset``: of a file, as :func:`dataset_of` makes it. ``folder``: folder in which
-    a file of the same name is looked for, too. ``read``: what was read for maps before,
-    of one of which this may be a part; it is not read twice.
+    a file of the same name is looked for, too. ``read``: results for the maps before,
+    by path and options: a file is not read twice.
 
     Raises DataError: the source is missing, or gives other numbers.
     """
@@ -293,7 +293,7 @@ def read_again(
     if sample is not None:
         yield Stage("Opening the sample")
         result = ReadResult(sample())
-        found = _as_saved(result.dataset, rows)
+        match = _as_saved(result.dataset, rows)
     else:
         path = _source_path(rows, folder)
         for options in _possible_options(rows):
@@ -303,43 +303,43 @@ def read_again(
                 result = yield from prepared(result, options, recipe_result(rows, ()))
                 read[path, options] = result
             result = _in_former_order(read[path, options], rows)
-            if (found := _as_saved(result.dataset, rows)) is not None:
+            if (match := _as_saved(result.dataset, rows)) is not None:
                 break
-    if found is None:
+    if match is None:
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
             "saved: put the former file back to play on, or load it anew if another "
             "version read it. The map is shown as it was saved."
         )
-    mark = fingerprint(found)
-    # A file that has what counts came to does not know how.
-    provenance = {**rows.provenance, **found.provenance}
-    objects = found.source_objects
+    mark = fingerprint(match)
+    # A file with the components of counts does not say how they were computed.
+    provenance = {**rows.provenance, **match.provenance}
+    objects = match.source_objects
     if rows.objects is not None:
         objects, provenance["linked"] = rows.objects, rows.provenance.get("linked", {})
-    found = replace(found, space=rows.space, provenance=provenance)
-    is_alike = {*rows.left_out} == {*found.left_out}  # which is in the present order
-    left_out = found.left_out if is_alike else rows.left_out or found.left_out
-    found = replace(found, left_out=left_out, source_objects=objects)
-    found = found.with_added(dataset)
-    found.known[FINGERPRINT] = mark
-    return replace(result, dataset=found)
+    match = replace(match, space=rows.space, provenance=provenance)
+    is_alike = {*rows.left_out} == {*match.left_out}  # which is in the present order
+    left_out = match.left_out if is_alike else rows.left_out or match.left_out
+    match = replace(match, left_out=left_out, source_objects=objects)
+    match = match.with_added(dataset)
+    match.known[FINGERPRINT] = mark
+    return replace(result, dataset=match)
 
 
 def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
-    """Return what was read, its rows by their names in the order that they had."""
-    dataset, kept, there = result.dataset, rows.kept, result.dataset.source_obs_names
-    known = pd.Index(rows.source_names or rows.names)
-    places = kept | bool(rows.source_names)
-    is_other = len(there) != len(kept) or not (there.is_unique or known.is_unique)
-    if is_other or there[places].equals(known):
+    """Return what was read, with its rows in their former order, by their names."""
+    dataset, kept, names = result.dataset, rows.kept, result.dataset.source_obs_names
+    saved = pd.Index(rows.source_names or rows.names)
+    named = kept | bool(rows.source_names)
+    is_other = len(names) != len(kept) or not (names.is_unique or saved.is_unique)
+    if is_other or names[named].equals(saved):
         return result
     order = np.full(len(kept), -1)
-    found = pd.Index(unique_names(there)).get_indexer(unique_names(known))
-    order[places] = found
-    if (found < 0).any():
+    indices = pd.Index(unique_names(names)).get_indexer(unique_names(saved))
+    order[named] = indices
+    if (indices < 0).any():
         return result
-    order[order < 0] = np.setdiff1d(np.arange(len(kept)), found)  # without a name
+    order[order < 0] = np.setdiff1d(np.arange(len(kept)), indices)  # without a name
     return replace(result, dataset=dataset.in_order(order))
 
 
@@ -355,15 +355,15 @@ def _possible_options(rows: Rows) -> list[ReadOptions]:
     return [options, *named]
 
 
-def _as_saved(found: Dataset, rows: Rows) -> Dataset | None:
-    """Return the rows of a map, of those that were read; None if they are others."""
-    if len(found.kept) != len(rows.kept) or not found.kept[rows.kept].all():
+def _as_saved(dataset: Dataset, rows: Rows) -> Dataset | None:
+    """Return the rows of a map from those that were read; None if these differ."""
+    if len(dataset.kept) != len(rows.kept) or not dataset.kept[rows.kept].all():
         return None
-    if not rows.kept[found.kept].all():
-        found = found.subset(rows.kept[found.kept])
+    if not rows.kept[dataset.kept].all():
+        dataset = dataset.subset(rows.kept[dataset.kept])
     same = rows.fingerprint
-    is_same = same == fingerprint(found) or same == _digest(found, sorts=False)
-    return found if is_same else None
+    is_same = same == fingerprint(dataset) or same == _digest(dataset, sorts=False)
+    return dataset if is_same else None
 
 
 def _source_path(rows: Rows, folder: Path) -> Path:
@@ -383,26 +383,26 @@ def _source_path(rows: Rows, folder: Path) -> Path:
 
 
 def _prepared(dataset: Dataset) -> Prepared | None:
-    """Return what its recipe, or mixing its batches, came to for all of its rows."""
+    """Return the result of its recipe, or of mixing batches, if it is of all rows."""
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
-    is_known = mixed is not None if recipe is None else dataset.projection is not None
+    is_ready = mixed is not None if recipe is None else dataset.projection is not None
     is_whole = recipe is None or recipe.get("cells_used") == len(dataset.obs)
-    if not (is_known and is_whole and _is_small(dataset.X)):
+    if not (is_ready and is_whole and _is_small(dataset.X)):
         return None
-    way, scores = dataset.projection, dataset.quality.get("doublet_score")
+    projection, scores = dataset.projection, dataset.quality.get("doublet_score")
     X = dataset.X.astype("<f4")
-    return Prepared(dataset.kept, X, None if recipe is None else way, scores)
+    return Prepared(dataset.kept, X, None if recipe is None else projection, scores)
 
 
 def recipe_result(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
-    """Return what the recipe of a map came to: it may be a part of another one."""
+    """Return the result of a map's recipe, which may be stored with a larger map."""
     source = rows.path, rows.options, len(rows.kept)
-    known = (
+    stored = (
         one.prepared
         for one in (rows, *others)
         if (one.path, one.options, len(one.kept)) == source
     )
-    return next((one for one in known if one and one.kept[rows.kept].all()), None)
+    return next((one for one in stored if one and one.kept[rows.kept].all()), None)
 
 
 def _is_small(values: Any) -> bool:

@@ -44,10 +44,10 @@ class ShownComparison:
 
 
 def newest(
-    kept: tuple[ShownComparison, ...], new: ShownComparison
+    stored: tuple[ShownComparison, ...], new: ShownComparison
 ) -> tuple[ShownComparison, ...]:
-    """Return what is remembered with a new one: the same one gives way to it."""
-    others = [one for one in kept if one.key != new.key]
+    """Return the stored comparisons with a new one, which replaces one of its key."""
+    others = [one for one in stored if one.key != new.key]
     return (*others[1 - MAX_COMPARISONS :], new)
 
 
@@ -65,14 +65,14 @@ class PlacedOn:
     @property
     def corners(self) -> NDArray[np.float32]:
         """(2, d) first and last corner of the box around all cells."""
-        both = np.concatenate([self.cells, self.placed])
-        return np.stack([both.min(axis=0), both.max(axis=0)])
+        points = np.concatenate([self.cells, self.placed])
+        return np.stack([points.min(axis=0), points.max(axis=0)])
 
-    def under(self, shown: Snapshot | None) -> PlacedOn | None:
+    def under(self, snapshot: Snapshot | None) -> PlacedOn | None:
         """Return it while the points lie where they were placed."""
-        if shown is None:
+        if snapshot is None:
             return None
-        points, placed = shown.embedding, self.placed
+        points, placed = snapshot.embedding, self.placed
         return self if points is placed or np.array_equal(points, placed) else None
 
 
