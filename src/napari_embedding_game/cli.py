@@ -315,8 +315,8 @@ def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
     from napari_embedding_game.data.export.writers import check_output
 
     if endings and out.suffix.lower() not in endings:
-        more = " with --reference" if endings == (".zarr",) else ""
-        raise DataError(f"{out.name} has to end in {' or '.join(endings)}{more}.")
+        option = " with --reference" if endings == (".zarr",) else ""
+        raise DataError(f"{out.name} has to end in {' or '.join(endings)}{option}.")
     if out.suffix.lower() != ".zarr" or not out.is_dir():
         check_output(source if source.exists() else None, out)
     elif force:
@@ -343,9 +343,9 @@ def _result(
     from napari_embedding_game.session.clusters.clusters import clusters_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
-    found = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
+    clusters = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
     parameters = {**parameters_of(game), "space": space, **noted}
-    return EmbeddingResult(snapshot, parameters, found.clustering)
+    return EmbeddingResult(snapshot, parameters, clusters.clustering)
 
 
 # --- replay -----------------------------------------------------------------------
@@ -362,15 +362,15 @@ def _replay(options: Options) -> int:
     assert saved.record is not None
     assert saved.snapshot is not None
     frames = replay_frames(saved.dataset.X, saved.record)
-    is_shown = not options.quiet and sys.stderr.isatty()
-    *_, snapshot = with_progress(frames, is_shown)
+    has_bar = not options.quiet and sys.stderr.isatty()
+    *_, snapshot = with_progress(frames, has_bar)
     is_same = same(snapshot, saved.snapshot)
     if not options.quiet:
         verdict = "the same map, bit for bit."
         if not is_same:
             verdict = "ANOTHER map than recorded."
-            if others := archive.other_versions(options.session):
-                verdict += f" The file was written by {', '.join(others)}."
+            if changed := archive.other_versions(options.session):
+                verdict += f" The file was written by {', '.join(changed)}."
         steered = len(saved.record.steered)
         print(
             f"{saved.title}: {_state(snapshot)}, steered {steered} "

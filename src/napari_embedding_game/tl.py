@@ -140,16 +140,16 @@ def embedding_game(
                 "or give use_rep."
             )
         parameters = {**parameters, "metric": "precomputed"}
-    wanted = used_neighbors if n_neighbors is None else n_neighbors
+    k = used_neighbors if n_neighbors is None else n_neighbors
     model = estimator.EmbeddingGame(
-        n_neighbors=wanted, random_state=random_state, **parameters
+        n_neighbors=k, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
     used = {**estimator.parameters_of(model), **noted}
     if steering or stop_at is not None:
-        way = [(at, dict(changed)) for at, changed in steering]
-        used |= {"steering": json.dumps(way), "stop_at": stop_at}
-    found = {name: getattr(model, f"{name}_") for name in _WRITTEN}
-    _write_map(adata, found, model.labels_, used, key_added)
+        steps = [(at, dict(changed)) for at, changed in steering]
+        used |= {"steering": json.dumps(steps), "stop_at": stop_at}
+    parts = {name: getattr(model, f"{name}_") for name in _WRITTEN}
+    _write_map(adata, parts, model.labels_, used, key_added)
     return adata if copy else None
 
 
@@ -190,18 +190,18 @@ def replay(
         )
     counts = [pd.RangeIndex(i, i + len(names)).astype(str) for i in (0, 1)]
     are_named = cells.is_unique and not any(map(names.equals, counts))
-    are_known = are_named and names.isin(cells).any()
+    overlaps = are_named and names.isin(cells).any()
     is_same = names.sort_values().equals(cells.sort_values())
-    if not names.equals(cells) and (is_same or are_known):
+    if not names.equals(cells) and (is_same or overlaps):
         which = "these cells in another order: sort them as then."
         if not is_same:
             which = "other cells, some of which are here: leave out the same as then."
         raise DataError(f"The run of {Path(session).name} was of {which}")
     adata = _target(adata, copy)
     X, _, noted = _numbers(adata, use_rep, neighbors_key)
-    made = replayed_result(X, record, noted, n_clusters)
-    found = {name: getattr(made.snapshot, name) for name in _WRITTEN}
-    _write_map(adata, found, made.groups.labels, made.parameters, key_added)
+    result = replayed_result(X, record, noted, n_clusters)
+    parts = {name: getattr(result.snapshot, name) for name in _WRITTEN}
+    _write_map(adata, parts, result.groups.labels, result.parameters, key_added)
     return adata if copy else None
 
 
@@ -271,11 +271,11 @@ def map_onto_reference(
     if isinstance(reference, str | Path):
         name = Path(reference).name
         reference = reference_map.read_all(Path(reference))
-    known = reference_map.reference_of(reference, name)
-    wanted = [labels] if isinstance(labels, str) else list(labels)
+    fitted = reference_map.reference_of(reference, name)
+    columns = [labels] if isinstance(labels, str) else list(labels)
     adata = _target(adata, copy)
     stages = map_cells(
-        *(known, "The new data", adata, wanted),
+        *(fitted, "The new data", adata, columns),
         n_neighbors=n_neighbors,
         min_shared_genes=min_shared_genes,
         unlike=unlike,
@@ -387,14 +387,14 @@ def stability(
     X, positions = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
     model = estimator.EmbeddingGame(**estimator.as_parameters(parameters))
-    seed, kept = parameters["random_state"], []
+    seed, all_shares = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
-        kept.append(neighbors_kept(positions, model.fit_transform(X)))
+        all_shares.append(neighbors_kept(positions, model.fit_transform(X)))
     shares = np.full(adata.n_obs, np.nan, np.float32)
-    shares[is_placed] = np.mean(kept, axis=0)
+    shares[is_placed] = np.mean(all_shares, axis=0)
     adata.obs[f"{key}_stability"] = shares
-    steady = (np.min(kept, axis=0) >= STEADY).mean()
+    steady = (np.min(all_shares, axis=0) >= STEADY).mean()
     adata.uns[key]["stability"] = (
         f"{steady:.0%} of the cells keep at least half of their neighbours on each of "
         f"{n_seeds} maps from other seeds. Do not rely on what surrounds the others."
@@ -583,26 +583,26 @@ def _target(adata: AnnData, copy: bool) -> AnnData:
 
 def _write_map(
     adata: AnnData,
-    found: Mapping[str, Any],
+    parts: Mapping[str, Any],
     clusters: NDArray[np.integer],
     parameters: Mapping[str, Any],
     key_added: str | None,
 ) -> None:
-    """Put a map in the place of a former one."""
+    """Write a map, which replaces a former one."""
     key, at = _keys(key_added)
-    former = [f"{key}_{name}" for name in OF_A_MAP]
-    adata.obs = adata.obs.drop(columns=former, errors="ignore")
+    old_columns = [f"{key}_{name}" for name in OF_A_MAP]
+    adata.obs = adata.obs.drop(columns=old_columns, errors="ignore")
     present = np.unique(clusters).astype(str)
     adata.obs[f"{key}_cluster"] = pd.Categorical(clusters.astype(str), present)
     for name in _COLUMNS:
-        if found[name] is not None and not np.isnan(found[name]).all():
-            adata.obs[f"{key}_{name}"] = found[name]
-    adata.obsm[at] = found["embedding"]
+        if parts[name] is not None and not np.isnan(parts[name]).all():
+            adata.obs[f"{key}_{name}"] = parts[name]
+    adata.obsm[at] = parts["embedding"]
     adata.uns.pop(f"{key}_cluster_colors", None)
     adata.uns[key] = {
         "parameters": storable(parameters),
-        "landmarks": found["landmarks"],
-        "energy": float(found["energy"]),
-        "map_hash": found["map_hash"],
+        "landmarks": parts["landmarks"],
+        "energy": float(parts["energy"]),
+        "map_hash": parts["map_hash"],
         "versions": versions(),
     }

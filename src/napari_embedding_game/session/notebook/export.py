@@ -157,8 +157,8 @@ class _Notebook:
         self.clustering = saved.clusters.clustering
         names = pd.Index(unique_names(self.dataset.source_obs_names))
         taken = {*self.dataset.obs, *self.dataset.profile_names}
-        wanted = "map_cluster" if "cluster" in taken else "cluster"
-        self.column = unique_name(wanted, taken)
+        default = "map_cluster" if "cluster" in taken else "cluster"
+        self.column = unique_name(default, taken)
         index = names[self.dataset.kept].rename(unique_name("name", taken))
         self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
         """What the code reads of each row."""
@@ -188,8 +188,8 @@ class _Notebook:
 
     def _text(self, template: str, **values: Any) -> None:
         # A "<b>" in a name is no markup.
-        shown = {k: str(v).replace("<", "&lt;") for k, v in values.items()}
-        source = template.format(**shown).splitlines(keepends=True)
+        texts = {k: str(v).replace("<", "&lt;") for k, v in values.items()}
+        source = template.format(**texts).splitlines(keepends=True)
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
     def _code(self, source: str) -> None:
@@ -226,15 +226,15 @@ class _Notebook:
                 f"they were in napari, saved in `{name}`."
             )
             return how, f"adata = sc.read_h5ad({_code_of(name)})"
-        told, options = str(dataset.provenance.get(SAMPLE)), dict[str, Any]()
+        path, options = str(dataset.provenance.get(SAMPLE)), dict[str, Any]()
         if source is not None:
             source, folder = source.absolute(), self.path.absolute().parent
             is_below = source.is_relative_to(folder)
-            told = source.relative_to(folder).as_posix() if is_below else str(source)
+            path = source.relative_to(folder).as_posix() if is_below else str(source)
             given, usual = dataset.read_options or ReadOptions(), ReadOptions()
             values = {one.name: getattr(given, one.name) for one in fields(given)}
             options = {k: v for k, v in values.items() if v != getattr(usual, k)}
-        code = _call("adata = read", _code_of(told), **options)
+        code = _call("adata = read", _code_of(path), **options)
         return "`read` reads the data as the window does.", code
 
     def _add_run(self, record: RunRecord) -> None:
@@ -250,18 +250,18 @@ class _Notebook:
             alone = replace(self.saved, parent=None, key="", view={})
             run = SavedSession(maps=(alone,))
             name = self._add_file("run.zip", lambda path: archive.save(run, path))
-            told = f"What was done by hand is in `{name}`, a session file."
+            text = f"What was done by hand is in `{name}`, a session file."
             if self.saved.visible_reference is not None:
                 reference = Path(self.saved.visible_reference.reference).name
-                told = f"Cells lie where they were placed on the map of `{reference}`."
-            self._text("## Map: {title}\n\n{told}", title=title, told=told)
+                text = f"Cells lie where they were placed on the map of `{reference}`."
+            self._text("## Map: {title}\n\n{text}", title=title, text=text)
             self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))
             return
-        way: dict[str, Any] = {"steering": record.steps} if record.steps else {}
+        extra: dict[str, Any] = {"steering": record.steps} if record.steps else {}
         if not self.snapshot.finished:
-            way["stop_at"] = record.n_iter
-        way["random_state"] = record.settings.random_state
-        options = {"use_rep": FEATURES, **parameters(record), **way}
+            extra["stop_at"] = record.n_iter
+        extra["random_state"] = record.settings.random_state
+        options = {"use_rep": FEATURES, **parameters(record), **extra}
         self._text("## Map: {title}", title=title)
         self._code(_call("tl.embedding_game", "adata", **options))
 
@@ -272,8 +272,8 @@ class _Notebook:
         if not names:
             return
         self.rows[names] = dataset.obs[names].set_axis(self.rows.index)
-        told = "\n".join(f"- `{name}`" for name in names)
-        self._text("## Columns that were made in the window\n\n{told}", told=told)
+        text = "\n".join(f"- `{name}`" for name in names)
+        self._text("## Columns that were made in the window\n\n{text}", text=text)
         lines = []
         for name in names:
             values = f"rows[{_code_of(name)}]"
@@ -290,8 +290,8 @@ class _Notebook:
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
         how = merging_text(self.saved.clusters, self.snapshot)
-        told = f"They are those of the window, with their names: {sizes}.\n{notes}"
-        self._text("## Clusters\n\n{how} {told}", how=how, told=told.strip())
+        text = f"They are those of the window, with their names: {sizes}.\n{notes}"
+        self._text("## Clusters\n\n{how} {text}", how=how, text=text.strip())
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
@@ -310,8 +310,8 @@ class _Notebook:
         )
         # scanpy cannot distinguish a column and a gene of one name.
         look, genes = self.saved.look, set(self.dataset.profile_names)
-        known = genes ^ {*self.dataset.obs}
-        also = [name for name in (look.color_by, look.split_by) if name in known]
+        unique = genes ^ {*self.dataset.obs}
+        also = [name for name in (look.color_by, look.split_by) if name in unique]
         options: dict[str, Any] = {"color": list(dict.fromkeys([self.column, *also]))}
         if snapshot.embedding.shape[1] == 3:
             options["projection"] = "3d"
@@ -341,9 +341,9 @@ def parameters(record: RunRecord) -> dict[str, Any]:
     del settings["random_state"]
     if settings["affinity"] == get_method(record.settings.method).affinity:
         settings["affinity"] = "auto"
-    told = as_parameters(settings)
-    own = EmbeddingGame().get_params()
-    return {name: value for name, value in told.items() if value != own[name]}
+    given = as_parameters(settings)
+    defaults = EmbeddingGame().get_params()
+    return {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def _code_of(value: Any) -> str:

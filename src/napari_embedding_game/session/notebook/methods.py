@@ -92,8 +92,8 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
-        what = "cells" if dataset.has_expression else "rows"
-        rows = f"{n:,}{'' if n == n_all else f' of {n_all:,}'} {what} of {dataset.name}"
+        noun = "cells" if dataset.has_expression else "rows"
+        rows = f"{n:,}{'' if n == n_all else f' of {n_all:,}'} {noun} of {dataset.name}"
         if dataset.is_distances:
             yield f"The neighbours of {rows} were those of its {dataset.space}."
             return
@@ -176,9 +176,9 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     if method.takes_repulsion:
         repulsion = repulsion_of(settings)
         parts.append(f"{len(snapshot.landmarks)} landmarks")
-        way = settings.approximation or method.approximations[0]
-        if way != "landmarks":
-            parts.append(f"repulsion by {_in_words(way)}")
+        approximation = settings.approximation or method.approximations[0]
+        if approximation != "landmarks":
+            parts.append(f"repulsion by {_in_words(approximation)}")
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
         parts.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
@@ -206,9 +206,9 @@ def _of_steering(record: RunRecord) -> Iterator[str]:
         )
     games = [record.settings, *(step.settings for step in record.steered)]
     changes = [
-        f"{what} after {step.iteration} iterations"
+        f"{change} after {step.iteration} iterations"
         for before, step in zip(games, record.steered, strict=False)
-        if (what := change_text(before, step.settings))  # "" where it went to and fro
+        if (change := change_text(before, step.settings))  # "" where it went to and fro
     ]
     if changes:
         yield f"Settings were changed while it ran: {'; '.join(changes)}."
@@ -234,17 +234,17 @@ def _in_words(name: str) -> str:
 def merging_text(state: ClusterState, snapshot: Snapshot) -> str:
     """Return how the clusters came about, and what a person did to them."""
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
-    n_found = np.count_nonzero(np.bincount(state.cluster))
+    n_clusters = np.count_nonzero(np.bincount(state.cluster))
     n_used = np.count_nonzero(np.bincount(snapshot.labels))
-    if n_found == n_used:
-        said = f"Each of the {n_used} landmarks with points was taken for a cluster"
+    if n_clusters == n_used:
+        text = f"Each of the {n_used} landmarks with points was taken for a cluster"
     else:
-        said = (
+        text = (
             f"The {n_landmarks} landmarks were merged along the graph of neighbours "
-            f"into {n_found} clusters"
+            f"into {n_clusters} clusters"
         )
     verb = "was" if n == 1 else "were"
-    return said + (f"; {counted(n, 'group')} of points {verb} annotated." if n else ".")
+    return text + (f"; {counted(n, 'group')} of points {verb} annotated." if n else ".")
 
 
 def _of_columns(dataset: Dataset) -> Iterator[str]:

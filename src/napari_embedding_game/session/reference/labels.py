@@ -80,9 +80,9 @@ def predict_labels(
     ``correct_batch``: as in :func:`~.mapping.map_cells`, with its errors.
     """
     cells, how = as_anndata(dataset), {"correct_batch": correct_batch}
-    place = split_space(dataset.space)
-    if place is not None and place[0] == "obsm":
-        cells.obsm[place[1]] = dataset.X
+    element = split_space(dataset.space)
+    if element is not None and element[0] == "obsm":
+        cells.obsm[element[1]] = dataset.X
     return (yield from map_cells(reference, dataset.name, cells, [label], **how))
 
 
@@ -129,11 +129,11 @@ def place_cells(
         placed_on=PlacedOn(reference.path, cells, snapshot.embedding),
     )
     axes = () if mapped.published is None else mapped.published.T
-    of = f"{reference.basis} of {reference.name}"
+    title = f"{reference.basis} of {reference.name}"
     return PlacedCells(
         saved=saved,
         predicted=mapped.labels[label],
-        published={f"{of} {i + 1}": axis for i, axis in enumerate(axes)},
+        published={f"{title} {i + 1}": axis for i, axis in enumerate(axes)},
         notes=mapped.notes,
     )
 

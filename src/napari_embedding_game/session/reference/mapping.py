@@ -131,23 +131,23 @@ def map_cells(
         placed.append((fitted.place(rows[block]), *fitted.search(rows[block], k)))
     positions, near, distances = map(np.concatenate, zip(*placed, strict=True))
     embedding = positions.astype(np.float32, copy=False)
-    own = fitted.graph.distances[:, :k]
-    apart = distances[:, : own.shape[1]].mean(axis=1, dtype=np.float32)
-    own = own.mean(axis=1)
-    usual = own[near].mean(axis=1)
+    inner = fitted.graph.distances[:, :k]
+    means = distances[:, : inner.shape[1]].mean(axis=1, dtype=np.float32)
+    inner = inner.mean(axis=1)
+    usual = inner[near].mean(axis=1)
     yield Stage("Looking for cells unlike the reference")
     likeness = None
     if match is not None and projection is not None:
         likeness = _unexplained(reference, projection, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
-    likeness = tail_share(apart, own) if likeness is None else likeness
+    likeness = tail_share(means, inner) if likeness is None else likeness
     is_unlike = likeness < unlike
     if is_unlike.mean() > 0.5:
-        way_out = "" if correct_batch else CORRECT
-        notes = (*notes, MOSTLY_UNLIKE.format(is_unlike.mean(), way_out))
+        remedy = "" if correct_batch else CORRECT
+        notes = (*notes, MOSTLY_UNLIKE.format(is_unlike.mean(), remedy))
     of_cells: dict[str, Any] = {
         "likeness": likeness.astype(np.float32),
-        "distance": np.divide(apart, usual, out=np.ones_like(apart), where=usual > 0),
+        "distance": np.divide(means, usual, out=np.ones_like(means), where=usual > 0),
         "unlike": is_unlike,
     }
     yield Stage("Predicting labels")
@@ -158,8 +158,8 @@ def map_cells(
     )
     predicted = {}
     for column in labels:
-        told = dataset.obs[column].astype(object).map(str, na_action="ignore")
-        codes, names = pd.factorize(told, sort=True)
+        texts = dataset.obs[column].astype(object).map(str, na_action="ignore")
+        codes, names = pd.factorize(texts, sort=True)
         winners, confidence = vote(codes[voters], weights)
         voted = pd.Categorical.from_codes(winners, names)
         found, clear = voted.remove_unused_categories(), confidence.astype(np.float32)
@@ -201,8 +201,8 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
     """
     adata.uns.pop(KEY, None)  # of a former map, as these
-    former = [f"{KEY}_{name}" for name in OF_A_MAP]
-    adata.obs = adata.obs.drop(columns=former, errors="ignore")
+    old = [f"{KEY}_{name}" for name in OF_A_MAP]
+    adata.obs = adata.obs.drop(columns=old, errors="ignore")
     adata.obsm[f"X_{KEY}"] = mapped.positions
     if mapped.published is not None:
         adata.obsm[str(mapped.facts["map"])] = mapped.published
@@ -226,9 +226,9 @@ def _aligned(
     projection: Projection,
     min_share: float,
 ) -> tuple[FoundNames, Any, str]:
-    """Return where the genes of a reference are among those of new cells.
+    """Return the genes of a reference matched with those of new cells, and a note.
 
-    And log1p of their counts (n, M) of the reference's sum, and a sentence.
+    Between them log1p of counts (n, M), normalised to the reference's sum.
     """
     parts: list[tuple[str, Any, pd.DataFrame]] = [
         ("layers['counts']", cells.layers.get("counts"), cells.var),
@@ -236,8 +236,8 @@ def _aligned(
     ]
     if cells.raw is not None:
         parts.append(("raw", cells.raw.X, cells.raw.var))
-    there = [part for part in parts if part[1] is not None]
-    usable = [one for one in there if Expression(one[1], True).kind != "values"]
+    present = [part for part in parts if part[1] is not None]
+    usable = [one for one in present if Expression(one[1], True).kind != "values"]
     if not usable:
         raise DataError(
             f"{name} holds neither raw counts nor their logarithms (values below 0, or "
@@ -250,51 +250,51 @@ def _aligned(
     aliases = {str(column): names.tolist() for column, names in texts.items()}
     other_names = reference.symbols, reference.dataset.gene_ids
     also = [
-        [known.get(gene, gene) for gene in projection.genes] for known in other_names
+        [alias.get(gene, gene) for gene in projection.genes] for alias in other_names
     ]
     how: Any = {"also": also, "min_share": min_share, "where": name}
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
-    rest = f"; missing: {match.listed}, taken to be as in its mean cell"
-    told = (
+    ending = f"; missing: {match.listed}, taken to be as in its mean cell"
+    note = (
         f"Genes compared{by}, from {origin}: {n - len(missing):,} of {n:,} of the "
-        f"reference are there{rest if missing else ''}."
+        f"reference are there{ending if missing else ''}."
     )
     if Expression(values, True).kind == "logarithms" and sum_of(values) is None:
-        told += (
+        note += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
             "these genes do not say what their counts were normalised to; the "
             f"reference's were to {projection.target_sum:,.0f} a cell. If these were "
             "not, give raw counts, or logarithms of all genes."
         )
-    return match, normalised(values, projection.target_sum, name), told
+    return match, normalised(values, projection.target_sum, name), note
 
 
 def _brought_space(
     name: str, cells: AnnData, reference: ReferenceMap
 ) -> NDArray[np.float32]:
     """Return the space of a reference that new cells bring along, (n, width)."""
-    known, space = reference.dataset, reference.dataset.space
+    dataset, space = reference.dataset, reference.dataset.space
     group, key = split_space(space) or ("", "")
     named: Any = cells.raw if space == RAW and cells.raw is not None else cells
     rows: Any = getattr(cells, group).get(key) if group else named.X
     if rows is not None and group != "obsm":
         names = pd.Index(unique_names(named.var_names))
-        indices = names.get_indexer(pd.Index(known.var_names))
-        is_alike = Expression(rows, True).kind == Expression(known.X, True).kind
+        indices = names.get_indexer(pd.Index(dataset.var_names))
+        is_alike = Expression(rows, True).kind == Expression(dataset.X, True).kind
         rows = rows[:, indices] if is_alike and (indices >= 0).all() else None
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-    width = known.X.shape[1]
+    width = dataset.X.shape[1]
     if rows.shape != (cells.n_obs, width) or not np.isfinite(rows).all():
         raise DataError(
             f"How {space} of {reference.name} came of genes is not known, so that "
             f"{name} has to bring it along: {space} with the same {width} columns "
             "without missing values, computed as those of the reference."
         )
-    found: NDArray[np.float32] = rows.astype(known.X.dtype, copy=False)
-    return found
+    values: NDArray[np.float32] = rows.astype(dataset.X.dtype, copy=False)
+    return values
 
 
 def _unexplained(
@@ -311,25 +311,25 @@ def _unexplained(
     """
     dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
-    is_known = dataset.has_expression and Expression(profile, True).kind != "values"
+    has_genes = dataset.has_expression and Expression(profile, True).kind != "values"
     is_of_genes = projection.loadings.shape[1] == len(projection.genes)
-    if n_rows < MIN_ROWS or not is_known or is_of_genes:
+    if n_rows < MIN_ROWS or not has_genes or is_of_genes:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS])
-    known = normalised(profile[sample], projection.target_sum, dataset.name)
+    logs = normalised(profile[sample], projection.target_sum, dataset.name)
     mine = match_genes(projection.genes, dataset.profile_names, min_share=0)
-    # Genes that either has not would be left over in all cells.
+    # A gene that one side lacks would be unexplained in all cells.
     both = (mine.each >= 0) & (match.each >= 0)
-    values, depth = projection.scaled(known, mine), _n_detected(known, mine.each[both])
+    values, depth = projection.scaled(logs, mine), _n_detected(logs, mine.each[both])
     fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
     scores = Unexplained(*fitted, projection.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MAX_ROWS)):
         scaled = projection.scaled(lognorm[part], match)
-        rest = projection.rest(scaled, projection.components(scaled))
+        residual = projection.rest(scaled, projection.components(scaled))
         depth = _n_detected(lognorm[part], match.each[both])
-        likeness[part] = scores(scaled[:, both], rest[:, both], depth)
+        likeness[part] = scores(scaled[:, both], residual[:, both], depth)
     return likeness
 
 
@@ -349,11 +349,11 @@ def _check(
     for name, value in (("min_shared_genes", min_share), ("unlike", unlike)):
         if not 0 < value < 1:
             raise InputError(f"{name} must be between 0 and 1, not {value:g}.")
-    known = reference.label_columns
+    columns = reference.label_columns
     for label in labels:
-        if label not in known:
+        if label not in columns:
             what = f'{reference.name} has no column "{label}" to predict'
             if label in reference.dataset.obs:
                 what = f'Column "{label}" of {reference.name} holds numbers, no groups'
-            offered = ", ".join(known) or "none, as it has no groups"
+            offered = ", ".join(columns) or "none, as it has no groups"
             raise DataError(f"{what}: choose one of {offered}.")

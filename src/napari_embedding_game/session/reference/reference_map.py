@@ -125,13 +125,13 @@ def _cells_of(adata: AnnData, name: str, space: str | None = None) -> Dataset:
 
 
 def _symbols_of(adata: AnnData) -> dict[str, str]:
-    """Return what the genes of `adata`, and of its raw, are called, by their index."""
-    found: dict[str, str] = {}
+    """Return the symbols of the genes of `adata` and its raw, by their index."""
+    symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
         if each is not None:
             names = unique_names(names_of(each.var))
-            found |= zip(map(str, each.var.index), names, strict=True)
-    return found
+            symbols |= zip(map(str, each.var.index), names, strict=True)
+    return symbols
 
 
 def _fitted(
@@ -157,8 +157,8 @@ def _fitted(
     chosen |= {"n_components": d, "init": "random", "device": "cpu", "n_jobs": None}
     if chosen["metric"] == "precomputed":
         chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
-    given = {k: v for k, v in chosen.items() if k in parameters or v is not None}
-    settings = with_approximation(with_affinity(Settings(**given).validate()), n)
+    values = {k: v for k, v in chosen.items() if k in parameters or v is not None}
+    settings = with_approximation(with_affinity(Settings(**values).validate()), n)
     settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
     graph = pipeline.neighbors(X, settings)
     edges, _ = pipeline.edges_and_start(graph, X, settings, embedding)
@@ -178,13 +178,13 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
         )
     basis = "X_umap" if "X_umap" in bases else bases[0]
     dataset = _cells_of(adata, name)
-    given = np.asarray(adata.obsm[basis], float)[dataset.kept]
-    is_there = np.isfinite(given).all(axis=1)
-    dataset, given = dataset.subset(is_there), given[is_there]
-    told = {"method": "given", "random_state": 0}
-    fitted = _fitted(dataset.X, given.astype(np.float32), None, told)
-    origin = given.mean(axis=0)
-    unit = float(np.linalg.norm(given - origin) / np.linalg.norm(fitted.points))
+    positions = np.asarray(adata.obsm[basis], float)[dataset.kept]
+    is_there = np.isfinite(positions).all(axis=1)
+    dataset, positions = dataset.subset(is_there), positions[is_there]
+    settings = {"method": "given", "random_state": 0}
+    fitted = _fitted(dataset.X, positions.astype(np.float32), None, settings)
+    origin = positions.mean(axis=0)
+    unit = float(np.linalg.norm(positions - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
     way = _projection_of(adata, dataset.space, name)
     of_file = _symbols_of(adata), (note,), path
@@ -203,10 +203,10 @@ def space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
 
     ``noted``: the record of the map in ``uns``.
     """
-    parameters, made = noted.get("parameters", {}), noted.get("components")
+    parameters, components = noted.get("parameters", {}), noted.get("components")
     space = str(parameters.get("use_rep", parameters.get("space")))
-    if made is not None:  # by the recipe or Harmony
-        space = f"obsm['{made}']"
+    if components is not None:  # by the recipe or Harmony
+        space = f"obsm['{components}']"
     space = str(noted.get("projection", {}).get("space", space))
     group, key = split_space(space) or ("", "")
     is_there = group in ("obsm", "layers") and key in getattr(adata, group)
