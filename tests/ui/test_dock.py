@@ -242,9 +242,7 @@ def test_a_failure_is_told_and_mended_and_the_dock_usable_again(
     play()
     mend = dock.run.remedy_button
     assert mend.isVisibleTo(dock)
-    assert (
-        mend.text() == "Run again with Repulsion 900"
-    )  # the rate is automatic already
+    assert mend.text() == "Run with Repulsion 900"  # the rate is automatic already
     assert dock.run.message.text() == engine.warning
     assert dock.run.message.property("role") == "warning"
     engine.warning, engine.remedy = "", {}

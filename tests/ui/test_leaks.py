@@ -6,15 +6,16 @@ from weakref import ref
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QDockWidget
 
 from napari_embedding_game.data.samples import digits
 from napari_embedding_game.ui import map_widget, plugin
-from napari_embedding_game.ui.compat import main_window_of
+from napari_embedding_game.ui.compat import canvas_widget, main_window_of
 from napari_embedding_game.ui.workspace import workspace_of
 
+LEFT = Qt.MouseButton.LeftButton
 MENU = "Embedding Game"
 PACKAGE = "napari_embedding_game"
 TITLES = [f"{name} ({MENU})" for name in ("Map", "Teach", "Plate")]
@@ -78,20 +79,20 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
     window, qtbot, boxes, ours
 ):
     before, session = ours(), workspace_of(window).session
-    palette = listeners(session)
     for turn in range(2):
         game, *others = boxes()
         if turn == 0:
             session.load(digits().subset(np.arange(1_797) < 200))
             session.settings.max_iter = 30
-            run = game.widget().run.run
-            QTest.mouseClick(run, Qt.MouseButton.LeftButton)
+            QTest.mouseClick(game.widget().run.run, LEFT)
             qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
             session.selection.select(session.clusters.clusters[0].id)
             qtbot.wait(200)
+            for _ in range(2):  # the first release is lost, the other never comes
+                QTest.mousePress(canvas_widget(game), LEFT, pos=QPoint(99, 99))
         for box in (game, *others):
             # The button with a cross in the title of the dock.
-            QTest.mouseClick(box.title.close_button, Qt.MouseButton.LeftButton)
+            QTest.mouseClick(box.title.close_button, LEFT)
         del game, others, box
         qtbot.wait(200)  # Qt deletes what was closed a little later
         qtbot.waitUntil(lambda: nothing_left(before, ours))

@@ -50,7 +50,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 AFTER_SHOWN_MS = 100
 """When the engine begins to be loaded: imports would hold up the first drawing."""
-WIDTH, LETTERS = 128, 11
+WIDTH, LETTERS = 86, 14
 """The least, in pixels and in heights of a letter: below it controls are cut."""
 KEYS = ("Ctrl+F", "/")
 """Lead to the search box from anywhere in the window."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
+from weakref import WeakMethod
 
 import napari
 import numpy as np
@@ -68,7 +69,9 @@ class MapMouse(QObject):
         self._callbacks: list[Any] = []
         """napari's callbacks for a double click, which two dabs are not."""
         connections = Connections(self)
-        connections.hook(viewer.mouse_drag_callbacks, self._drag)
+        # napari keeps both what it calls and what that returns until a release comes.
+        drag = WeakMethod(self._drag)
+        connections.hook(viewer.mouse_drag_callbacks, lambda *event: drag()(*event))
         connections.hook(viewer.mouse_move_callbacks, self._hover)
         self.keys: dict[str, Callable[[], object]] = {
             "Esc": self._escape,
@@ -86,11 +89,12 @@ class MapMouse(QObject):
 
     # Gestures: each from the press to the release
 
-    def _drag(self, viewer: Any, event: Any) -> Iterator[None]:
-        if event.button == 1 and not self._is_editing():
-            self._gesture.close()  # its release was lost, as where a dialog came
-            self._gesture = self._follow(event)
-            yield from self._gesture
+    def _drag(self, viewer: Any, event: Any) -> Iterator[None] | None:
+        if event.button != 1 or self._is_editing():
+            return None
+        self._gesture.close()  # its release was lost, as where a dialog came
+        self._gesture = self._follow(event)
+        return self._gesture
 
     def _follow(self, event: Any) -> Generator[None, None, None]:
         begun = _pixel(event)

@@ -282,7 +282,7 @@ class RunControls(QWidget):
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         text = settings_text(self._remedy)
         changes = text if len(self._remedy) == 1 else "these changes"
-        self.remedy_button.setText(in_lines(f"Run again with {changes}"))
+        self.remedy_button.setText(in_lines(f"Run with {changes}"))
         self.remedy_button.setToolTip(REMEDY_TIP.format(text))
         self.refresh()
 

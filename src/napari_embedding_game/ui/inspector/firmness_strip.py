@@ -22,7 +22,7 @@ NOT_FIRM = "{n} clusters: not firm. What is divided here may be one group, or is
 SUGGESTED = " Suggested, {}. Click to choose it."
 COARSE = "coarse: of highest modularity over the widest range of resolutions"
 FINE = "fine: the last firm number up to resolution 1 of modularity"
-NONE_FIRM = "No number is firm: perhaps one group."
+NONE_FIRM = "No firm number: maybe one group."
 WHAT = (
     "Taller is firmer: how far apart the two parts are that this number divides, next "
     "to halves of one simulated group."

@@ -120,7 +120,8 @@ def add_row(
     caption.setToolTip(tip or native.toolTip())
     caption.setMinimumWidth(LABEL_WIDTH)
     for part in (native, *native.findChildren(QWidget)):
-        part.setAccessibleName(label)
+        if not isinstance(part, QCheckBox):  # which has a text of its own
+            part.setAccessibleName(label)
     native.setMinimumWidth(60)
     layout.addRow(caption, native)
 
