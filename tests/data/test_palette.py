@@ -36,3 +36,5 @@ def test_thirty_groups_are_told_apart(name, n, least):
         lab = rgb2lab(seen[None])[0]
         assert deltaE_ciede2000(lab[one], lab[other]).min() > least
     np.testing.assert_array_equal(palette.category_colors(5), colors[:5])
+    for given, seen in (("yellow", "#e9e900"), ("navy", "#4444c4")):  # on black, white
+        assert palette.hexes(palette.level_colors(["B"], {"B": given})) == [seen]

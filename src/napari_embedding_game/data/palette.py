@@ -45,6 +45,8 @@ _HEXES = {
 }
 _SEEN = 0.4, 0.88
 """Least and most lightness of what can be seen on black and on white."""
+_OF_LIGHT = np.array([0.21, 0.72, 0.07], np.float32)
+"""How much red, green and blue add to it: yellow is as bright as white."""
 _chosen = {"palette": USUAL}
 
 
@@ -84,7 +86,7 @@ def level_colors(
             colors[i] = named.to_rgba(text)
             if is_visible:
                 rgb = colors[i, :3]
-                lightness = (rgb.max() + rgb.min()) / 2  # as in HSL
+                lightness = np.sqrt(rgb**2 @ _OF_LIGHT)
                 rgb += np.clip(lightness, *_SEEN) - lightness
                 rgb.clip(0, 1, out=rgb)
     return colors
