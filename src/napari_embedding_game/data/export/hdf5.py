@@ -6,6 +6,7 @@ when a later file takes their place in memory: so it never meets a full disk.
 
 from __future__ import annotations
 
+import os
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,10 @@ def make_room(path: Path, n_bytes: int) -> None:
     Raises OSError if there is no room.
     """
     with path.open("ab") as end:
-        end.write(bytes(n_bytes))
+        if hasattr(os, "posix_fallocate"):  # btrfs keeps no room for zeros
+            os.posix_fallocate(end.fileno(), end.tell(), n_bytes)
+        else:
+            end.write(bytes(n_bytes))
 
 
 def write_h5ad(adata: AnnData, path: Path) -> None:
