@@ -160,6 +160,11 @@ def test_distances_that_need_a_matrix_are_not_searched_without_it(metric):
     assert choose_search(np.empty((5_001, 3)), metric) == "brute"
 
 
+def test_many_rows_that_are_nearly_all_zeros_are_not_written_out():
+    assert choose_search(sparse.eye(20_000, format="csr"), "cosine") == "descent"
+    assert choose_search(sparse.eye(4_000, 50_000, format="csr"), "cosine") == "brute"
+
+
 @pytest.mark.parametrize("as_is", [np.asarray, sparse.csr_matrix])
 def test_a_row_that_a_distance_says_nothing_of_is_named(cloud, as_is):
     X = cloud[:60].copy()
