@@ -96,8 +96,12 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
         one = partial(np.load, path, allow_pickle=False)
         return _unpickled({path.stem: one}, path.name)
     with zipfile.ZipFile(path) as archive:
-        # Reading a member never gives more than its declared size.
-        total = sum(member.file_size for member in archive.infolist())
+        members = archive.infolist()
+    # Of other kinds Python unpacks a part at once, however long it becomes.
+    if any(member.compress_type > zipfile.ZIP_DEFLATED for member in members):
+        raise ValueError("not packed as numpy does it")
+    # Reading a member never gives more than its declared size.
+    total = sum(member.file_size for member in members)
     check_fits(total, path.name, "what is packed in it")
     with np.load(path, allow_pickle=False) as file:
         return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)
