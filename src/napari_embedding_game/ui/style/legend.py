@@ -22,8 +22,8 @@ MAX_ROWS = 12
 HISTOGRAM, BAR, HANDLE = 26, 9, 8
 """Heights of the colour bar and of what is above it, half a handle: in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
-WIDEST_NUMBER = "-0.0000"
-"""The longest number that fits next to the bar."""
+WIDEST_NUMBER = "0.0000"
+"""As wide as the longest number next to the bar, but for a sign."""
 STEPS = 500
 """The limits stay apart by one of so many parts of the scale."""
 
@@ -78,9 +78,6 @@ class _Scale(QWidget):
         self.low, self.high = QLabel(), QLabel()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.low.setAlignment(right)
-        for number in self.low, self.high:  # the bar stays where it is dragged
-            widest = number.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
-            number.setMinimumWidth(widest)
         self.slider = QDoubleRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip(LIMITS_TIP)
         self.slider.valueChanged.connect(self._on_slider)
@@ -101,8 +98,10 @@ class _Scale(QWidget):
     def show_limits(self, legend: Colored) -> None:
         """Show the limits of a legend within its extent."""
         self._paint(*legend.bar)
-        self.low.setText(number_text(legend.limits[0]))
-        self.high.setText(number_text(legend.limits[1]))
+        for number, limit in zip((self.low, self.high), legend.limits, strict=True):
+            number.setText(WIDEST_NUMBER)  # so that the bar stays where it is dragged
+            number.setMinimumWidth(number.sizeHint().width())
+            number.setText(number_text(limit))
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
                 self.slider.setRange(*legend.extent)
