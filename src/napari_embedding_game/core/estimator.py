@@ -64,9 +64,9 @@ def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     Those that it has no parameter for, and that are not as by default, are its
     ``method_params``; what is no setting is left out.
     """
-    own, default = EmbeddingGame().get_params(deep=False), Settings()
-    given = {name: settings[name] for name in settings if name in own}
-    others = [name for name in _NAMES if name in settings and name not in own]
+    parameters, default = EmbeddingGame().get_params(deep=False), Settings()
+    given = {name: settings[name] for name in settings if name in parameters}
+    others = [name for name in _NAMES if name in settings and name not in parameters]
     more = {n: settings[n] for n in others if settings[n] != getattr(default, n)}
     return {**given, "method_params": more} if more else given
 
@@ -398,10 +398,10 @@ class EmbeddingGame(
                 "array with a row for each row of X, or open its file in the window."
             )
         pipeline.check(X, begun)
-        n_rows, wanted = X.shape[0], n_searched(begun, X.shape[0])
-        if wanted >= n_rows:
+        n_rows, k = X.shape[0], n_searched(begun, X.shape[0])
+        if k >= n_rows:
             warnings.warn(
-                f"n_neighbors={wanted} needs at least {wanted + 1} rows; with {n_rows} "
+                f"n_neighbors={k} needs at least {k + 1} rows; with {n_rows} "
                 f"rows, {n_rows - 1} neighbours are used.",
                 stacklevel=3,
             )
@@ -417,11 +417,11 @@ class EmbeddingGame(
 
         def keep(snapshot: Snapshot) -> None:
             last = run.steered[-1][1] if run.steered else run.settings
-            found = snapshot.embedding, snapshot.landmarks
+            positions = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = begun.random_state, begun.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
-            self._fitted = fitted_map(X, graph, edges, last, *found)
+            self._fitted = fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, repulsion_of(last))
 
         run = Run(begin, begun, changed, keep, script, stop_at, shape)

@@ -74,8 +74,8 @@ class Run:
         ``rows``: numbers, or a mask (N,) of bool.  InputError: unknown rows, or a
         position off the map.
         """
-        place, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
-        self._hold(numbers, Spring(rows=numbers, place=tuple(place)))
+        position, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
+        self._hold(numbers, Spring(rows=numbers, place=tuple(position)))
 
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at positions (m, d), or where they are now, until released.

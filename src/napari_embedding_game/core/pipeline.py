@@ -68,12 +68,12 @@ def edges_and_start(
     """Return the weighted edges and the start layout (N, d), ``layout`` if given."""
     X = _row_by_row(X)
     with limited(settings.n_jobs):
-        found = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
-        found = replace(found, isolation=isolation(graph.indices, graph.distances))
+        result = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
+        result = replace(result, isolation=isolation(graph.indices, graph.distances))
         if layout is None:
             how = settings.n_components, settings.init, settings.random_state
-            layout = start_layout(found, X, *how, graph.n_neighbors)
-    return found, layout
+            layout = start_layout(result, X, *how, graph.n_neighbors)
+    return result, layout
 
 
 def _row_by_row(X: Any) -> Any:

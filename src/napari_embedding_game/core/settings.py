@@ -330,8 +330,8 @@ def repulsion_of(settings: Settings) -> float:
 
 def with_affinity(settings: Settings) -> Settings:
     """Return settings with the method's default affinity in place of "auto"."""
-    own = get_method(settings.method).affinity
-    return replace(settings, affinity=own) if settings.affinity == "auto" else settings
+    name = get_method(settings.method).affinity
+    return replace(settings, affinity=name) if settings.affinity == "auto" else settings
 
 
 def with_approximation(settings: Settings, n_points: int) -> Settings:
@@ -365,19 +365,19 @@ def is_played(settings: Settings) -> bool:
 
 def affinities(method: str) -> tuple[str, ...]:
     """Return the edges that a method can be played on."""
-    own = get_method(method).affinity
-    return (own,) if own in ROW_AFFINITIES else AFFINITIES
+    affinity = get_method(method).affinity
+    return (affinity,) if affinity in ROW_AFFINITIES else AFFINITIES
 
 
 def check_size(settings: Settings, n_points: int) -> None:
     """Raise InputError for a map too large for what moves its points."""
     method = get_method(settings.method)
     others = [name for name in method.approximations if name != "exact"]
-    way = f"the approximation {_or(others)}" if others else "another method"
+    advice = f"the approximation {_or(others)}" if others else "another method"
     if not fits(settings, n_points):
         raise InputError(
             f"{method.title} goes through all pairs of points, which takes too long "
-            f"for {n_points:,} of them: choose {way}, or embed at most "
+            f"for {n_points:,} of them: choose {advice}, or embed at most "
             f"{method.max_points or MAX_EXACT:,} rows."
         )
 

@@ -307,12 +307,12 @@ def across(context, lanes):
 def _element(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:
     """Return the pointer to a vector; ``given``: the array and an index."""
     array = context.make_array(kind)(context, builder, given[0])
-    shape, strides, place = (
+    shape, strides, index = (
         cgutils.unpack_tuple(builder, each, kind.ndim)
         for each in (array.shape, array.strides, given[1])
     )
     pointer = cgutils.get_item_pointer2(
-        context, builder, array.data, shape, strides, "C", place
+        context, builder, array.data, shape, strides, "C", index
     )
     return builder.bitcast(pointer, vector.as_pointer())
 
@@ -325,22 +325,22 @@ def _numbers(array: Any) -> tuple[Any, int]:
 
 
 @intrinsic
-def load(context, array, place, like):
+def load(context, array, index, like):
     """Return numbers of an array from an index on, as many as ``like`` has."""
-    kind, (place, size) = LanesType(array.dtype, like.count), _numbers(array)
+    kind, (index, size) = LanesType(array.dtype, like.count), _numbers(array)
 
     def code(context, builder, signature, arguments):
         vector = context.get_value_type(kind)
         pointer = _element(context, builder, array, arguments, vector)
         return builder.load(pointer, align=size)
 
-    return kind(array, place, like), code
+    return kind(array, index, like), code
 
 
 @intrinsic
-def store(context, lanes, array, place):
+def store(context, lanes, array, index):
     """Write lanes into an array from an index on."""
-    place, size = _numbers(array)
+    index, size = _numbers(array)
 
     def code(context, builder, signature, arguments):
         value, *given = arguments
@@ -348,4 +348,4 @@ def store(context, lanes, array, place):
         builder.store(value, pointer, align=size)
         return context.get_dummy_value()
 
-    return types.void(lanes, array, place), code
+    return types.void(lanes, array, index), code

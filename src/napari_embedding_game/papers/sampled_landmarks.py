@@ -42,4 +42,4 @@ class SampledLandmarks(Objective):
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point that is no landmark, on average of the draws."""
-        return self._field(y, 1.0, y, z, own=1.0)
+        return self._field(y, 1.0, y, z, share=1.0)

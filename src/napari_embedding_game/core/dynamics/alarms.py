@@ -101,8 +101,8 @@ def occupancy(embedding: Points) -> float:
     if plane.shape[1] == 1:
         return 1.0  # a line fills no plane
     low, high = np.percentile(plane, [2, 98], axis=0)
-    place = (plane - low) / np.maximum(high - low, _REACH)
-    cell = np.clip(place * CELLS, 0, CELLS - 1).astype(np.int64)
+    scaled = (plane - low) / np.maximum(high - low, _REACH)
+    cell = np.clip(scaled * CELLS, 0, CELLS - 1).astype(np.int64)
     return len(np.unique(cell @ [CELLS, 1])) / min(len(plane), CELLS**2)
 
 

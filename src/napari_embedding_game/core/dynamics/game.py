@@ -99,12 +99,12 @@ class Game:
 
     def _choose_objective(self, settings: Settings) -> None:
         problem, edges = self._problem, self._problem.edges
-        method, found_by = choose(settings.method, settings.approximation)
+        method, approx = choose(settings.method, settings.approximation)
         self._repulsion = method.lambda_scale(edges) * repulsion_of(settings)
         # Drawing samples for large data takes half a second: not at every steer.
-        wanted = settings.method, found_by, len(self.z.positions)
-        if wanted != self._drawn_for:
-            self._drawn_for = wanted
+        request = settings.method, approx, len(self.z.positions)
+        if request != self._drawn_for:
+            self._drawn_for = request
             functions, forces = (method.attraction, method.kernel), self._forces
             if forces is None or (forces.attraction, forces.kernel) != functions:
                 if problem.device.type == "cpu":
@@ -112,7 +112,7 @@ class Game:
                 else:
                     forces = TorchForces(edges, problem.device, *functions)
             law = len(self.z.positions), problem.random_state, method.aggregate
-            self.objective = make_objective(found_by, forces, self._repulsion, *law)
+            self.objective = make_objective(approx, forces, self._repulsion, *law)
             self._forces = forces
         self.objective.repulsion = self._repulsion
 

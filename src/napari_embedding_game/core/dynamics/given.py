@@ -50,5 +50,5 @@ def scaled(problem: Problem) -> tuple[NDArray[np.floating], float]:
     width = float(np.sqrt((y**2).sum(axis=1).mean()))
     middle, options = math.log(math.sqrt(n) / width), {"xatol": 0.01}
     bounds = middle - _ROOM, middle + _ROOM
-    found = minimize_scalar(energy, bounds=bounds, method="bounded", options=options)
-    return y * y.dtype.type(math.exp(found.x)), float(found.fun)
+    minimum = minimize_scalar(energy, bounds=bounds, method="bounded", options=options)
+    return y * y.dtype.type(math.exp(minimum.x)), float(minimum.fun)

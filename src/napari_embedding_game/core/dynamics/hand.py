@@ -47,16 +47,16 @@ class AppliedForces:
         memory_rows: NDArray[np.intp] | None,
         n_left: int,
     ) -> None:
-        def positions(places: Any, n: int) -> Tensor:
-            return _positions(places, (n, n_components), y)
+        def positions(coordinates: Any, n: int) -> Tensor:
+            return _positions(coordinates, (n, n_components), y)
 
         usual, hurry = FASTEST * radius(y), 3.0 / max(n_left, 3)
         self._springs = []
         for spring in forces.springs:
             rows = _rows(spring.rows, y, memory_rows)
             target = _finest(positions([spring.place], 1)[0])
-            way = float(torch.linalg.vector_norm(target - _middle(y, rows)))
-            self._springs.append((rows, target, max(usual, hurry * way)))
+            distance = float(torch.linalg.vector_norm(target - _middle(y, rows)))
+            self._springs.append((rows, target, max(usual, hurry * distance)))
         self._holds = [
             (_rows(h.rows, y, memory_rows), positions(h.places, len(h.rows)))
             for h in forces.holds
@@ -68,10 +68,10 @@ class AppliedForces:
     def move(self, y: Tensor, velocity: Tensor | None) -> None:
         """Move the points (N, d) in place; held ones lose their velocity."""
         for rows, target, fastest in self._springs:
-            way = target - _middle(y, rows)
-            length = float(torch.linalg.vector_norm(way))
+            offset = target - _middle(y, rows)
+            length = float(torch.linalg.vector_norm(offset))
             share = min(STIFFNESS, fastest / max(length, 1e-30))
-            y[rows] += (share * way).to(y.dtype)
+            y[rows] += (share * offset).to(y.dtype)
         for rows, positions in self._holds:
             y[rows] = positions
             if velocity is not None:
@@ -90,8 +90,8 @@ class AppliedForces:
 def radius(y: Tensor) -> float:
     """Return the root mean square distance of points from their middle, over 1e-6."""
     points = _finest(y.detach())
-    away = points - points.mean(dim=0)
-    return max(1e-6, math.sqrt(float((away * away).sum()) / len(points)))
+    centred = points - points.mean(dim=0)
+    return max(1e-6, math.sqrt(float((centred * centred).sum()) / len(points)))
 
 
 def _rows(

@@ -112,9 +112,9 @@ def play(
     try:
         with limited(settings.n_jobs):
             driver = _Driver(problem, settings, diagnose)
-            shown = driver.snapshot(False)
+            snapshot = driver.snapshot(False)
         while True:
-            sent = yield shown
+            sent = yield snapshot
             steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
             with limited(settings.n_jobs):
                 driver.steer(steer)
@@ -123,7 +123,7 @@ def play(
                     driver.move((most(begun) if callable(most) else most) or math.inf)
                     if driver.state.iteration == begun:
                         return
-                shown = driver.snapshot(steer.look)
+                snapshot = driver.snapshot(steer.look)
     except torch.OutOfMemoryError as error:
         raise InputError(GPU_IS_FULL, {"device": "cpu"}) from error
 

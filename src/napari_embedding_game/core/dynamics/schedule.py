@@ -54,8 +54,8 @@ _NAMED: dict[ScheduleName, Schedule] = {
 def resolve_schedule(settings: Settings) -> Schedule:
     """Return the schedule named in ``settings``, with the numbers that these set."""
     schedule = _NAMED[settings.schedule]
-    spec, found_by = choose(settings.method, settings.approximation)
-    if spec.on_grid and found_by == "mesh" and settings.schedule == "fast":
+    spec, approximation = choose(settings.method, settings.approximation)
+    if spec.on_grid and approximation == "mesh" and settings.schedule == "fast":
         schedule = replace(schedule, **spec.on_grid)
     names = ("learning_rate", "landmark_learning_rate", "momentum")
     chosen = {name: getattr(settings, name) for name in names}

@@ -39,12 +39,12 @@ def fast_length(n: int) -> int:
 @cache
 def _factors(n: int) -> tuple[int, ...]:
     """Return the factors 4, 2, 3 and 5 of a length; the product may be less."""
-    found = []
+    factors = []
     for p in (4, 2, 3, 5):
         while n % p == 0 and n > 1:
-            found.append(p)
+            factors.append(p)
             n //= p
-    return tuple(found)
+    return tuple(factors)
 
 
 @cache
@@ -123,9 +123,9 @@ def _of_2(source, target, begin, step, end, count, turns, at, zero):
 def _of_3(source, target, begin, step, end, count, turns, at, zero):
     kind = turns.dtype.type
     x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
-    total, apart = _both(x1, _get(source, begin + 2 * step, zero))
+    total, difference = _both(x1, _get(source, begin + 2 * step, zero))
     level, _ = _both(x0, _times(total, kind(_COS[0])))
-    y1, y2 = _aside(level, _times(apart, kind(_SIN[0])))
+    y1, y2 = _aside(level, _times(difference, kind(_SIN[0])))
     _put(target, end, _both(x0, total)[0])
     _put(target, end + count, _turned(y1, turns, at))
     _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
@@ -134,10 +134,10 @@ def _of_3(source, target, begin, step, end, count, turns, at, zero):
 @njit(**_INSIDE)
 def _of_4(source, target, begin, step, end, count, turns, at, zero):
     x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
-    even, apart = _both(x0, _get(source, begin + 2 * step, zero))
+    even, difference = _both(x0, _get(source, begin + 2 * step, zero))
     odd, aside = _both(x1, _get(source, begin + 3 * step, zero))
     y0, y2 = _both(even, odd)
-    y1, y3 = _aside(apart, aside)
+    y1, y3 = _aside(difference, aside)
     _put(target, end, y0)
     _put(target, end + count, _turned(y1, turns, at))
     _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
@@ -151,12 +151,12 @@ def _of_5(source, target, begin, step, end, count, turns, at, zero):
     s1, s2, back = kind(_SIN[1]), kind(_SIN[2]), kind(_SIN[3])
     x0, x1 = _get(source, begin, zero), _get(source, begin + step, zero)
     x2 = _get(source, begin + 2 * step, zero)
-    outer, apart = _both(x1, _get(source, begin + 4 * step, zero))
+    outer, difference = _both(x1, _get(source, begin + 4 * step, zero))
     inner, aside = _both(x2, _get(source, begin + 3 * step, zero))
     level, _ = _both(_both(x0, _times(outer, c1))[0], _times(inner, c2))
-    y1, y4 = _aside(level, _both(_times(apart, s1), _times(aside, s2))[0])
+    y1, y4 = _aside(level, _both(_times(difference, s1), _times(aside, s2))[0])
     level, _ = _both(_both(x0, _times(outer, c2))[0], _times(inner, c1))
-    y2, y3 = _aside(level, _both(_times(apart, s2), _times(aside, back))[0])
+    y2, y3 = _aside(level, _both(_times(difference, s2), _times(aside, back))[0])
     _put(target, end, _both(_both(x0, outer)[0], inner)[0])
     _put(target, end + count, _turned(y1, turns, at))
     _put(target, end + 2 * count, _turned(y2, turns, 2 * at))
@@ -202,20 +202,20 @@ def _lines(begin, end, planes, is_back, factors, turns):
         width = min(WIDTH, n_lines - first)
         is_zero = True
         for at in range(width):
-            outer, place = (first + at) // inner, (first + at) % inner
+            outer, column = (first + at) // inner, (first + at) % inner
             for i in range(n):
                 for part in range(2):
-                    number = planes[part, outer, i, place]
+                    number = planes[part, outer, i, column]
                     a[re if part == 0 else im, i * WIDTH + at] = number
                     is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(a, b, n, factors, turns)
+        lines = _transform(a, b, n, factors, turns)
         for at in range(width):
-            outer, place = (first + at) // inner, (first + at) % inner
+            outer, column = (first + at) // inner, (first + at) % inner
             for i in range(n):
-                planes[0, outer, i, place] = found[re, i * WIDTH + at]
-                planes[1, outer, i, place] = found[im, i * WIDTH + at]
+                planes[0, outer, i, column] = lines[re, i * WIDTH + at]
+                planes[1, outer, i, column] = lines[im, i * WIDTH + at]
 
 
 @njit(**LOOP)
@@ -238,16 +238,16 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
                     is_zero = is_zero and number == 0
         if is_zero:
             continue
-        found = _transform(a, b, n, factors, turns)
+        lines = _transform(a, b, n, factors, turns)
         for at in range(width):
             row = 2 * (first + at)
             for k in range(n // 2 + 1):
                 here, there = k * WIDTH + at, (n - k) % n * WIDTH + at
-                spectrum[0, row, k] = half * (found[0, here] + found[0, there])
-                spectrum[1, row, k] = half * (found[1, here] - found[1, there])
+                spectrum[0, row, k] = half * (lines[0, here] + lines[0, there])
+                spectrum[1, row, k] = half * (lines[1, here] - lines[1, there])
                 if row + 1 < n_rows:
-                    spectrum[0, row + 1, k] = half * (found[1, here] + found[1, there])
-                    spectrum[1, row + 1, k] = half * (found[0, there] - found[0, here])
+                    spectrum[0, row + 1, k] = half * (lines[1, here] + lines[1, there])
+                    spectrum[1, row + 1, k] = half * (lines[0, there] - lines[0, here])
 
 
 @njit(**LOOP)
@@ -270,13 +270,13 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
                 a[0, there] = re_below - im
                 a[1, here] = re - im_below
                 a[0, here] = im + re_below
-        found = _transform(a, b, n, factors, turns)
+        lines = _transform(a, b, n, factors, turns)
         for at in range(width):
             for part in range(2):
                 row = 2 * (first + at) + part
                 if row < n_rows:
                     for i in range(n):
-                        grid[row, i] = scale * found[1 - part, i * WIDTH + at]
+                        grid[row, i] = scale * lines[1 - part, i * WIDTH + at]
 
 
 def forward(grid: Real) -> Real:

@@ -138,7 +138,7 @@ def _overlap(one, other):
 
 
 @njit(**OPTIONS)
-def _both_ways(spline):
+def _overlaps(spline):
     """Return the overlaps of a spline with itself, and half the derivative of these."""
     weights, steep = spline
     ahead, back = _overlap(weights, steep), _overlap(steep, weights)
@@ -159,8 +159,8 @@ def _self_field(point, near, n_deep):
     By how far apart two of its nodes are.
     """
     _, (down, deep, across) = point
-    (rows, of_rows), (depths, of_depths) = _both_ways(down), _both_ways(deep)
-    columns, of_columns = _both_ways(across)
+    (rows, of_rows), (depths, of_depths) = _overlaps(down), _overlaps(deep)
+    columns, of_columns = _overlaps(across)
     zero = near.dtype.type(0)
     value, g0, g1, g2 = zero, zero, zero, zero
     for a in range(WIDTH):
@@ -181,7 +181,7 @@ def read(begin, end, x, order, starts, layers, potential, near, gradient, sums):
     """Write the sum over all pairs i != j, a part a band, and its gradient in ``x``.
 
     ``potential``: the kernel summed over all points, at the nodes.  The
-    self-interaction is found from ``near``, see :class:`mesh.Grid`, and subtracted.
+    self-interaction is computed from ``near``, see :class:`mesh.Grid`, and subtracted.
     """
     for band in range(begin, end):
         total = 0.0
@@ -190,10 +190,10 @@ def read(begin, end, x, order, starts, layers, potential, near, gradient, sums):
             i = order[p]
             point = splines_at(x[i, 0], x[i, 1], x[i, 2], len(layers))
             value, g0, g1, g2 = field(point, potential, len(layers))
-            own = _self_field(point, near, len(layers))
-            total += value - own[0]
+            self_field = _self_field(point, near, len(layers))
+            total += value - self_field[0]
             # The point is at both ends of each pair.
-            g0, g1, g2 = g0 - own[1], g1 - own[2], g2 - own[3]
+            g0, g1, g2 = g0 - self_field[1], g1 - self_field[2], g2 - self_field[3]
             gradient[i, 0] = g0 + g0
             gradient[i, 1] = g1 + g1
             gradient[i, 2] = g2 + g2

@@ -109,7 +109,7 @@ class Mesh:
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient."""
-        grid, points, apart = self._located(y)
+        grid, points, has_extent = self._located(y)
         x = points[0]
         potential = self._potential(grid, points)
         gradient, sums = np.empty_like(x), np.empty(grid.n_bands)
@@ -117,7 +117,7 @@ class Mesh:
         self._run(mesh_loops.read, grid.n_bands, *arrays)
         by_axis = gradient[:, AXES[: y.shape[1]]] / grid.dtype.type(grid.spacing)
         # But for rounding, which would drive points off a line that they lie on.
-        by_axis[:, ~apart] = 0
+        by_axis[:, ~has_extent] = 0
         return float(sums.sum()), np.ascontiguousarray(by_axis, y.dtype)
 
     def around(
@@ -146,23 +146,23 @@ class Mesh:
         if span < _NEAR:
             dtype = np.dtype(np.float64)
         sides = [mesh_loops.WIDTH + 1, 1, mesh_loops.WIDTH + 1]
-        for axis, one in zip(AXES, spans, strict=False):
-            nodes = int(one / spacing) + mesh_loops.WIDTH + 1
+        for axis, length in zip(AXES, spans, strict=False):
+            nodes = int(length / spacing) + mesh_loops.WIDTH + 1
             sides[axis] = -(-nodes // _STEP) * _STEP
-        wanted = spacing, (sides[0], sides[1], sides[2]), dtype
-        known = self._grid
-        if known is None or (known.spacing, known.sides, known.dtype) != wanted:
-            self._grid = known = make_grid(self._kernel, *wanted)
-        return known
+        request = spacing, (sides[0], sides[1], sides[2]), dtype
+        grid = self._grid
+        if grid is None or (grid.spacing, grid.sides, grid.dtype) != request:
+            self._grid = grid = make_grid(self._kernel, *request)
+        return grid
 
     def _located(
         self, y: NDArray[np.floating], margin: float = 0.0
     ) -> tuple[Grid, tuple[Any, ...], NDArray[np.bool_]]:
-        """Return the grid, the points on it, and along which axes they lie apart."""
+        """Return the grid, the points on it, and the axes along which they differ."""
         n, d = y.shape
         low, high = np.array([(axis.min(), axis.max()) for axis in y.T]).T
-        apart = high > low
-        margins = y.dtype.type(margin) * apart
+        has_extent = high > low
+        margins = y.dtype.type(margin) * has_extent
         low, high = low - margins, high + margins
         grid = self.grid_for((high - low).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
@@ -170,7 +170,7 @@ class Mesh:
         starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
         mesh_loops.sort_by_row(x, starts, order)
         layers = (0,) * min(grid.shape[1], mesh_loops.WIDTH)
-        return grid, (x, order, starts, layers), apart
+        return grid, (x, order, starts, layers), has_extent
 
     def _potential(self, grid: Grid, points: tuple[Any, ...]) -> NDArray[np.floating]:
         """Return the sum of k over the points at the nodes, of rows with points."""

@@ -72,8 +72,8 @@ class Field:
     """(M, d): the x_a, landmarks or all points."""
     strength: float
     base: float
-    own: float
-    """Share of the push of a point's nearest source that is the point's."""
+    self_share: float
+    """Share of the point in the push of its nearest source."""
     weights: NDArray[np.floating] | None = None
     """(N, M) of each point and source; 1 if None."""
 
@@ -133,15 +133,15 @@ class Objective:
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point; here all points, one by one."""
         # A pair counts in both of its rows.
-        return self._field(y, 2.0, y, z, own=1.0)
+        return self._field(y, 2.0, y, z, share=1.0)
 
     def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> None:
         """Put landmarks that none of the points is nearest to onto some of these."""
         nearest = nearest_landmark(as_array(seen), as_array(z))
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
-        places = self._rng.choice(len(seen), len(lost), replace=False)
-        to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, places))
+        points = self._rng.choice(len(seen), len(lost), replace=False)
+        to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, points))
         z[to] = seen[drawn]
 
     def _sample(self, y: Tensor) -> Tensor:
@@ -187,13 +187,13 @@ class Objective:
         return total - self.self_sum if total > 2 * self.self_sum else total
 
     def _field(
-        self, sources: Tensor, gain: float, y: Tensor, z: Tensor, own: float
+        self, sources: Tensor, gain: float, y: Tensor, z: Tensor, share: float
     ) -> Field:
         """Return the field of sources; ``gain``: slope of S by the sum over them."""
         if self.aggregate == "sum":
-            return Field(sources, self.repulsion * gain, 0.0, own)
+            return Field(sources, self.repulsion * gain, 0.0, share)
         total = float(self.sums(y, z).total)
-        return Field(sources, self.repulsion, self._without_self(total) / gain, own)
+        return Field(sources, self.repulsion, self._without_self(total) / gain, share)
 
 
 class Landmarks(Objective):

@@ -235,8 +235,8 @@ def squared_to_all(i, y, z, squared):
     for c in range(z.shape[0]):
         x, row = y[i, c], z[c]
         for a in range(squared.shape[0]):
-            apart = x - row[a]
-            squared[a] = fused(apart, apart, squared[a])
+            difference = x - row[a]
+            squared[a] = fused(difference, difference, squared[a])
 
 
 @njit(**OPTIONS)

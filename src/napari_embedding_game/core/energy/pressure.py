@@ -64,8 +64,8 @@ def pressure(
     sources = np.ascontiguousarray(as_array(field.sources).T)
     mine = labels if is_pushed_by_landmarks else np.arange(len(points), dtype=np.int32)
     functions, arrays = (forces.f, forces.k), forces.edges.arrays
-    own, law = (mine, field.own), (field.strength, field.base)
-    given = functions, arrays, points, sources, field.weights, own, law, heights
+    excluded, law = (mine, field.self_share), (field.strength, field.base)
+    given = functions, arrays, points, sources, field.weights, excluded, law, heights
     run_blocks(_lift, len(points), len(points) * sources.shape[1], *given)
     return labels, heights
 
@@ -117,13 +117,13 @@ def _height(f, near, weights, k, far, strengths, strength, base):
 
 
 @njit(**OPTIONS)
-def _lift(first, last, functions, edges, y, z, far_weights, own, law, heights):
+def _lift(first, last, functions, edges, y, z, far_weights, excluded, law, heights):
     """Write the pressure of some points ``y`` (N, d), pushed by sources ``z`` (d, M).
 
-    ``own``: each point's own source (N,), and the share of its push left out.  ``law``:
-    strength and base of the field.
+    ``excluded``: each point's source (N,), and the share of its push left out.
+    ``law``: strength and base of the field.
     """
-    (f, k), (indptr, indices, weights), (mine, share) = functions, edges, own
+    (f, k), (indptr, indices, weights), (mine, share) = functions, edges, excluded
     squared = np.empty(z.shape[1], y.dtype)
     strengths = np.ones(z.shape[1], y.dtype)
     for i in range(first, last):
@@ -131,8 +131,8 @@ def _lift(first, last, functions, edges, y, z, far_weights, own, law, heights):
         near = np.zeros(end - begin, y.dtype)
         for e in range(begin, end):
             for axis in range(y.shape[1]):
-                apart = y[i, axis] - y[indices[e], axis]
-                near[e - begin] += apart * apart
+                difference = y[i, axis] - y[indices[e], axis]
+                near[e - begin] += difference * difference
         squared_to_all(i, y, z, squared)
         if far_weights is not None:
             strengths[:] = far_weights[i]

@@ -60,10 +60,10 @@ class TorchMesh:
             spectrum = torch.fft.rfftn(mass.reshape(grid.shape)) * self._transfer
             here = torch.fft.irfftn(spectrum, s=grid.shape).flatten()[nodes]
             of_all = (spread * here).sum(dim=(1, 2, 3))
-            own = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
+            self_terms = torch.einsum("na,nc,nb,acb->n", *map(_overlap, weights), near)
             # A point is at both ends of each pair.
-            (gradient,) = torch.autograd.grad((2 * of_all - own).sum(), t)
-        total = (of_all - own).detach().sum(dtype=finest_type(self._device))
+            (gradient,) = torch.autograd.grad((2 * of_all - self_terms).sum(), t)
+        total = (of_all - self_terms).detach().sum(dtype=finest_type(self._device))
         # But for rounding, points that do not lie apart along an axis stay so.
         by_axis = gradient[:, axes] / grid.spacing * (high > low)
         return total, by_axis.to(y.dtype)
@@ -168,11 +168,11 @@ class TorchForces:
             end = min(begin + size, len(y))
             part = torch.arange(begin, end, device=self.device)
             partners = (part[:, None] + shifts) % len(y)
-            apart = points[part, None, :] - points[partners]
-            squared = apart.square().sum(dim=2)
+            differences = points[part, None, :] - points[partners]
+            squared = differences.square().sum(dim=2)
             total += 0.5 * self.k.value(squared).sum(dtype=self._sum_type)
             slope = 2 * self.k.slope(squared)
-            gradient[order[part]] = (slope[:, :, None] * apart).sum(dim=1)
+            gradient[order[part]] = (slope[:, :, None] * differences).sum(dim=1)
         return total, gradient
 
     def mesh(self, y: Tensor) -> tuple[Number, Tensor]:
@@ -200,14 +200,14 @@ class TorchForces:
         block = max(1, self._block_elements // max(1, others.numel()))
         for begin in range(0, len(targets), block):
             part = slice(begin, begin + block)
-            apart = targets[part, None, :] - others[None, :, :]
-            squared = apart.square().sum(dim=2)
+            differences = targets[part, None, :] - others[None, :, :]
+            squared = differences.square().sum(dim=2)
             value, slope = k.value(squared), 2 * k.slope(squared)
             if far is not None:
                 weights = torch.as_tensor(far[part], device=self.device)
                 value, slope = weights * value, weights * slope
             total += value.sum(dtype=self._sum_type)
-            gradient[part] = (slope[:, :, None] * apart).sum(dim=1)
+            gradient[part] = (slope[:, :, None] * differences).sum(dim=1)
         return total, gradient
 
     def _zero(self) -> Tensor:

@@ -90,7 +90,7 @@ def _memberships(begin, end, distances, mean_of_all, out):
     target = log(k + 1.0) / _LOG2
     mean_all = mean_of_all * k / (k + 1)
     width = -(-k // _LANES) * _LANES
-    apart, p = np.zeros(width), np.empty(width)
+    exponents, p = np.zeros(width), np.empty(width)
     for i in range(begin, end):
         row = distances[i]
         rho = 0.0
@@ -99,14 +99,14 @@ def _memberships(begin, end, distances, mean_of_all, out):
                 rho = row[j]
                 break
         for j in range(k):
-            apart[j] = min(rho - row[j], 0.0)
+            exponents[j] = min(rho - row[j], 0.0)
         mean, low, high = row.mean(), 0.0, np.inf
         # The search is independent of the unit of length: it begins at the row's mean.
         sigma = mean if mean > 0.0 else 1.0
         for _ in range(64):
             total = 0.0
             for j in range(width):
-                p[j] = exp(apart[j] / sigma)
+                p[j] = exp(exponents[j] / sigma)
             for j in range(k):
                 total += p[j]
             if abs(total - target) < 1e-5:
@@ -120,4 +120,4 @@ def _memberships(begin, end, distances, mean_of_all, out):
         least = mean * k / (k + 1) if rho > 0.0 else mean_all
         sigma = max(sigma, 1e-3 * least)
         for j in range(k):
-            out[i, j] = exp(apart[j] / sigma)
+            out[i, j] = exp(exponents[j] / sigma)

@@ -109,16 +109,16 @@ def edges(
             raise InputError(
                 f'The affinity "{affinity}" needs the rows of the data themselves.'
             )
-        found: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
+        weighted: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
     else:
         most = graph.n_neighbors / 3
         perplexity = min(perplexity or most, most)
         weights = directed_weights(graph.distances, affinity, perplexity)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
-        found = _symmetric(directed(graph, weights), affinity)
+        weighted = _symmetric(directed(graph, weights), affinity)
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
-    return replace(found, nearest=nearest)
+    return replace(weighted, nearest=nearest)
 
 
 def directed_weights(

@@ -17,7 +17,7 @@ from napari_embedding_game.core.graph import search_loops
 from napari_embedding_game.core.graph.rows import MAX_DENSE, Rows
 from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
-Found = tuple[NDArray[np.int32], NDArray[np.float32]]
+Neighbors = tuple[NDArray[np.int32], NDArray[np.float32]]
 """(Q, k) numbers of the neighbours, nearest first, and squared distances."""
 AnyRows = Rows | NDArray[np.float32]
 
@@ -42,7 +42,7 @@ def nearest_of_all(
     ids: NDArray[np.integer],
     k: int,
     queries: NDArray[np.float32] | None = None,
-) -> Found:
+) -> Neighbors:
     """Return the ``k`` nearest others of the rows ``ids`` (Q,) among all.
 
     Or of other ``queries`` (Q, D), with -1 for their ``ids``.
@@ -69,11 +69,11 @@ def nearest_of_all(
         asked = rows[ids[part]] if queries is None else queries[part]
         is_lost = search_loops.are_lost(asked, squared[part])
         part, asked = part[is_lost], asked[is_lost]
-        found = nearest[part], np.full((len(part), k), np.inf, np.float32)
+        best = nearest[part], np.full((len(part), k), np.inf, np.float32)
         for first in range(0, n if len(part) else 0, at_once):
             some = rows[first : first + at_once]
-            search_loops.look(asked, ids[part], some, first, *found)
-        nearest[part], squared[part] = found
+            search_loops.look(asked, ids[part], some, first, *best)
+        nearest[part], squared[part] = best
 
     in_parts(look, len(ids), step)
     return nearest, squared
@@ -85,7 +85,7 @@ def ranked(
     candidates: NDArray[np.int32],
     k: int,
     queries: NDArray[np.float32] | None = None,
-) -> Found:
+) -> Neighbors:
     """Return the ``k`` nearest of candidates (Q, M), -1 for none, as above.
 
     Quick where consecutive queries have candidates in common.

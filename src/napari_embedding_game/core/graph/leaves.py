@@ -62,21 +62,21 @@ def leaf_search(
     some, recall = check
     order, bounds = lists(rows)
     rows = rows[order]
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    checked = place[some]
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    checked = position[some]
     indices, squared = _compare_near_lists(rows, bounds, k)
     is_new = np.ones(indices.shape, np.uint8)
-    found = recall(order[indices[checked]])
+    share = recall(order[indices[checked]])
     for _ in range(_MAX_ROUNDS):
-        if not _MIN_START <= (before := found) < _ENOUGH:
+        if not _MIN_START <= (before := share) < _ENOUGH:
             break
         now = _neighbors_round(rows, indices, squared, is_new)
         indices, squared, is_new = now
-        found = recall(order[indices[checked]])
-        if found - before < _MIN_GAIN:
+        share = recall(order[indices[checked]])
+        if share - before < _MIN_GAIN:
             break
-    return order, order[indices], squared, found
+    return order, order[indices], squared, share
 
 
 def lists(rows: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -118,9 +118,9 @@ def mean_rows(
     rows: NDArray[np.float32], bounds: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return the mean rows (M, D) of lists that lie one after another."""
-    found = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    run_blocks(search_loops.mean_rows, len(found), SEARCH_WORK, rows, bounds, found)
-    return found
+    means = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
+    run_blocks(search_loops.mean_rows, len(means), SEARCH_WORK, rows, bounds, means)
+    return means
 
 
 def _near_lists(
@@ -137,13 +137,13 @@ def _near_lists(
 
 def _compare_near_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int
-) -> exact.Found:
+) -> exact.Neighbors:
     """Return the nearest rows (N, k) among those of near lists, and their distances."""
     _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS)
-    found = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
-    given = rows, bounds, near, max(_CANDIDATES, 8 * k), *found
+    nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
+    given = rows, bounds, near, max(_CANDIDATES, 8 * k), *nearest
     run_blocks(search_loops.compare, len(near), SEARCH_WORK, *given)
-    return found
+    return nearest
 
 
 def _neighbors_round(

@@ -148,14 +148,14 @@ def choose_search(X: Any, metric: str) -> Search:
 
     # Where it fits, a dense copy is quicker than what pynndescent compiles.
     is_small = not is_sparse or n_points * n_dims <= MAX_DENSE
-    known = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
-    if n_points <= BRUTE_ROWS and metric in known:
+    metrics = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
+    if n_points <= BRUTE_ROWS and metric in metrics:
         return "brute"
     from pynndescent.distances import named_distances  # takes seconds
     from pynndescent.sparse import sparse_named_distances
 
-    known = sparse_named_distances if is_sparse else named_distances
-    if metric in known and metric not in NEED_MORE:
+    metrics = sparse_named_distances if is_sparse else named_distances
+    if metric in metrics and metric not in NEED_MORE:
         return "descent"
     if metric in VALID_METRICS["brute"]:
         return "brute"
@@ -234,8 +234,8 @@ def _check_float32(
     if 2 * np.count_nonzero(is_lost) <= is_lost.size:
         return
     rows, at = (each[:: max(1, len(each) // _COMPARED)] for each in np.nonzero(is_lost))
-    apart = abs(X[rows] - X[indices[rows, at]]).sum(axis=1)
-    if 2 * np.count_nonzero(apart) > len(rows):
+    differences = abs(X[rows] - X[indices[rows, at]]).sum(axis=1)
+    if 2 * np.count_nonzero(differences) > len(rows):
         raise InputError(
             "Most distances between rows are lost in single precision: they are below "
             f"1e-38, or so small beside the largest value, {abs(X).max():.3g}, that it "
@@ -267,9 +267,9 @@ def _search_or_retry(
             break
         if each == "leaves" and first != "leaves" and rows.are_many:
             continue
-        found = _compiled_search(rows, k, seed, each)
-        if found and (found[2] is None or found[2] >= MIN_RECALL):
-            return each, found[0], rows.distances(found[1]), found[2]
+        result = _compiled_search(rows, k, seed, each)
+        if result and (result[2] is None or result[2] >= MIN_RECALL):
+            return each, result[0], rows.distances(result[1]), result[2]
     if rows.are_many:
         return "descent", *_descent(X, k, metric, seed), None
     indices, squared = _descent(rows[:], k, "sqeuclidean", seed)
@@ -326,8 +326,8 @@ def _descent(
     # A row is not its own neighbour; where copies hide it the last entry goes.
     is_other = indices != np.arange(len(indices))[:, None]
     is_other[is_other.all(axis=1), -1] = False
-    others, apart = indices[is_other], distances[is_other]
-    return others.reshape(-1, k).astype(np.int32), apart.reshape(-1, k)
+    others, lengths = indices[is_other], distances[is_other]
+    return others.reshape(-1, k).astype(np.int32), lengths.reshape(-1, k)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def _at_once(n_dims: int) -> int:
 
 def projected_search(
     rows: Rows, k: int, seed: int
-) -> tuple[*exact.Found, float] | None:
+) -> tuple[*exact.Neighbors, float] | None:
     """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
     some, share_of = check = some_true(rows, k, seed)
     values = principal_components(rows, N_PRINCIPAL, seed)

@@ -144,5 +144,5 @@ def centred(X: Any, metric: str) -> Any:
         return X
     if metric == "euclidean":
         return Rows(X, metric)[:]
-    apart = X - np.median(X, axis=0) if metric in _OF_DIFFERENCES else X
-    return apart if np.abs(X).max() > _FAR * np.abs(apart).max() else X
+    shifted = X - np.median(X, axis=0) if metric in _OF_DIFFERENCES else X
+    return shifted if np.abs(X).max() > _FAR * np.abs(shifted).max() else X

@@ -34,8 +34,8 @@ _LONG = np.float32(1e30)
 def _squares(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
-        apart = load(x, (at,), zero) - load(y, (at,), zero)
-        total = total + apart * apart
+        difference = load(x, (at,), zero) - load(y, (at,), zero)
+        total = total + difference * difference
     return across(total)
 
 
@@ -181,10 +181,10 @@ def _is_lost(query, squared):
 @njit(nogil=True, cache=True)
 def are_lost(queries, squared):
     """Return for which queries scores were too rough, by what is nearest (Q, k)."""
-    found = np.empty(len(queries), np.bool_)
+    is_lost = np.empty(len(queries), np.bool_)
     for q in range(len(queries)):
-        found[q] = _is_lost(queries[q], squared[q])
-    return found
+        is_lost[q] = _is_lost(queries[q], squared[q])
+    return is_lost
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -278,8 +278,8 @@ def _shrink(row):
 
 
 @njit(nogil=True, cache=True)
-def _in_place(numbers, at):
-    """Return the number that is at a place once they are sorted; they change places."""
+def _kth_smallest(numbers, at):
+    """Return the number at an index of the sorted numbers, which it reorders."""
     low, high = 0, len(numbers) - 1
     while low < high:
         i, j, pivot = low, high, numbers[(low + high) // 2]
@@ -329,7 +329,7 @@ def _halve(rows, order):
     for i in range(n):
         along[i] = ranked[i] = dot(rows[order[i]], direction)
     n_equal = middle = n // 2
-    limit = _in_place(ranked, middle)
+    limit = _kth_smallest(ranked, middle)
     for i in range(n):
         n_equal -= along[i] < limit
     members, low, high = order.copy(), 0, middle
@@ -375,12 +375,12 @@ def choose(begin, end, rows, bounds, means, near, chosen):
 
 
 @njit(nogil=True, cache=True)
-def compare(begin, end, rows, bounds, near, wanted, indices, squared):
-    """Compare the rows of some lists with those of near ones, ``wanted`` at least."""
+def compare(begin, end, rows, bounds, near, fewest, indices, squared):
+    """Compare the rows of some lists with those of near ones, ``fewest`` at least."""
     k = indices.shape[1]
     for at in range(begin, end):
         n_lists, count = 0, 0
-        while n_lists < near.shape[1] and (n_lists == 0 or count < wanted):
+        while n_lists < near.shape[1] and (n_lists == 0 or count < fewest):
             count += bounds[near[at, n_lists] + 1] - bounds[near[at, n_lists]]
             n_lists += 1
         if count <= k:  # lists of a row each: look into all
@@ -392,11 +392,11 @@ def compare(begin, end, rows, bounds, near, wanted, indices, squared):
                     numbers[count] = i
                     count += 1
         first, last = bounds[at], bounds[at + 1]
-        found = np.full((last - first, k), -1, np.int32)
+        best = np.full((last - first, k), -1, np.int32)
         scores = np.full((last - first, k), np.inf, np.float32)
         excluded = np.arange(first, last)
-        scan(rows[first:last], excluded, rows, numbers, 0, found, scores)
-        rank(rows[first:last], rows, found, indices[first:last], squared[first:last])
+        scan(rows[first:last], excluded, rows, numbers, 0, best, scores)
+        rank(rows[first:last], rows, best, indices[first:last], squared[first:last])
         for i in range(first, last):
             if _is_lost(rows[i], squared[i]):
                 squared[i] = np.inf
@@ -460,7 +460,7 @@ def _entry(indices, is_new, reverse, i, p):
 
 @njit(nogil=True, cache=True)
 def neighbors_of_neighbors(
-    begin, end, rows, indices, squared, is_new, reverse, nearer, distances, found
+    begin, end, rows, indices, squared, is_new, reverse, nearer, distances, is_added
 ):
     """Look for nearer rows among the neighbours of neighbours, in both directions.
 
@@ -492,8 +492,8 @@ def neighbors_of_neighbors(
                 if distance < distances[i, k - 1]:
                     insert(nearer[i], distances[i], j, distance)
         for p in range(k):
-            found[i, p] = 1
+            is_added[i, p] = 1
             for q in range(k):
                 if nearer[i, p] == indices[i, q]:
-                    found[i, p] = 0
+                    is_added[i, p] = 0
                     break

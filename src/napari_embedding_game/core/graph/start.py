@@ -65,8 +65,8 @@ def start_layout(
         layout = _bells(rng, shape)
     else:
         few = min(n_neighbors, X.shape[0] - 1)
-        found = STARTS[init].compute(X, n_components, few, random_state)
-        layout = found.astype(np.float32).astype(np.float64)
+        computed = STARTS[init].compute(X, n_components, few, random_state)
+        layout = computed.astype(np.float32).astype(np.float64)
     layout = _unit_variance(layout)
     layout += _JITTER * _bells(rng, shape)
     return _unit_variance(layout).astype(np.float32)
