@@ -446,7 +446,7 @@ def firmness(
     columns = {
         "parted": [cut.n_parted for cut in cuts],
         "firm": [cut.is_firm for cut in cuts],
-        "apart": [np.nan if one is None else one.apart for one in asked],
+        "apart": [np.nan if one is None else one.distance for one in asked],
         "p": [np.nan if one is None else one.p for one in asked],
     }
     index = pd.Index([cut.n_clusters for cut in cuts], name="clusters")

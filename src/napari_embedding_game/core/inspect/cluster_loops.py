@@ -150,25 +150,25 @@ def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
     """
     n = size.shape[0]
     begins, nodes = _members(groups, n_groups)
-    degree, place = np.zeros(n), np.empty(n, np.int64)
+    degree, index = np.zeros(n), np.empty(n, np.int64)
     for node in range(n):
         for e in range(indptr[node], indptr[node + 1]):
             degree[node] += weights[e]
     joined, into = np.empty(n, np.int64), np.empty(n, np.int64)
     scores, count = np.empty(n), 0
     for group in range(n_groups):
-        own = nodes[begins[group] : begins[group + 1]]
-        dense = np.zeros((own.shape[0], own.shape[0]))
-        place[own] = np.arange(own.shape[0])
-        for k in range(own.shape[0]):
-            for e in range(indptr[own[k]], indptr[own[k] + 1]):
+        members = nodes[begins[group] : begins[group + 1]]
+        dense = np.zeros((members.shape[0], members.shape[0]))
+        index[members] = np.arange(members.shape[0])
+        for k in range(members.shape[0]):
+            for e in range(indptr[members[k]], indptr[members[k] + 1]):
                 if groups[indices[e]] == group:
-                    dense[k, place[indices[e]]] = weights[e]
-        found = _join(dense, degree[own], size[own], is_rooted)
+                    dense[k, index[indices[e]]] = weights[e]
+        merges = _join(dense, degree[members], size[members], is_rooted)
         worst = np.inf
-        for k in range(own.shape[0] - 1):
-            worst = min(worst, found[2][k])
-            joined[count], into[count] = own[found[0][k]], own[found[1][k]]
+        for k in range(members.shape[0] - 1):
+            worst = min(worst, merges[2][k])
+            joined[count], into[count] = members[merges[0][k]], members[merges[1][k]]
             scores[count] = worst
             count += 1
     return joined[:count], into[:count], scores[:count]

@@ -123,9 +123,9 @@ def _joined(
     between = sparse.csr_matrix(graph, dtype=np.float64)[standing][:, standing]
     parts: _Graph = (between.indptr, between.indices, between.data)
     for step, level in enumerate(levels):
-        own = np.unique(level[standing], return_inverse=True)[1]
+        groups = np.unique(level[standing], return_inverse=True)[1]
         joined, into, scores = loops.join_groups(
-            *parts, sizes[standing], own, own.max() + 1, step == 0
+            *parts, sizes[standing], groups, groups.max() + 1, step == 0
         )
         order = np.argsort(-scores, kind="stable")
         b, a = standing[joined[order]], standing[into[order]]
@@ -206,10 +206,10 @@ def _louvain(
     return labels
 
 
-def _start(known: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+def _start(earlier: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return an earlier partition of landmarks as one of groups, by most landmarks."""
-    votes = np.zeros((groups.max() + 1, known.max() + 1), np.int64)
-    np.add.at(votes, (groups, known), 1)
+    votes = np.zeros((groups.max() + 1, earlier.max() + 1), np.int64)
+    np.add.at(votes, (groups, earlier), 1)
     # Numbers below the number of groups, which is what the kernel has room for.
     return np.unique(votes.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
 
@@ -231,8 +231,8 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
 
     def parts(n_clusters: int) -> NDArray[np.int32]:
         clusters = tree.cut(n_clusters)[members]
-        known = np.unique(clusters[clusters >= 0])
-        return np.where(clusters < 0, -1, known.searchsorted(clusters)).astype(np.int32)
+        used = np.unique(clusters[clusters >= 0])
+        return np.where(clusters < 0, -1, used.searchsorted(clusters)).astype(np.int32)
 
     # The number of parts only grows with the number of clusters.
     numbers = range(1, tree.n_leaves)

@@ -87,9 +87,9 @@ def neighbors_kept(
         np.arange(len(rows))[:, None] * n + nearest_on_map(points, rows, count)
         for points, count in ((first, k), (second, min(wide * k, n - 1)))
     )
-    known = np.sort(there, axis=None)  # one search in order is 50 times numpy's isin
-    place = np.minimum(np.searchsorted(known, here), known.size - 1)
-    kept: NDArray[np.float32] = (known[place] == here).mean(axis=1, dtype=np.float32)
+    pairs = np.sort(there, axis=None)  # one search in order is 50 times numpy's isin
+    index = np.minimum(np.searchsorted(pairs, here), pairs.size - 1)
+    kept: NDArray[np.float32] = (pairs[index] == here).mean(axis=1, dtype=np.float32)
     return kept
 
 
@@ -98,8 +98,8 @@ def nearest_on_map(
 ) -> NDArray[np.intp]:
     """Return the k nearest other points of these rows, (n, k)."""
     y = np.ascontiguousarray(points, np.float64)
-    found: NDArray[np.intp] = cKDTree(y).query(y[rows], k + 1)[1]
-    is_self = found == rows[:, None]
+    indices: NDArray[np.intp] = cKDTree(y).query(y[rows], k + 1)[1]
+    is_self = indices == rows[:, None]
     is_self[~is_self.any(axis=1), -1] = True  # among copies of it
-    others: NDArray[np.intp] = found[~is_self].reshape(len(rows), k)
+    others: NDArray[np.intp] = indices[~is_self].reshape(len(rows), k)
     return others

@@ -68,11 +68,11 @@ def correct(
     corrected[drawn_in] = neighbor_means(drawn_in, kept)
     middle = np.median(embedding[kept], axis=0)
     radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
-    way = neighbor_means(stepped_out, ~chosen) - middle
-    length = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
+    offset = neighbor_means(stepped_out, ~chosen) - middle
+    length = np.maximum(np.linalg.norm(offset, axis=1, keepdims=True), 1e-12)
     # Who belongs nearer than the rim steps to the rim; where all are on one spot, home.
     reach = np.clip(length, GAP * radius, 2 * GAP * radius) if radius else length
-    corrected[stepped_out] = middle + way / length * reach
+    corrected[stepped_out] = middle + offset / length * reach
     return Correction(corrected, drawn_in, stepped_out)
 
 

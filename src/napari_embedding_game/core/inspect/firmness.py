@@ -49,9 +49,9 @@ _Rows = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """How far two groups are apart, and how far the halves of one would be."""
+    """The distance of two groups, and that of the halves of one group."""
 
-    apart: float
+    distance: float
     """1 less the edges between them over those expected of their degrees: 0 for groups
     that are mixed, 1 where no edge leads across."""
     by_chance: tuple[float, ...]
@@ -61,14 +61,14 @@ class Separation:
     def p(self) -> float:
         """Probability that halves of one group are so far apart (t-distribution)."""
         n, spread = len(self.by_chance), float(np.std(self.by_chance, ddof=1))
-        further = self.apart - float(np.mean(self.by_chance))
+        further = self.distance - float(np.mean(self.by_chance))
         return float(stats.t.sf(further / max(spread * sqrt(1 + 1 / n), 1e-9), n - 1))
 
     @property
     def beyond(self) -> float:
         """What the groups have of the way from the halves of one to 1, 0 to 1."""
         middle = float(np.mean(self.by_chance))
-        return float(np.clip((self.apart - middle) / max(1 - middle, 1e-9), 0, 1))
+        return float(np.clip((self.distance - middle) / max(1 - middle, 1e-9), 0, 1))
 
     @property
     def is_firm(self) -> bool:
@@ -78,7 +78,7 @@ class Separation:
     def __str__(self) -> str:
         """Return the answer to "Are these two one group?"."""
         return _ANSWER[self.is_firm].format(
-            across=1 - self.apart,
+            across=1 - self.distance,
             least=1 - max(self.by_chance),
             most=1 - min(self.by_chance),
             p=max(self.p, 1e-4),
@@ -144,18 +144,18 @@ def separation(
     if (points == points[0]).all():  # one row, again and again
         return Separation(0.0, (0.0, 0.0))
     is_second = np.arange(len(points)) >= counts[0]
-    apart, by_chance = _apart(_graph(points), is_second), list[float]()
+    distance, by_chance = _distance(_graph(points), is_second), list[float]()
     one_group = _one_group(points)
     for draw in range(MAX_DRAWS):
         graph = _graph(one_group(rng))
         tree = merge_tree(graph, np.ones(len(points), int), None, draw, _TRIES)
-        by_chance.append(_apart(graph, tree.cut(2) == 1))
-        found, is_many = Separation(apart, tuple(by_chance)), draw + 1 >= DRAWS
-        if draw and found.p > (_CLEARLY_ONE if is_many else 0.5):
+        by_chance.append(_distance(graph, tree.cut(2) == 1))
+        result, is_many = Separation(distance, tuple(by_chance)), draw + 1 >= DRAWS
+        if draw and result.p > (_CLEARLY_ONE if is_many else 0.5):
             break
-        if is_many and found.p < alpha / 4:
+        if is_many and result.p < alpha / 4:
             break
-    return found
+    return result
 
 
 def firm_cuts(
@@ -183,17 +183,17 @@ def firm_cuts(
         resolution = float(graph[one][:, other].sum()) / expected
         first, second = np.flatnonzero(one[labels]), np.flatnonzero(other[labels])
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
-        found, alpha = None, ALPHA * n_rows / len(labels)
+        result, alpha = None, ALPHA * n_rows / len(labels)
         fewest = MIN_ROWS * max(1, n_rows / MAX_ROWS)
         if parent in divisible and n_parted > fewest:
             asked = X, first, second
-            found = separation(*asked, metric=metric, alpha=alpha, random_state=n)
-        is_firm = found is not None and found.p < alpha
+            result = separation(*asked, metric=metric, alpha=alpha, random_state=n)
+        is_firm = result is not None and result.p < alpha
         if is_firm:
             divisible.add(n - 1)
         elif n_parted > (1 - _NEARLY_ALL) * n_rows:
             divisible.discard(parent)
-        yield Cut(n, n_parted, resolution, expected, is_firm, found)
+        yield Cut(n, n_parted, resolution, expected, is_firm, result)
         before = now
 
 
@@ -209,8 +209,8 @@ def suggested(cuts: Sequence[Cut]) -> tuple[int, ...]:
     if not firm:
         return ()
     weights = [cut.expected for cut in cuts]
-    found = isotonic_regression([cut.resolution for cut in cuts], weights=weights)
-    begins = np.log(np.maximum(found.x, _NO_LINKS))  # where each is the best of all
+    fitted = isotonic_regression([cut.resolution for cut in cuts], weights=weights)
+    begins = np.log(np.maximum(fitted.x, _NO_LINKS))  # where each is the best of all
     firm = [i for i in firm if begins[i] <= 0] or firm[:1]
     lasts = np.diff(begins, append=begins[-1])
     numbers = {cuts[i].n_clusters for i in (max(firm, key=lasts.item), firm[-1])}
@@ -238,12 +238,12 @@ def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     # One thread: others are busy, and each search is short.
     with limited(1):
         graph = knn_graph(points, k)
-    found = directed(graph, np.ones(graph.indices.shape))
-    return sparse.csr_matrix(found + found.T)
+    edges = directed(graph, np.ones(graph.indices.shape))
+    return sparse.csr_matrix(edges + edges.T)
 
 
-def _apart(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:
-    """Return how far two groups are apart once each row is where most links lead."""
+def _distance(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:
+    """Return the distance of two groups once each row is where most links lead."""
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     for _ in range(_SWEEPS):
         balance = 2 * (graph @ second.astype(float)) - degrees
@@ -265,9 +265,9 @@ def _one_group(points: NDArray[np.float64]) -> Any:
     lengths = np.linalg.norm(centred @ axes[:, kept] / scales, axis=1)
 
     def draw(rng: np.random.Generator) -> NDArray[np.float64]:
-        ways = rng.normal(size=(len(points), len(scales)))
-        ways *= (rng.permutation(lengths) / np.linalg.norm(ways, axis=1))[:, None]
-        drawn: NDArray[np.float64] = ways @ onto
+        normals = rng.normal(size=(len(points), len(scales)))
+        normals *= (rng.permutation(lengths) / np.linalg.norm(normals, axis=1))[:, None]
+        drawn: NDArray[np.float64] = normals @ onto
         return drawn
 
     return draw

@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 
 def finished(steps: Generator[float, None, T]) -> T:
-    """Do all of the work and return what it found."""
+    """Do all of the work and return its result."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: T = end.value
-            return found
+            result: T = end.value
+            return result
 
 
 OfBlock = Callable[..., FloatArray]
@@ -153,7 +153,7 @@ def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary
     ``codes`` (N,): group of each row, from 0; -1 for none.
     """
     codes = np.asarray(codes)
-    known, means, _, positive = finished(iter_grouped(X, codes, n_groups))
+    counts, means, _, positive = finished(iter_grouped(X, codes, n_groups))
     sizes = np.bincount(codes[codes >= 0], minlength=n_groups)[:, None]
     shares = np.where(sizes > 0, positive / np.maximum(sizes, 1), np.nan)
-    return GroupSummary(np.where(known > 0, means, np.nan), shares)
+    return GroupSummary(np.where(counts > 0, means, np.nan), shares)

@@ -27,7 +27,7 @@ def isolation(
     neighbors = neighbors[:, :N_NEAREST]
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
     usual = np.median(np.median(mean[neighbors], axis=1)[neighbors], axis=1)
-    found = np.ones(len(mean))
+    ratios = np.ones(len(mean))
     with np.errstate(divide="ignore"):
-        np.divide(mean, usual, out=found, where=mean > 0)
-    return found.astype(np.float32)
+        np.divide(mean, usual, out=ratios, where=mean > 0)
+    return ratios.astype(np.float32)

@@ -162,13 +162,13 @@ def _of_samples(
                 f"{MIN_CELLS} or more cells, and {MIN_SAMPLES} are needed: "
                 "choose another column, a larger group, or a test of cells."
             )
-        place = np.full(of_samples.max() + 2, -1)  # of no sample is the last
-        place[kept] = n_profiles[-1] + np.arange(n)
-        profiles = np.where(groups == side, place[codes], profiles)
+        profile_of = np.full(of_samples.max() + 2, -1)  # of no sample is the last
+        profile_of[kept] = n_profiles[-1] + np.arange(n)
+        profiles = np.where(groups == side, profile_of[codes], profiles)
         n_profiles.append(n_profiles[-1] + n)
     figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
-    known, means = figures[:2]
-    means[known < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
+    counts, means = figures[:2]
+    means[counts < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
     is_outside = np.arange(n_profiles[-1]) >= n_profiles[1]
     return np.log1p(means) if log1p else means, is_outside.astype(np.int32)
 
@@ -255,10 +255,10 @@ def _joined(first: _Side, other: _Side) -> _Side:
     """Return the figures of the rows of both: no large numbers are subtracted."""
     n = first.n + other.n
     share = other.n / np.maximum(n, 1)
-    apart = other.mean - first.mean
-    squares = first.squares + other.squares + apart**2 * first.n * share
+    difference = other.mean - first.mean
+    squares = first.squares + other.squares + difference**2 * first.n * share
     return _Side(
-        n, first.mean + apart * share, squares, first.positive + other.positive
+        n, first.mean + difference * share, squares, first.positive + other.positive
     )
 
 

@@ -117,32 +117,32 @@ def map_quality(
         """Return the four figures of some points, and how far each column agrees."""
         with named(metric):
             in_data, on_map = _distances(X, some, metric), _distances(embedding, some)
-        near, shown = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
+        near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
-            (near[:, :, None] == shown[:, None, :]).any(axis=2).mean(axis=1),
-            _rank_score(in_data, shown, k),
+            (near[:, :, None] == mapped[:, None, :]).any(axis=2).mean(axis=1),
+            _rank_score(in_data, mapped, k),
             _rank_score(on_map, near, k),
             _triplet_score(in_data, on_map, rng),
-            *(_same_group(of[some][:, None], of[shown]) for _, of in groups),
+            *(_same_group(of[some][:, None], of[mapped]) for _, of in groups),
         ]
 
     starts = range(0, n_sampled, at_once)
     parts = [figures_of(rows[start : start + at_once]) for start in starts]
-    known = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
-    figures = [float(each.mean()) if len(each) else math.nan for each in known]
-    found = [
+    valid = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
+    figures = [float(each.mean()) if len(each) else math.nan for each in valid]
+    agreements = [
         ColumnAgreement(name, same, _by_chance(codes))
         for (name, codes), same in zip(groups, figures[4:], strict=True)
     ]
-    own = None if clusters is None else found.pop()
-    agreeing = (one for one in found if not math.isnan(one.agreement))
+    last = None if clusters is None else agreements.pop()
+    agreeing = (one for one in agreements if not math.isnan(one.agreement))
     kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
         *(kept, trusted, continued, triplets),
         n_sampled=n_sampled,
         n_neighbors=k,
         columns=tuple(sorted(agreeing, key=lambda one: -one.agreement)),
-        clusters=own if own and not math.isnan(own.agreement) else None,
+        clusters=last if last and not math.isnan(last.agreement) else None,
     )
 
 
@@ -191,17 +191,17 @@ def _triplet_score(
 ) -> NDArray[np.float64]:
     """Return how often the map has the right one of two random points nearer."""
     pairs = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
-    (first, second), (shown_first, shown_second) = (
+    (first, second), (map_first, map_second) = (
         [np.take_along_axis(one, others, axis=1) for others in pairs]
         for one in (in_data, on_map)
     )
     is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
-    return _share((first < second) == (shown_first < shown_second), is_real)
+    return _share((first < second) == (map_first < map_second), is_real)
 
 
-def _same_group(own: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
+def _same_group(group: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
     """Return the share of neighbours (n, k) that are of the group of a point (n, 1)."""
-    return _share(own == theirs, (own >= 0) & (theirs >= 0))
+    return _share(group == theirs, (group >= 0) & (theirs >= 0))
 
 
 def _share(is_right: NDArray[Any], counts: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -47,8 +47,8 @@ def recluster(
         raise InputError(f"{n_parts} parts cannot be made of {n_rows} points.")
     k = min(n_neighbors, n_rows - 1)
     graph = knn_graph(X, k, metric=metric, random_state=random_state)
-    wanted = max(2 * n_parts, MIN_LANDMARKS, round(np.sqrt(n_rows)))
-    n_landmarks = min(wanted, MAX_LANDMARKS + n_parts, n_rows)
+    usual = max(2 * n_parts, MIN_LANDMARKS, round(np.sqrt(n_rows)))
+    n_landmarks = min(usual, MAX_LANDMARKS + n_parts, n_rows)
     kmeans = MiniBatchKMeans(
         n_landmarks, random_state=random_state, n_init=3, batch_size=1024
     )

@@ -35,8 +35,8 @@ def stretch(
     stretched, step = np.zeros(len(y), np.float32), max(1, len(y) // _MAX_POINTS)
     some = neighbors[::step]
     at, which = np.nonzero(some >= 0)
-    apart = y[at * step].astype(np.float64) - y[some[at, which]]
-    unit = float(np.median(np.square(apart).sum(axis=1))) if len(apart) else 0.0
+    vectors = y[at * step].astype(np.float64) - y[some[at, which]]
+    unit = float(np.median(np.square(vectors).sum(axis=1))) if len(vectors) else 0.0
     if unit > 0.0:
         loop, work = _stretch_rows, _LOGARITHM * neighbors.size
         run_blocks(loop, len(y), work, neighbors, y, unit, stretched)
@@ -53,8 +53,8 @@ def _stretch_rows(begin, end, neighbors, y, unit, out):
             if j >= 0:
                 squared = np.float64(0.0)
                 for c in range(y.shape[1]):
-                    apart = np.float64(y[i, c]) - np.float64(y[j, c])
-                    squared += apart * apart
+                    difference = np.float64(y[i, c]) - np.float64(y[j, c])
+                    squared += difference * difference
                 total += log(1.0 + squared / unit)
                 n += 1
         out[i] = np.sqrt(exp(total / n) - 1.0) if n > 0 else np.float64(0.0)

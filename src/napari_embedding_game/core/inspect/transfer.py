@@ -38,13 +38,13 @@ def vote(
 
 
 def tail_share(
-    scores: NDArray[np.floating], known: NDArray[np.floating]
+    scores: NDArray[np.floating], reference: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the share of known scores that are at least as high, (Q,), 0 to 1.
+    """Return the share of reference scores that are at least as high, (Q,), 0 to 1.
 
-    A row that is like those of the known scores has a share below 0.01 once in a
-    hundred times: (1 + number at least as high) / (1 + number known), which is never 0.
+    A row like those of the reference has a share below 0.01 once in a hundred times:
+    (1 + number at least as high) / (1 + number of the reference), which is never 0.
     """
-    ascending = np.sort(np.asarray(known))
+    ascending = np.sort(np.asarray(reference))
     higher = len(ascending) - np.searchsorted(ascending, scores, side="left")
     return np.asarray((1 + higher) / (1 + len(ascending)), np.float64)

@@ -30,8 +30,8 @@ def without_shift(
     centres = _directions(
         k_means(_directions(fitted).astype(np.float32), n_clusters, random_state)
     )
-    known = _shares(fitted, centres)
-    means = known.T @ fitted / np.maximum(known.sum(axis=0), 1e-12)[:, None]
+    fixed = _shares(fitted, centres)
+    means = fixed.T @ fitted / np.maximum(fixed.sum(axis=0), 1e-12)[:, None]
     moved = np.asarray(rows, np.float64)
     for _ in range(_ROUNDS):
         shares = _shares(moved, centres)
@@ -45,8 +45,8 @@ def _shares(
     rows: NDArray[np.floating], centres: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return how much each row is of each cluster, (n, C); a row sums to 1."""
-    apart = 2 * (1 - _directions(rows) @ centres.T)
-    shares = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / _WIDTH)
+    distances = 2 * (1 - _directions(rows) @ centres.T)
+    shares = np.exp(-(distances - distances.min(axis=1, keepdims=True)) / _WIDTH)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 

@@ -44,14 +44,14 @@ class NewEdges:
         """Nearest fitted rows that each new row has edges to, M."""
         return min(2 * self._graph.n_neighbors, self._graph.n_points)
 
-    def weights(self, found: NDArray[np.int64], distances: Weights) -> Weights:
-        """Return the weights of new rows' edges to the rows that were found, (Q, M)."""
-        k, directed = self._graph.n_neighbors, np.zeros(found.shape, np.float32)
+    def weights(self, indices: NDArray[np.int64], distances: Weights) -> Weights:
+        """Return the weights of new rows' edges to the nearest fitted rows, (Q, M)."""
+        k, directed = self._graph.n_neighbors, np.zeros(indices.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
         weights = directed_weights(near, self._affinity, self._perplexity)
         directed[:, :k] = self._mixed(weights)
         taken, factors = np.empty_like(directed), np.empty_like(directed)
-        _taken(self._graph.distances, self._table, found, distances, taken, factors)
+        _taken(self._graph.distances, self._table, indices, distances, taken, factors)
         joined = directed + taken
         if self._affinity == "fuzzy":
             joined = np.float32(self._scale) * (joined - directed * taken)
@@ -64,12 +64,12 @@ class NewEdges:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _taken(fitted_distances, table, found, distances, taken, factors):
+def _taken(fitted_distances, table, indices, distances, taken, factors):
     """Write what fitted rows give to new rows, and the factors of close rows."""
     last = fitted_distances.shape[1] - 1
-    for q in range(found.shape[0]):
-        for m in range(found.shape[1]):
-            j, d = found[q, m], distances[q, m]
+    for q in range(indices.shape[0]):
+        for m in range(indices.shape[1]):
+            j, d = indices[q, m], distances[q, m]
             row = fitted_distances[j]
             if d > row[last] * (1 + _ROUNDING):
                 taken[q, m] = 0

@@ -20,7 +20,7 @@ MAX_ROWS = 8_192
 """Fitted rows that the scores are calibrated on, and new rows that see one another."""
 MIN_ROWS = 60
 """Fitted rows without which there is no calibration."""
-_OWN_COMPONENTS = 30
+_N_COMPONENTS = 30
 """In which the nearest new rows are searched."""
 
 
@@ -42,37 +42,37 @@ class Unexplained:
         order = np.random.default_rng(0).permutation(len(values))
         halves = np.array_split(order[:MAX_ROWS], 2)
         self._n_neighbors = min(n_neighbors, len(halves[1]))
-        found = []
+        parts = []
         for fitted, left_out in (halves, halves[::-1]):
-            others = values[left_out]
+            held_out = values[left_out]
             model = _components(values[fitted], n_components)
-            rest = others - model.inverse_transform(model.transform(others))
-            found.append(self._common(others, rest, depth[left_out]))
-        sizes, depths = np.concatenate(found, axis=1)
+            residuals = held_out - model.inverse_transform(model.transform(held_out))
+            parts.append(self._common(held_out, residuals, depth[left_out]))
+        sizes, depths = np.concatenate(parts, axis=1)
         self._range = depths.min(), depths.max()
         degree = min(2, len(np.unique(depths)) - 1)
         self._expected = np.polynomial.Polynomial.fit(depths, sizes, degree)
-        self._known = sizes - self._expected(depths)
+        self._fitted_scores = sizes - self._expected(depths)
 
     def __call__(
         self,
         values: NDArray[np.float32],
-        rest: NDArray[np.float32],
+        residuals: NDArray[np.float32],
         depth: NDArray[np.floating],
     ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
         ``values`` (n, G): of new rows, ``MAX_ROWS`` at most, which see one another;
-        ``rest``: less their projection on the components; ``depth`` (n,): genes found.
+        ``residuals``: less what the components explain; ``depth`` (n,): genes found.
         """
-        sizes, around = self._common(values, rest, depth)
+        sizes, around = self._common(values, residuals, depth)
         scores = sizes - self._expected(np.clip(around, *self._range))
-        return tail_share(scores, self._known)
+        return tail_share(scores, self._fitted_scores)
 
     def _common(
         self,
         values: NDArray[np.float32],
-        rest: NDArray[np.float32],
+        residuals: NDArray[np.float32],
         depth: NDArray[np.floating],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the log size of the mean residual around rows, and the log depth."""
@@ -81,12 +81,12 @@ class Unexplained:
         if k < 3:  # nothing to average over
             near = np.arange(n)[:, None]
         else:
-            model = _components(values, _OWN_COMPONENTS)
-            own = model.transform(values).astype(np.float32)
-            near, _ = FittedSearch(own, "euclidean")(own, k)
-        total = np.zeros(rest.shape, np.float64)
+            model = _components(values, _N_COMPONENTS)
+            projected = model.transform(values).astype(np.float32)
+            near, _ = FittedSearch(projected, "euclidean")(projected, k)
+        total = np.zeros(residuals.shape, np.float64)
         for column in near.T:
-            total += rest[column]
+            total += residuals[column]
         size = np.linalg.norm(total / near.shape[1], axis=1)
         around = np.log(np.maximum(depth, 1.0))[near].mean(axis=1)
         return np.log(np.maximum(size, 1e-12)), around

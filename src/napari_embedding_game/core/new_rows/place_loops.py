@@ -139,25 +139,25 @@ def _begin(f, k, x, positions, weights, field, scratch, work):
 
 
 @njit(**OPTIONS)
-def place_rows(begin, end, f, k, found, weights, y, field, placed):
+def place_rows(begin, end, f, k, indices, weights, y, field, placed):
     """Write the positions of some new rows, (Q, d) float32.
 
-    ``found``, ``weights`` (Q, M): their edges.  ``field``: the factor c; sources (d,
+    ``indices``, ``weights`` (Q, M): their edges.  ``field``: the factor c; sources (d,
     S), or none where the sum of k is read from a grid: at its nodes (rows, layers,
     columns); its ends (d,), beyond which nothing is placed; its spacing.
     """
     d = placed.shape[1]
-    positions, pulls = np.empty((found.shape[1], d)), np.empty(found.shape[1])
+    positions, pulls = np.empty((indices.shape[1], d)), np.empty(indices.shape[1])
     scratch = np.empty((1, d), np.float32), np.empty((1, d), np.float32)
     work = np.empty(d), np.empty(d), np.empty(d)
     x = np.empty(d)
     for q in range(begin, end):
         count = 0
-        for m in range(found.shape[1]):
+        for m in range(indices.shape[1]):
             if weights[q, m] != 0:
                 pulls[count] = weights[q, m]
                 for c in range(d):
-                    positions[count, c] = y[found[q, m], c]
+                    positions[count, c] = y[indices[q, m], c]
                 count += 1
         ends, strengths = positions[:count], pulls[:count]
         _begin(f, k, x, ends, strengths, field, scratch, work)

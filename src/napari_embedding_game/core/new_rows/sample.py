@@ -62,5 +62,5 @@ def nearest_centre(
     rows: NDArray[np.float32], centres: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the nearest centre of each row, and its squared distance: (N,) each."""
-    found, distances = FittedSearch(centres, "euclidean")(rows, 1)
-    return found[:, 0], distances[:, 0] ** 2
+    indices, distances = FittedSearch(centres, "euclidean")(rows, 1)
+    return indices[:, 0], distances[:, 0] ** 2

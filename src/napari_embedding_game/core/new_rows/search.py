@@ -29,7 +29,7 @@ N_PROBES = 16
 _WORK = 10_000
 """What a search takes, in pairs of points."""
 
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+Neighbors = tuple[NDArray[np.int64], NDArray[np.float32]]
 """(Q, M) row numbers and distances, nearest first."""
 
 
@@ -56,7 +56,7 @@ class FittedSearch:
         means = leaves.mean_rows(values, bounds)
         self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
-    def __call__(self, X: Any, n_neighbors: int) -> Found:
+    def __call__(self, X: Any, n_neighbors: int) -> Neighbors:
         """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
 
         Of rows at the same distance the one of the lower number comes first.
@@ -64,34 +64,34 @@ class FittedSearch:
         """
         if self._metric == "correlation":
             check_spread(X)
-        found = np.empty((X.shape[0], n_neighbors), np.int64)
-        squared = self._by_lists(self._rows.prepared(X), found)
+        indices = np.empty((X.shape[0], n_neighbors), np.int64)
+        squared = self._by_lists(self._rows.prepared(X), indices)
         distances = self._rows.distances(squared)
         if self._metric == "cosine" and not self._rows.has_zeros:
             is_zero = ~are_filled(X)  # 1 away from all
-            found[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
+            indices[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
                 "The values of new rows are so large that distances go beyond single "
                 "precision (3e38): prepare them as the fitted rows were."
             )
-        return found, distances.astype(np.float32)
+        return indices, distances.astype(np.float32)
 
     def _by_lists(
-        self, queries: NDArray[np.float32], found: NDArray[np.int64]
+        self, queries: NDArray[np.float32], indices: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Write the nearest in the lists, and return squared distances."""
         rows, *_, n_probes = self._lists
         if n_probes == 1:  # one list, by scores: quicker
-            nobody = np.full(len(found), -1, np.int32)
-            found[:], squared = exact.nearest_of_all(
-                rows, nobody, found.shape[1], queries
+            nobody = np.full(len(indices), -1, np.int32)
+            indices[:], squared = exact.nearest_of_all(
+                rows, nobody, indices.shape[1], queries
             )
             return squared
-        squared, asked = np.empty(found.shape, np.float32), np.arange(len(found))
+        squared, asked = np.empty(indices.shape, np.float32), np.arange(len(indices))
         share, given = (len(asked), len(asked) * _WORK), (asked, queries)
         loop = search_loops.search_lists
-        run_blocks(loop, *share, *given, *self._lists, found, squared)
+        run_blocks(loop, *share, *given, *self._lists, indices, squared)
         return squared
 
 

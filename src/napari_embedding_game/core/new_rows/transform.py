@@ -78,13 +78,13 @@ class FittedMap:
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
             with limited(self.settings.n_jobs):
-                found, distances = self.search(rows, self._edges.n_searched)
-                weights = self._edges.weights(found, distances)
-                placing = *pairs, found, weights, points, self._field, block
+                indices, distances = self.search(rows, self._edges.n_searched)
+                weights = self._edges.weights(indices, distances)
+                placing = *pairs, indices, weights, points, self._field, block
                 work = _WORK * len(block)
                 run_blocks(place_loops.place_rows, len(block), work, *placing)
-            is_known = distances[:, 0] == 0
-            block[is_known] = points[found[is_known, 0]]
+            is_fitted = distances[:, 0] == 0
+            block[is_fitted] = points[indices[is_fitted, 0]]
         return placed[:, : self.points.shape[1]]
 
     @cached_property
@@ -100,10 +100,10 @@ class FittedMap:
     @cached_property
     def _field(self) -> tuple[Any, ...]:
         settings = self.settings
-        found_by = choose(settings.method, settings.approximation)
+        chosen = choose(settings.method, settings.approximation)
         repulsion = self.lambda_scale * repulsion_of(settings)
         positions = self.points, self.landmarks
-        return frozen_field(*found_by, repulsion, *positions, settings.random_state)
+        return frozen_field(*chosen, repulsion, *positions, settings.random_state)
 
 
 def fitted_map(
@@ -117,8 +117,8 @@ def fitted_map(
     """Return the map of rows that was played on these edges."""
     lambda_scale = get_method(settings.method).lambda_scale(edges)
     # Copies: whoever draws the map may turn or scale the arrays of it.
-    own = points.copy(), landmarks.copy()
-    return FittedMap(X, graph, settings, edges.scale, lambda_scale, *own)
+    copies = points.copy(), landmarks.copy()
+    return FittedMap(X, graph, settings, edges.scale, lambda_scale, *copies)
 
 
 def frozen_field(
