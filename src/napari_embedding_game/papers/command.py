@@ -40,9 +40,9 @@ def reproduce(options: argparse.Namespace) -> int:
     folder, quiet = options.out / options.name, options.quiet
     seed = Settings(random_state=options.random_state).validate().random_state
     chosen = inputs.Inputs(options.data, options.quick, seed)
-    found = table.find(options.name)
+    reproduction = table.find(options.name)
     try:
-        facts = frame.reproduce(found, chosen, options.out, quiet)
+        facts = frame.reproduce(reproduction, chosen, options.out, quiet)
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED

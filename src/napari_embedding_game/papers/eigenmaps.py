@@ -117,14 +117,14 @@ ale, vrle = partial(_start, averaged_weights), partial(_start, variable_weights)
 def _bottom(matrix: sparse.csr_matrix, n_components: int, random_state: int) -> Vectors:
     """Return eigenvectors of the least eigenvalues, the first of all left out."""
     n = matrix.shape[0]
-    wanted = min(n_components + 1, n)
-    if n < max(_DENSE_ROWS, 4 * wanted):
-        return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, 1:wanted])
+    count = min(n_components + 1, n)
+    if n < max(_DENSE_ROWS, 4 * count):
+        return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, 1:count])
     start = np.random.default_rng(random_state).normal(size=(n, n_components + _SPARE))
     if n <= _FACTORED_ROWS:
         # The shift keeps the matrix regular: its least eigenvalue is 0.
         shift = -1e-6 * float(matrix.diagonal().mean())
-        values, vectors = eigsh(matrix, wanted, sigma=shift, v0=start[:, 0])
+        values, vectors = eigsh(matrix, count, sigma=shift, v0=start[:, 0])
         return np.asarray(vectors[:, np.argsort(values)[1:]])
     with warnings.catch_warnings():
         # It did not get all the way, as where data are long and thin.

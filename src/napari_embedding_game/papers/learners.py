@@ -32,9 +32,9 @@ def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
     """FTL (Alg. 4): answer best to the mean of the rounds before, or do ``first``."""
     action, total, mean = first, 0.0, 0.0
     while True:
-        weight, other = yield action
+        weight, loss = yield action
         total += weight
-        mean = mean + (weight / total) * (other - mean)
+        mean = mean + (weight / total) * (loss - mean)
         action = answer(mean)
 
 
@@ -44,16 +44,16 @@ def regularized_leader(
     """FTRL (Alg. 4): minimise the sum of losses + |z - start|^2 / (2 step)."""
     losses = 0.0
     while True:
-        weight, other = yield project(start - step * losses)
-        losses = losses + weight * other
+        weight, loss = yield project(start - step * losses)
+        losses = losses + weight * loss
 
 
 def best_response(answer: Answer, first: Action = None) -> Learner:
     """BestResp (Alg. 6): answer the last round; for the player of y by grad f."""
     action = first
     while True:
-        _, other = yield action
-        action = answer(other)
+        _, loss = yield action
+        action = answer(loss)
 
 
 def mirror_descent(
@@ -62,8 +62,8 @@ def mirror_descent(
     """OMD (Alg. 5): step from the last action against the last loss."""
     action = start
     while True:
-        weight, other = yield action
-        action = project(action - step * weight * other)
+        weight, loss = yield action
+        action = project(action - step * weight * loss)
 
 
 def optimistic_descent(
@@ -72,9 +72,9 @@ def optimistic_descent(
     """OMD that takes the last change of the loss for the next (Wang et al.)."""
     action, last = start, None
     while True:
-        weight, other = yield action
-        guess = other if last is None else 2 * other - last
-        action, last = project(action - step * weight * guess), other
+        weight, loss = yield action
+        guess = loss if last is None else 2 * loss - last
+        action, last = project(action - step * weight * guess), loss
 
 
 def play(

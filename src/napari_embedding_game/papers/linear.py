@@ -37,8 +37,8 @@ def gradient_pca(
 
     def gradient(U: Matrix) -> Matrix:
         CU = rows.T @ (rows @ U)
-        found = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)  # Theorem 1.7
-        return np.asarray(found / max(float(np.linalg.norm(found)), 1e-300))
+        slope = 2 * (CU @ (U.T @ U) + U @ (U.T @ CU) - 2 * CU)  # Theorem 1.7
+        return np.asarray(slope / max(float(np.linalg.norm(slope)), 1e-300))
 
     x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(ROUNDS)))
     # The last round shows where the step after round T led.

@@ -42,8 +42,8 @@ def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.f
     for begin in range(0, n, size):
         block = slice(begin, begin + size)
         near = _dense(X[indices[block].ravel()])
-        apart = near.reshape(*indices[block].shape, -1) - _dense(X[block])[:, None]
-        gram = apart @ apart.transpose(0, 2, 1)
+        offsets = near.reshape(*indices[block].shape, -1) - _dense(X[block])[:, None]
+        gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
         ridge = REGULARIZATION * np.where(trace > 0, trace, 1.0)
         gram += ridge[:, None, None] * np.eye(k)

@@ -109,13 +109,13 @@ def spectral_direction(
     yield step
     for _ in range(max_iter):
         direction = direct(step.gradient).astype(y.dtype)
-        found = line_search(energy_of, step, direction)
-        if found is None:
+        new = line_search(energy_of, step, direction)
+        if new is None:
             return
-        yield found
-        if step.energy - found.energy < least:
+        yield new
+        if step.energy - new.energy < least:
             return
-        step = found
+        step = new
 
 
 def homotopy(

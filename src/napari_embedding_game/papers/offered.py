@@ -28,9 +28,9 @@ MAX_MINIMISED = 10_000
 and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 
 
-def _later(place: str, package: str | None = __package__) -> Callable[..., Any]:
+def _later(function: str, package: str | None = __package__) -> Callable[..., Any]:
     """Return a function of a module of this package, imported when it is called."""
-    module, name = place.rsplit(".", 1)
+    module, name = function.rsplit(".", 1)
 
     def call(*values: Any, **named: Any) -> Any:
         return getattr(import_module(f".{module}", package), name)(*values, **named)
@@ -92,12 +92,12 @@ METHODS.update(
 )
 # Paper 4: down the energy over all pairs of points, instead of a game.
 for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
-    for _way in ("spectral_direction", "homotopy", "pressured_points"):
-        METHODS[f"{_name}_{_way}"] = replace(
+    for _minimizer in ("spectral_direction", "homotopy", "pressured_points"):
+        METHODS[f"{_name}_{_minimizer}"] = replace(
             METHODS[_name],
-            title=f"{_title} by {_way.replace('_', ' ')}",
+            title=f"{_title} by {_minimizer.replace('_', ' ')}",
             approximations=("exact",),
-            moved_by=_later(f"without_landmarks.by_{_way}"),
+            moved_by=_later(f"without_landmarks.by_{_minimizer}"),
             max_points=MAX_MINIMISED,
             group=_GROUP,
         )

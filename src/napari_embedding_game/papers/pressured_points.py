@@ -73,11 +73,11 @@ def pressured_points(
         step.gradient[~free, -1] = 0
         across = direct.of_heights(step.gradient[:, -1], free, lifted.mu)
         down = np.column_stack([direct(step.gradient[:, :-1]), across]).astype(x.dtype)
-        found, fall = line_search(lifted, step, down), 0.0
-        if found is not None:
-            iteration, fall = iteration + 1, step.energy - found.energy
-            flat, x, free = lifted.lift(found.y, free)
-            length, step = found.length, found if np.array_equal(x, found.y) else None
+        new, fall = line_search(lifted, step, down), 0.0
+        if new is not None:
+            iteration, fall = iteration + 1, step.energy - new.energy
+            flat, x, free = lifted.lift(new.y, free)
+            length, step = new.length, new if np.array_equal(x, new.y) else None
             yield Step(x[:, :-1].copy(), flat)
         if fall < least or iteration - begun >= _MAX_PER_MU:
             if fall < least and not free.any():
@@ -131,17 +131,17 @@ class Lifted:
         """Return each point's share of the sum over all pairs, and that sum."""
         forces, weights = self._objective.forces, self._objective.weights
         push, sums = np.empty(len(y)), np.empty(n_chunks(len(y)))
-        far = np.empty((0, 0), y.dtype) if weights is None else weights
+        v = np.empty((0, 0), y.dtype) if weights is None else weights
         columns = np.ascontiguousarray(y.T)
         run_blocks(
             _push_of_all, len(sums), len(y) ** 2,
-            forces.k, far, y, columns, push, sums,
+            forces.k, v, y, columns, push, sums,
         )  # fmt: skip
         return 2 * push, float(sums.sum())
 
 
 @njit(**OPTIONS)
-def _push_of_all(begin, end, k, far, y, z, push, sums):
+def _push_of_all(begin, end, k, v, y, z, push, sums):
     """Write paper 4's d-, -sum_j v_ij k'(|y_i - y_j|^2), j != i, and sums of v_ij k."""
     for c in range(begin, end):
         s = np.empty(y.shape[0], y.dtype)
@@ -149,9 +149,9 @@ def _push_of_all(begin, end, k, far, y, z, push, sums):
         total = 0.0
         for i in range(c * CHUNK, min((c + 1) * CHUNK, y.shape[0])):
             squared_to_all(i, y, z, s)
-            if far.shape[0] > 0:
+            if v.shape[0] > 0:
                 for j in range(y.shape[0]):
-                    weights[j] = far[i, j]
+                    weights[j] = v[i, j]
             weights[i] = 0
             value, slope = lifted_row(k, s, weights, 0.0)
             weights[i] = 1

@@ -44,8 +44,8 @@ class SpectralDirection:
 
     def __call__(self, gradient: NDArray[np.floating]) -> Array:
         """Return the (N, d) direction for an (N, d) gradient, which leads downhill."""
-        wanted = -gradient.astype(np.float64)
-        solved = linalg.cho_solve(self._factor, wanted, check_finite=False)
+        downhill = -gradient.astype(np.float64)
+        solved = linalg.cho_solve(self._factor, downhill, check_finite=False)
         return np.asarray(solved)
 
     def of_heights(
@@ -62,9 +62,9 @@ class SpectralDirection:
         if len(chosen):
             matrix = self._curvature[chosen][:, chosen]
             matrix = matrix + (2 * mu + self._floor) * sparse.eye(len(chosen))
-            wanted = -gradient[chosen].astype(np.float64)
+            downhill = -gradient[chosen].astype(np.float64)
             scale = sparse.diags(1 / matrix.diagonal())
             direction[chosen], _ = cg(
-                matrix, wanted, rtol=_CG_TOLERANCE, maxiter=_CG_STEPS, M=scale
+                matrix, downhill, rtol=_CG_TOLERANCE, maxiter=_CG_STEPS, M=scale
             )
         return direction

@@ -40,8 +40,8 @@ def out_of_stuck_points(
         yield stuck
         left -= 1  # the start took one, which is left to go back
     last = stuck
-    found = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
-    for last in islice(found, 1, None):
+    steps = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
+    for last in islice(steps, 1, None):
         yield last
     if last.energy > stuck.energy:
         yield stuck
@@ -74,6 +74,6 @@ def _states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
 
 
 by_spectral_direction, by_homotopy, by_pressured_points = (
-    partial(_layouts, way)
-    for way in (spectral_direction, homotopy, out_of_stuck_points)
+    partial(_layouts, minimizer)
+    for minimizer in (spectral_direction, homotopy, out_of_stuck_points)
 )

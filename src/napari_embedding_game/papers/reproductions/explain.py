@@ -46,11 +46,11 @@ RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
 def descend(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
     """Return distances from PCA, how the two gradients agree, and the last layout."""
     left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    wanted = left[:, :2] * singular[:2]
+    components = left[:, :2] * singular[:2]
 
     def distance(y: Vector) -> float:
-        turn, _ = orthogonal_procrustes(y, wanted)
-        return float(np.linalg.norm(y @ turn - wanted) / np.linalg.norm(wanted))
+        turn, _ = orthogonal_procrustes(y, components)
+        return float(np.linalg.norm(y @ turn - components) / np.linalg.norm(components))
 
     rows = X if rank is None else low_rank_rows(X, rank, np.random.default_rng(seed))
     steps = principal_steps(X, 2, low_rank=rank, random_state=seed)
@@ -81,9 +81,9 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
     def compute(name: str) -> dict[str, Any]:
         return {**descend(X, ranks[name], inputs.random_state), "labels": labels}
 
-    found, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
+    results, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
     far, cosine = (
-        pd.DataFrame({name: found[name][what] for name in ranks}, index)
+        pd.DataFrame({name: results[name][what] for name in ranks}, index)
         for what in ("distance", "cosine")
     )
     last, least = EPOCHS[-1], cosine.drop(columns=FULL).loc[:30].to_numpy().min()
@@ -152,16 +152,16 @@ def four_methods(inputs: Inputs, parts: Parts) -> Result:
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
     starts = ("random", "spectral")
     played = product(starts, APPROXIMATIONS)
-    found = parts(partial(embed, inputs, n_points, n_iter), played)
-    rows = pd.DataFrame([each["row"] for each in found.values()])
+    results = parts(partial(embed, inputs, n_points, n_iter), played)
+    rows = pd.DataFrame([each["row"] for each in results.values()])
     accuracy = rows.pivot(index="start", columns="method", values="kNN accuracy")
-    apart = (accuracy["two_kernel_lle"] - accuracy["umap"]).abs()
+    gaps = (accuracy["two_kernel_lle"] - accuracy["umap"]).abs()
     pca, umap = accuracy.loc["random", ["two_kernel_pca", "umap"]]
     asked = "{} start: kNN accuracy, LLE from UMAP"
     return Result(
         {f"{n_points:,} digits, {n_iter} iterations each": rows},
         [
-            *(Check(asked.format(each), apart[each], "<=", NEAR) for each in starts),
+            *(Check(asked.format(each), gaps[each], "<=", NEAR) for each in starts),
             Check("random start: PCA clearly below UMAP", pca, "<=", umap - 2 * NEAR),
         ],
     )
@@ -212,8 +212,8 @@ def along(
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
     weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
     umap, lle = of_umap(weighted["fuzzy"]), of_lle(weighted["lle"])
-    own = weighted[get_method(method).affinity]
-    placed = own, start_layout(own, X, 2, "random", seed)
+    played = weighted[get_method(method).affinity]
+    placed = played, start_layout(played, X, 2, "random", seed)
     settings = Settings(method=method, max_iter=at[-1], random_state=seed)
     layouts = (each.embedding for each in looks(placed, settings, at))
     return [_cosine(umap(y), lle(y)) for y in layouts]
@@ -230,17 +230,17 @@ def gradients(inputs: Inputs, parts: Parts) -> Result:
     names = ("mnist", "roll") if inputs.quick else ("mnist", "cells", "words", "roll")
     n_points, at = (300, AT[:15]) if inputs.quick else (2_000, AT)
     runs = product(names, ("umap", "two_kernel_lle"))
-    found = parts(partial(along, inputs, n_points, at), runs)
-    cosines = pd.DataFrame(found, pd.Index(at, name="iteration"))
+    results = parts(partial(along, inputs, n_points, at), runs)
+    cosines = pd.DataFrame(results, pd.Index(at, name="iteration"))
     rows = cosines.agg(["mean", "std", "min", "max"]).T
     rows = rows.assign(last=cosines.iloc[-1], **{"share above 0": (cosines > 0).mean()})
-    mean, what = rows["mean"], "inner product of unit gradients"
-    title = f"Runs of {at[-1]} iterations, {n_points:,} rows, random start: {what}"
+    mean, measure = rows["mean"], "inner product of unit gradients"
+    title = f"Runs of {at[-1]} iterations, {n_points:,} rows, random start: {measure}"
     return Result(
         {title: rows.rename_axis(["data", "along a run of"])},
         [
             Check("Conjecture 1: mean over data and runs", mean.mean(), ">", 0),
             Check("least mean along any run", mean.min(), ">", 0),
         ],
-        {f"{what}, {name}": cosines[name] for name in names},
+        {f"{measure}, {name}": cosines[name] for name in names},
     )

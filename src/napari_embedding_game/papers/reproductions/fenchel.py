@@ -63,15 +63,15 @@ def table(inputs: Inputs, parts: Parts) -> Result:
         seed = inputs.random_state + draw
         rng = np.random.default_rng(seed)
         X = digits[rng.choice(len(digits), min(n_rows, len(digits)), replace=False)]
-        wanted = knn_graph(X, NEIGHBORS).indices
+        neighbors = knn_graph(X, NEIGHBORS).indices
         maps = {name: STARTS[name].compute(X, k, NEIGHBORS, seed) for name in PAPER}
-        return {name: neighbor_recall(wanted, y) for name, y in maps.items()}
+        return {name: neighbor_recall(neighbors, y) for name, y in maps.items()}
 
-    found = parts(scores, product(range(n_draws), SIZES[:n_sizes]))
-    kept = pd.DataFrame(found).T.groupby(level=1)
-    mean, least, most = kept.mean(), kept.min(), kept.max()
+    results = parts(scores, product(range(n_draws), SIZES[:n_sizes]))
+    recalls = pd.DataFrame(results).T.groupby(level=1)
+    mean, least, most = recalls.mean(), recalls.min(), recalls.max()
     paper = pd.DataFrame(PAPER, index=SIZES)[:n_sizes]
-    away = (mean - paper).abs().max()
+    gaps = (mean - paper).abs().max()
     ends = least.map("{:.4f}".format) + most.map(" to {:.4f}".format)
     columns: dict[str, Any] = {}
     for name in PAPER:
@@ -82,7 +82,7 @@ def table(inputs: Inputs, parts: Parts) -> Result:
     return Result(
         {f"{title}, {more}": pd.DataFrame(columns).rename_axis("k")},
         [
-            Check(f"{name}: farthest from the paper, over all k", away[name], "<=", far)
+            Check(f"{name}: farthest from the paper, over all k", gaps[name], "<=", far)
             for name, far in TOLERANCE.items()
         ],
         {title: mean.join(paper.add_suffix(", paper"))},
@@ -134,13 +134,13 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
     maps = maps.rename_axis(["method", "t"])
     rows = {}
     for name in WEIGHTS:
-        own = maps.loc[name]
-        whole = own[own["parts of the graph"] == 1]
+        runs = maps.loc[name]
+        whole = runs[runs["parts of the graph"] == 1]
         rows[name] = {
-            "sensitivity to t": sensitivity(own["layout"]),
+            "sensitivity to t": sensitivity(runs["layout"]),
             "where the graph is whole": sensitivity(whole["layout"]),
             "t with a whole graph": f"{len(whole)} of {len(ts)}",
-            "most parts": own["parts of the graph"].max(),
+            "most parts": runs["parts of the graph"].max(),
         }
     summary = pd.DataFrame.from_dict(rows, "index").rename_axis("method")
     sensitive = summary["sensitivity to t"]
@@ -196,8 +196,8 @@ def problems(seed: int) -> dict[str, tuple[Any, ...]]:
 
 def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
-    f, gradient, answer, wanted, slope = problem
-    distance, start = float(np.linalg.norm(wanted)), np.zeros(_SHAPE[1])
+    f, gradient, answer, minimum, slope = problem
+    distance, start = float(np.linalg.norm(minimum)), np.zeros(_SHAPE[1])
     step = distance / (slope * np.sqrt(n_rounds))
     descent = [start]
     for _ in range(n_rounds):
@@ -206,8 +206,8 @@ def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     game = [action for action, _ in play(x, y, np.ones(n_rounds + 1), "y")]
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
-        "gap": f(np.mean(descent[1:], axis=0)) - f(wanted),
-        "last gap": f(descent[-1]) - f(wanted),
+        "gap": f(np.mean(descent[1:], axis=0)) - f(minimum),
+        "last gap": f(descent[-1]) - f(minimum),
         "bound": convergence_bound(distance, slope, n_rounds),
     }
 
@@ -220,14 +220,14 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
     """
     rounds = (10, 30, 100, 300, 1000, 3000, 10000)[: 3 if inputs.quick else None]
     both = problems(inputs.random_state)
-    found = parts(lambda name, n: race(both[name], n), product(both, rounds))
-    rows = pd.DataFrame(found).T.rename_axis(["function", "rounds"])
-    apart = rows["difference"].max(skipna=False)
+    results = parts(lambda name, n: race(both[name], n), product(both, rounds))
+    rows = pd.DataFrame(results).T.rename_axis(["function", "rounds"])
+    gap = rows["difference"].max(skipna=False)
     share = (rows["gap"] / rows["bound"]).max(skipna=False)
     return Result(
         {"f(mean of w_1 ... w_T) less its minimum, and the bound": rows},
         [
-            Check("descent and game: largest difference", apart, "<=", 1e-12),
+            Check("descent and game: largest difference", gap, "<=", 1e-12),
             Check("largest share of 3 G R / (2 sqrt(T))", share, "<=", 1),
         ],
         {what: rows[what].unstack(level=0) for what in ("gap", "bound")},

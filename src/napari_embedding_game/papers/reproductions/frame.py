@@ -92,17 +92,17 @@ class Parts:
         from rich.console import Console
         from rich.progress import track
 
-        found, console = {}, Console(stderr=True)
+        results, console = {}, Console(stderr=True)
         for key in track(list(keys), console=console, disable=self._quiet):
             values = key if isinstance(key, tuple) else (key,)
             name = " ".join(map(str, values))
-            found[key], seconds = self._computed(
+            results[key], seconds = self._computed(
                 self._origin, name, partial(compute, *values)
             )
             self.processor_seconds += seconds
-            if isinstance(found[key], dict) and "layout" in found[key]:
-                self.maps[name] = found[key]
-        return found
+            if isinstance(results[key], dict) and "layout" in results[key]:
+                self.maps[name] = results[key]
+        return results
 
 
 def _computed(

@@ -123,42 +123,42 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     next. Evenness: entropy of the points over the landmarks. Majority: share of a
     landmark's points with their commonest label.
     """
-    others = product(("covid", "cells", "texts"), ("lambda N", "lambda"))
-    played = [("mnist", "lambda N"), *others][: 1 if inputs.quick else None]
-    found = parts(partial(fit, inputs), played)
-    rows = [each["row"] for each in found.values()]
+    games = product(("covid", "cells", "texts"), ("lambda N", "lambda"))
+    played = [("mnist", "lambda N"), *games][: 1 if inputs.quick else None]
+    results = parts(partial(fit, inputs), played)
+    rows = [each["row"] for each in results.values()]
     asked = "{}, the paper's {}: share of {}"
-    what = {"empty": "landmarks without points", "far": "points far from theirs"}
+    measures = {"empty": "landmarks without points", "far": "points far from theirs"}
     checks = [
         Check(
             asked.format(row["data"], kept, words), row[measure], "<=", MAX_DIFFERENCE
         )
-        for (_, kept), row in zip(found, rows, strict=True)
-        for measure, words in what.items()
+        for (_, kept), row in zip(results, rows, strict=True)
+        for measure, words in measures.items()
     ]
     most = "MNIST: median share of a landmark's majority digit"
     return Result(
         {
             "After the iterations of the paper's schedule, K = 15": rows,
             f"The first {N_CLUSTERS} landmarks with points": [
-                row for each in found.values() for row in members(each)
+                row for each in results.values() for row in members(each)
             ],
         },
         [*checks, Check(most, rows[0]["median majority"], ">=", ENOUGH)],
     )
 
 
-def members(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def members(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Count the labels in the first clusters (Figure 3)."""
-    of_landmark = pd.Series(found["labels"]).groupby(found["nearest"])
-    for landmark, own in list(of_landmark)[:N_CLUSTERS]:
-        first = own.value_counts()[:3]
+    of_landmark = pd.Series(result["labels"]).groupby(result["nearest"])
+    for landmark, labels in list(of_landmark)[:N_CLUSTERS]:
+        first = labels.value_counts()[:3]
         yield {
-            "data": found["row"]["data"],
-            "lambda N": found["row"]["lambda N"],
+            "data": result["row"]["data"],
+            "lambda N": result["row"]["lambda N"],
             "landmark": landmark,
-            "points": len(own),
-            "majority": first.iloc[0] / len(own),
+            "points": len(labels),
+            "majority": first.iloc[0] / len(labels),
             "labels": ", ".join(f"{name} {n}" for name, n in first.items()),
         }
 
@@ -216,8 +216,8 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
     """
     swept = (0.01, 0.3, 30.0) if inputs.quick else RATES
     n_points, n_iter = (600, 500) if inputs.quick else (10_000, 2_000)
-    found = parts(partial(sweep, inputs, n_points, n_iter), swept)
-    rows = pd.DataFrame([each["row"] for each in found.values()]).set_index("eta_z")
+    results = parts(partial(sweep, inputs, n_points, n_iter), swept)
+    rows = pd.DataFrame([each["row"] for each in results.values()]).set_index("eta_z")
     share, least = rows["occupancy"], MIN_OCCUPANCY
     ends = {swept[0]: "", swept[-1]: "", 0.01: " already, as in the paper"}
     title = f"{n_points:,} digits, {n_iter:,} iterations, eta_y = 0.03, lambda N = 70"
@@ -241,12 +241,12 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
 
 # --- Figures 5 and 6: approximations of the sum over all pairs --------------------
 
-WAYS: dict[Approximation, str] = {
+TITLES: dict[Approximation, str] = {
     "sampled_edges": "sampled edges",
     "sampled_landmarks": "sampled landmarks",
     "landmarks": "optimised landmarks",
 }
-EDGES, SAMPLES, MOVING = WAYS.values()
+EDGES, SAMPLES, MOVING = TITLES.values()
 LS = (1, 3, 10, 30, 100, 300)
 FEW = LS[:3]
 """L for which the paper sees moving landmarks let clusters fall onto one spot."""
@@ -255,9 +255,9 @@ AT = (*range(0, 100, 20), *range(100, 4_001, 100))
 
 
 def follow(
-    inputs: Inputs, n_points: int, at: Sequence[int], way: Approximation, L: int = 10
+    inputs: Inputs, n_points: int, at: Sequence[int], kind: Approximation, L: int = 10
 ) -> dict[str, Any]:
-    """Play in one way, and compare it with the sum over all pairs at ``at``.
+    """Play with one repulsion, and compare it with that of all pairs at ``at``.
 
     Lists ``approximate`` and ``true`` (energies), ``rmse`` of the gradient in the
     points against that of Eq. 1, ``size`` (root mean square of that); and the end.
@@ -265,7 +265,7 @@ def follow(
     edges, layout = placed_digits(inputs, n_points)
     _, labels = digits(inputs, n_points)
     settings = Settings(
-        approximation=way,
+        approximation=kind,
         repulsion=LAMBDA_N,
         n_landmarks=L,
         schedule="paper",
@@ -292,13 +292,13 @@ def metered(played: Objective, every: AllPairs, state: State) -> dict[str, float
     """Compare the approximation with the sum over all pairs, see ``follow``."""
     assert state.z is not None
     approximate, gradient, _ = played.evaluate(state.y, state.z)
-    true, wanted, _ = every.evaluate(state.y, state.z)
+    true, true_gradient, _ = every.evaluate(state.y, state.z)
     return {
         "approximate": approximate,
         # Eq. 1 counts the pairs i = j, which all pairs of the family leave out.
         "true": true + every.repulsion * len(state.y),
-        "rmse": float((gradient - wanted).double().square().mean().sqrt()),
-        "size": float(wanted.double().square().mean().sqrt()),
+        "rmse": float((gradient - true_gradient).double().square().mean().sqrt()),
+        "size": float(true_gradient.double().square().mean().sqrt()),
     }
 
 
@@ -309,24 +309,24 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     """
     n_points, n_iter = (300, 600) if inputs.quick else (5_000, 4_000)
     sizes = (3, 30) if inputs.quick else LS
-    found = parts(partial(follow, inputs, n_points, [n_iter]), product(WAYS, sizes))
+    runs = parts(partial(follow, inputs, n_points, [n_iter]), product(TITLES, sizes))
     rows = pd.DataFrame(
         {
             "L": L,
-            "repulsion": WAYS[way],
+            "repulsion": TITLES[kind],
             "approximate energy": each["approximate"][-1],
             "true energy": each["true"][-1],
             "gradient RMSE": each["rmse"][-1],
-            **{what: each[what] for what in ("distinct", "occupancy", "accuracy")},
+            **{key: each[key] for key in ("distinct", "occupancy", "accuracy")},
         }
-        for (way, L), each in found.items()
+        for (kind, L), each in runs.items()
     ).sort_values("L", kind="stable")
     true = rows.pivot(index="L", columns="repulsion", values="true energy")
     distinct = rows.pivot(index="L", columns="repulsion", values="distinct")
     is_few = true.index.isin(FEW)
     higher = true[[EDGES, MOVING]].max(axis=1, skipna=False)
     lower = (true[EDGES] / true[MOVING])[is_few].max(skipna=False)
-    apart = (true[MOVING] / true[EDGES] - 1)[~is_few].abs().max(skipna=False)
+    gap = (true[MOVING] / true[EDGES] - 1)[~is_few].abs().max(skipna=False)
     worst = (true[SAMPLES] / higher).min(skipna=False)
     fewer = (distinct[MOVING] / distinct[EDGES])[is_few].max(skipna=False)
     title = f"After {n_iter:,} iterations, {n_points:,} digits, K = 15, lambda N = 70"
@@ -334,7 +334,7 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
         {title: rows},
         [
             Check("few L: energy of edges by that of landmarks", lower, "<", 1),
-            Check("from L = 30 on: largest difference of both", apart, "<", 0.05),
+            Check("from L = 30 on: largest difference of both", gap, "<", 0.05),
             Check("every L: sampled landmarks by the higher of both", worst, ">", 1),
             Check("few L: distinct places, landmarks by edges", fewer, "<", 1),
         ],
@@ -349,13 +349,13 @@ def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
     optimised landmarks are the worse.
     """
     n_points, at = (300, AT[:11:2]) if inputs.quick else (5_000, AT)
-    found = parts(partial(follow, inputs, n_points, at), WAYS)
+    runs = parts(partial(follow, inputs, n_points, at), TITLES)
     approximate, true, rmse, size = (
         pd.DataFrame(
-            {WAYS[way]: found[way][what] for way in WAYS},
+            {TITLES[kind]: runs[kind][key] for kind in TITLES},
             pd.Index(at, name="iteration"),
         )
-        for what in ("approximate", "true", "rmse", "size")
+        for key in ("approximate", "true", "rmse", "size")
     )
     last, below = true.iloc[-1], (true - approximate).iloc[-1]
     rows = pd.DataFrame(

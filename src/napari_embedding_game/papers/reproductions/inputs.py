@@ -49,5 +49,5 @@ class Inputs:
     def described(self, names: str) -> str:
         """Return names and sizes of the files of data sets, with ", " between."""
         files = [self.path(name) for name in names.split(", ") if name]
-        said = (f"{file.name}, {file.stat().st_size:,} bytes" for file in files)
-        return "; ".join(said) or "none"
+        descriptions = (f"{file.name}, {file.stat().st_size:,} bytes" for file in files)
+        return "; ".join(descriptions) or "none"

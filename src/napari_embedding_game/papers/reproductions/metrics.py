@@ -45,7 +45,7 @@ def true_energy(
 
     ``repulsion`` is the paper's lambda.
     """
-    own = replace(edges, weights=edges.weights.astype(np.float64))
+    precise = replace(edges, weights=edges.weights.astype(np.float64))
     y = torch.from_numpy(np.ascontiguousarray(embedding, dtype=np.float64))
-    different = AllPairs(CompiledForces(own), repulsion).energy(y, y[:1])
+    different = AllPairs(CompiledForces(precise), repulsion).energy(y, y[:1])
     return different + repulsion * len(y)

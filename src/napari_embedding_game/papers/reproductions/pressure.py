@@ -29,7 +29,7 @@ from .inputs import Inputs
 from .runs import digits, looks, roll
 
 Points = NDArray[Any]
-Found = dict[str, Any]
+Measured = dict[str, Any]
 PERPLEXITY = 20.0
 EE_LAMBDA = 200.0
 """Paper 4's."""
@@ -52,17 +52,17 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's w- are squared
     distances that sum to 1 too, with lambda = 200.
     """
-    found = weighted(X, PERPLEXITY)
-    weights = found.weights.astype(np.float64)
-    found = replace(found, weights=(2 * weights / weights.sum()).astype(dtype))
-    forces = CompiledForces(found, "quadratic", "gaussian")
+    edges = weighted(X, PERPLEXITY)
+    weights = edges.weights.astype(np.float64)
+    edges = replace(edges, weights=(2 * weights / weights.sum()).astype(dtype))
+    forces = CompiledForces(edges, "quadratic", "gaussian")
     if method == "ssne":
         return AllPairs(forces, 1.0, "log")
     # Not float32 rows: their differences would be lost in their lengths.
-    far = euclidean_distances(np.asarray(X, np.float64), squared=True)
-    far *= _FAR / far.mean()
+    repelling = euclidean_distances(np.asarray(X, np.float64), squared=True)
+    repelling *= _FAR / repelling.mean()
     ee = AllPairs(forces, EE_LAMBDA / (_FAR * len(X) ** 2))
-    ee.weights = far.astype(dtype)
+    ee.weights = repelling.astype(dtype)
     return ee
 
 
@@ -93,15 +93,15 @@ def nearest_on_map(y: Points) -> NDArray[np.intp]:
     return knn_graph(np.asarray(y, np.float32), _NEIGHBORS).indices.astype(np.intp)
 
 
-def among_others(y: Points, labels: Points) -> Points:
-    """Say which points have another label than most of their neighbours."""
+def are_misplaced(y: Points, labels: Points) -> Points:
+    """Return which points have another label than most of their neighbours."""
     same = labels[nearest_on_map(y)] == labels[:, None]
     return np.asarray(same.mean(axis=1) < 0.5)
 
 
-def recall(found: Found) -> Found:
-    """Say how well pressure ("heights") finds as many points as are "wrong"."""
-    heights, wrong = found["heights"], found["wrong"]
+def recall(result: Measured) -> Measured:
+    """Return how well pressure ("heights") finds as many points as are "wrong"."""
+    heights, wrong = result["heights"], result["wrong"]
     n, m, pressured = len(wrong), int(wrong.sum()), heights > 0
     order = np.argsort(-heights, kind="stable")[:m]
     hits = int((wrong[order] & pressured[order]).sum())
@@ -116,9 +116,9 @@ def recall(found: Found) -> Found:
     }
 
 
-def _judged(table: str, found: dict[str, Found]) -> Result:
+def _judged(table: str, results: dict[str, Measured]) -> Result:
     """Return the recalls of maps by title, and whether each is better than chance."""
-    rows = [{"": title, **recall(each)} for title, each in found.items()]
+    rows = [{"": title, **recall(each)} for title, each in results.items()]
     checks = []
     for row in rows:
         hits, chance = row["recall by the highest pressure"], row["chance"]
@@ -131,31 +131,31 @@ def _judged(table: str, found: dict[str, Found]) -> Result:
     return Result({table: rows}, checks)
 
 
-def _minimised(objective: AllPairs, start: Points, max_iter: int) -> Found:
+def _minimised(objective: AllPairs, start: Points, max_iter: int) -> Measured:
     *_, end = spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
     return {"layout": end.y, "heights": pressure(objective, points, points[:1])[1]}
 
 
-def _of_roll(inputs: Inputs) -> Found:
+def _of_roll(inputs: Inputs) -> Measured:
     n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
     X, sheet = roll(n_points, inputs.random_state)
     start = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
     start[start[:, 0] > 0, 1] *= -1  # its second half is turned over
-    found = _minimised(objective_of(X, "ssne"), start, max_iter)
-    near = sheet[nearest_on_map(found["layout"])]
-    apart = np.linalg.norm(near - sheet[:, None], axis=2).mean(axis=1)
-    strange = apart / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1)
+    result = _minimised(objective_of(X, "ssne"), start, max_iter)
+    near = sheet[nearest_on_map(result["layout"])]
+    distances = np.linalg.norm(near - sheet[:, None], axis=2).mean(axis=1)
+    strange = distances / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1)
     wrong = strange >= np.quantile(strange, 0.9)
-    return {**found, "wrong": wrong, "labels": sheet[:, 0]}
+    return {**result, "wrong": wrong, "labels": sheet[:, 0]}
 
 
-def _of_objects(inputs: Inputs) -> Found:
+def _of_objects(inputs: Inputs) -> Measured:
     X, numbers = ten_objects(inputs, 150)
     start = random_start(len(X), inputs.random_state)
-    found = _minimised(objective_of(X, "ee"), start, 10 if inputs.quick else 100)
-    wrong = among_others(found["layout"], numbers)
-    return {**found, "wrong": wrong, "labels": numbers}
+    result = _minimised(objective_of(X, "ee"), start, 10 if inputs.quick else 100)
+    wrong = are_misplaced(result["layout"], numbers)
+    return {**result, "wrong": wrong, "labels": numbers}
 
 
 def misplaced(inputs: Inputs, parts: Parts) -> Result:
@@ -168,8 +168,8 @@ def misplaced(inputs: Inputs, parts: Parts) -> Result:
     Chance: the share of points in the wrong place.
     """
     maps = {"twisted roll, s-SNE": _of_roll, "COIL-20 midway, EE": _of_objects}
-    found = parts(lambda title: maps[title](inputs), maps)
-    return _judged("Points in the wrong place, and their pressure", found)
+    results = parts(lambda title: maps[title](inputs), maps)
+    return _judged("Points in the wrong place, and their pressure", results)
 
 
 def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
@@ -179,15 +179,15 @@ def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
     chosen: Any = {"approximation": "exact", "n_landmarks": 1, "max_iter": 200}
     settings = Settings(method="tsne", random_state=seed, **chosen)
 
-    def tsne(_: str) -> Found:
+    def tsne(_: str) -> Measured:
         start = random_start(len(X), seed).astype(np.float32)
         (end,) = looks((weighted(X, 30.0), start), settings, [200])
-        wrong, layout = among_others(end.embedding, labels), end.embedding
+        wrong, layout = are_misplaced(end.embedding, labels), end.embedding
         heights = end.pressure
         return {"layout": layout, "heights": heights, "labels": labels, "wrong": wrong}
 
-    found = parts(tsne, [f"{len(X):,} digits, t-SNE"])
-    return _judged("Digits among other digits, and their pressure", found)
+    results = parts(tsne, [f"{len(X):,} digits, t-SNE"])
+    return _judged("Digits among other digits, and their pressure", results)
 
 
 # --- Figures 5 and 7: spectral direction and pressured points ---------------------
@@ -221,10 +221,10 @@ def compare(
     """Return energies of SD, PP from where SD ended, and PP from the start too."""
     direct = direct or SpectralDirection(objective.forces.edges)
     given: Any = {"max_iter": max_iter, "direct": direct}
-    found, end = energies_of(spectral_direction(objective, start, **given))
+    energies, end = energies_of(spectral_direction(objective, start, **given))
     starts = {PP_FROM_SD: end, PP: start}
-    others = {n: pressured_points(objective, starts[n], **given) for n in names}
-    return {SD: found} | {n: energies_of(steps)[0] for n, steps in others.items()}
+    runs = {n: pressured_points(objective, starts[n], **given) for n in names}
+    return {SD: energies} | {n: energies_of(steps)[0] for n, steps in runs.items()}
 
 
 def summary(energies: pd.DataFrame) -> pd.DataFrame:
@@ -262,9 +262,9 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         return energies_of(homotopy(objective, start, n_steps=n_lambdas))[0][-1]
 
     keys = [(title, run) for title, task in tasks.items() for run in range(task[2])]
-    found = parts(compute, keys)
+    results = parts(compute, keys)
     least = parts(by_homotopy, ["homotopy"])["homotopy"]
-    runs = pd.DataFrame(found).T.rename_axis(["", "run"])[[SD, PP, PP_FROM_SD]]
+    runs = pd.DataFrame(results).T.rename_axis(["", "run"])[[SD, PP, PP_FROM_SD]]
     energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
     more = {"iterations of SD": n_iter[SD], "of PP after it": n_iter[PP_FROM_SD]}
     ends = pd.concat({title: summary(energies.loc[title]) for title in tasks})
@@ -282,7 +282,7 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
         [Check(asked, lower, "=", n_runs), Check(half, gain, ">=", 0.03)],
         {
             f"{title}: energies": pd.DataFrame(
-                {name: pd.Series(own) for name, own in found[title, 0].items()}
+                {name: pd.Series(values) for name, values in results[title, 0].items()}
             ).rename_axis("iteration")
             for title in tasks
         },

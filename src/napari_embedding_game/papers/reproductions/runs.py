@@ -23,27 +23,27 @@ Placed = tuple[Edges, NDArray[Any]]
 """Edges, and a start (N, d)."""
 
 
-def draw_rows(n_rows: int, wanted: int, random_state: int) -> NDArray[np.intp]:
-    """Return at most ``wanted`` of the row numbers at random, in order."""
-    if wanted >= n_rows:
+def draw_rows(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
+    """Return at most ``count`` of the row numbers at random, in order."""
+    if count >= n_rows:
         return np.arange(n_rows)
     rng = np.random.default_rng(random_state)
-    return np.sort(rng.choice(n_rows, wanted, replace=False))
+    return np.sort(rng.choice(n_rows, count, replace=False))
 
 
 @lru_cache(maxsize=2)
-def digits(inputs: Inputs, wanted: int) -> tuple[Map, NDArray[Any]]:
+def digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
     """Return random digits and their labels."""
     dataset = inputs.load("mnist")
-    rows = draw_rows(len(dataset.X), wanted, inputs.random_state)
+    rows = draw_rows(len(dataset.X), count, inputs.random_state)
     return dataset.X[rows], dataset.obs.iloc[rows, 0].astype(str).to_numpy()
 
 
 @lru_cache(maxsize=2)
-def placed_digits(inputs: Inputs, wanted: int) -> Placed:
+def placed_digits(inputs: Inputs, count: int) -> Placed:
     """Return the edges and start of random digits as in paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return edges_and_start(digits(inputs, wanted)[0], settings)
+    return edges_and_start(digits(inputs, count)[0], settings)
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
