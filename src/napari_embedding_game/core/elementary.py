@@ -30,10 +30,10 @@ def exp(x: Any) -> Any:
     x = np.minimum(np.maximum(x, -_MAX_EXPONENT), _MAX_EXPONENT)
     shifted = x * _INVERSE_LOG2 + _TO_WHOLE
     n = shifted - _TO_WHOLE
-    rest = (x - n * _LOG2) - n * _LOG2_REST
-    total = rest * _EXP[0]
+    remainder = (x - n * _LOG2) - n * _LOG2_REST
+    total = remainder * _EXP[0]
     for coefficient in _EXP[1:-1]:
-        total = (total + coefficient) * rest
+        total = (total + coefficient) * remainder
     bits = np.float64(shifted).view(np.int64)
     power = np.int64((bits + _BIAS) << _MANTISSA_BITS).view(np.float64)
     return (total + 1.0) * power

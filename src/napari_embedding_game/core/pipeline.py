@@ -39,14 +39,14 @@ def check(X: Any, settings: Settings) -> None:
     settings.validate()
     if settings.metric == "precomputed":
         check_distances(X)
-        for of, name, offered, others in (
+        for of, name, offered, alternative in (
             ("affinity", settings.affinity, ROW_AFFINITIES, "affinity"),
             ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
         ):
             if name in offered:
                 raise InputError(
                     f'The {of} "{name}" needs the rows of the data, which '
-                    f'metric="precomputed" does not have: choose another {others}.'
+                    f'metric="precomputed" does not have: choose another {alternative}.'
                 )
     resolve_device(settings.device)
     check_size(settings, X.shape[0])
@@ -71,8 +71,8 @@ def edges_and_start(
         result = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
         result = replace(result, isolation=isolation(graph.indices, graph.distances))
         if layout is None:
-            how = settings.n_components, settings.init, settings.random_state
-            layout = start_layout(result, X, *how, graph.n_neighbors)
+            options = settings.n_components, settings.init, settings.random_state
+            layout = start_layout(result, X, *options, graph.n_neighbors)
     return result, layout
 
 

@@ -66,12 +66,12 @@ class Closing(QObject):
             self._widget.deleteLater()
 
     def _watch_window(self) -> None:
-        window, former = main_window_of(self._widget), self._window()
+        window, previous = main_window_of(self._widget), self._window()
         if self._widget.parentWidget() is None or self._on_close is None:
             return
-        if window is not former and window is not self._widget:
-            if former is not None:
-                former.removeEventFilter(self)
+        if window is not previous and window is not self._widget:
+            if previous is not None:
+                previous.removeEventFilter(self)
             self._window = ref(window)
             window.installEventFilter(self)
 

@@ -206,7 +206,7 @@ class _Driver:
             self._energy = mover.energy(state)
         if isinstance(mover, Layouts):
             seen["labels"] = nearest_landmark(embedding, landmarks)
-        why, d = Alarm(state.warning) or self._alarm, self._problem.n_components
+        alarm, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
             n_iter=state.n_iter,
@@ -214,8 +214,8 @@ class _Driver:
             landmarks=np.ascontiguousarray(landmarks[:, :d]),
             energy=self._energy,
             isolation=self._edges.isolation,
-            warning=why.sentence,
-            remedy=why.remedy,
+            warning=alarm.sentence,
+            remedy=alarm.remedy,
             finished=is_finished,
             **seen,
         )

@@ -127,13 +127,13 @@ def field(point, potential, n_deep):
 
 
 @njit(**OPTIONS)
-def _overlap(one, other):
+def _overlap(a, b):
     """Return the sums of products of four weights with those 0 to 3 nodes further."""
     return (
-        one[0] * other[0] + one[1] * other[1] + one[2] * other[2] + one[3] * other[3],
-        one[0] * other[1] + one[1] * other[2] + one[2] * other[3],
-        one[0] * other[2] + one[1] * other[3],
-        one[0] * other[3],
+        a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3],
+        a[0] * b[1] + a[1] * b[2] + a[2] * b[3],
+        a[0] * b[2] + a[1] * b[3],
+        a[0] * b[3],
     )
 
 

@@ -92,9 +92,9 @@ def _repel(k, i, begin, end, zero, x, z, weights, pull):
 @njit(**INSIDE)
 def _repel_all(k, i, count, x, z, weights, pull):
     zero, whole = z.dtype.type(0), count - count % WIDE
-    one = _repel(k, i, 0, whole, spread(zero, WIDE), x, z, weights, pull)
-    other = _repel(k, i, whole, count, spread(zero, 1), x, z, weights, pull)
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2], one[3] + other[3]
+    bulk = _repel(k, i, 0, whole, spread(zero, WIDE), x, z, weights, pull)
+    tail = _repel(k, i, whole, count, spread(zero, 1), x, z, weights, pull)
+    return bulk[0] + tail[0], bulk[1] + tail[1], bulk[2] + tail[2], bulk[3] + tail[3]
 
 
 @njit(**INSIDE)
@@ -160,9 +160,9 @@ def lifted_row(function, s, weights, u):
     """
     zero, height = s.dtype.type(0), s.dtype.type(u)
     whole = len(s) - len(s) % WIDE
-    one = _lifted(function, 0, whole, spread(zero, WIDE), s, weights, height)
-    other = _lifted(function, whole, len(s), spread(zero, 1), s, weights, height)
-    return one[0] + other[0], one[1] + other[1]
+    bulk = _lifted(function, 0, whole, spread(zero, WIDE), s, weights, height)
+    tail = _lifted(function, whole, len(s), spread(zero, 1), s, weights, height)
+    return bulk[0] + tail[0], bulk[1] + tail[1]
 
 
 @njit(**OPTIONS)

@@ -71,11 +71,11 @@ def pressure(
 
 
 @njit(**OPTIONS)
-def _slope(u, f, near, weights, k, far, strengths, strength, base, rest):
-    """Return dE/du; ``rest`` is the sum of v k at u = 0."""
+def _slope(u, f, near, weights, k, far, strengths, strength, base, flat):
+    """Return dE/du; ``flat`` is the sum of v k at u = 0."""
     _, pull = lifted_row(f, near, weights, u)
     total, push = lifted_row(k, far, strengths, u)
-    factor = strength if base <= 0.0 else strength / (base + total - rest)
+    factor = strength if base <= 0.0 else strength / (base + total - flat)
     return pull + factor * push
 
 
@@ -85,8 +85,8 @@ def _height(f, near, weights, k, far, strengths, strength, base):
 
     False position (Illinois) between heights where the slope changes its sign.
     """
-    rest = lifted_row(k, far, strengths, 0.0)[0] if base > 0.0 else 0.0
-    terms = (f, near, weights, k, far, strengths, strength, base, rest)
+    flat = lifted_row(k, far, strengths, 0.0)[0] if base > 0.0 else 0.0
+    terms = (f, near, weights, k, far, strengths, strength, base, flat)
     low, below = 0.0, _slope(0.0, *terms)
     if below >= 0.0:
         return 0.0

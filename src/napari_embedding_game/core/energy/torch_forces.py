@@ -189,18 +189,18 @@ class TorchForces:
     def _field(
         self,
         targets: Tensor,
-        others: Tensor,
+        sources: Tensor,
         far: NDArray[np.floating] | None = None,
         kernel: pair_functions.PairFunction | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the sum of k over targets and others, its gradient in the targets."""
-        targets, others = targets.detach(), others.detach()
+        targets, sources = targets.detach(), sources.detach()
         gradient, total = torch.empty_like(targets), self._zero()
         k = kernel or self.k
-        block = max(1, self._block_elements // max(1, others.numel()))
+        block = max(1, self._block_elements // max(1, sources.numel()))
         for begin in range(0, len(targets), block):
             part = slice(begin, begin + block)
-            differences = targets[part, None, :] - others[None, :, :]
+            differences = targets[part, None, :] - sources[None, :, :]
             squared = differences.square().sum(dim=2)
             value, slope = k.value(squared), 2 * k.slope(squared)
             if far is not None:

@@ -44,8 +44,8 @@ def some_true(rows: exact.AnyRows, k: int, seed: int) -> Check:
     some = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
     farthest = exact.nearest_of_all(rows, some, k)[1][:, -1:] * _TIE
 
-    def recall(others: NDArray[np.int32]) -> float:
-        _, squared = exact.ranked(rows, some, others, min(k, others.shape[1]))
+    def recall(indices: NDArray[np.int32]) -> float:
+        _, squared = exact.ranked(rows, some, indices, min(k, indices.shape[1]))
         return float((squared <= farthest).sum() / (k * len(some)))
 
     return some, recall

@@ -313,9 +313,9 @@ def _descent(
     from pynndescent import NNDescent
 
     n_jobs = min(n_threads(), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-    how = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_jobs}
+    options = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_jobs}
     with named(metric), PARALLEL:
-        index = NNDescent(X, metric, **how)
+        index = NNDescent(X, metric, **options)
     indices, distances = index.neighbor_graph
     if (indices < 0).any():  # it found none
         raise InputError(

@@ -46,23 +46,23 @@ def group_graph(indptr, indices, weights, groups, n_groups):
         for at in range(begins[group], begins[group + 1]):
             node = nodes[at]
             for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
-                other = groups[indices[e]]
-                if not is_there[other]:
-                    is_there[other] = True
-                    touched[n_touched] = other
+                neighbor = groups[indices[e]]
+                if not is_there[neighbor]:
+                    is_there[neighbor] = True
+                    touched[n_touched] = neighbor
                     n_touched += 1
-                row[other] += weights[e]
+                row[neighbor] += weights[e]
         begin = np.int64(out_indptr[group])
         if begin + n_touched > out_indices.shape[0]:
             more = np.zeros(begin + 2 * n_touched, np.int32)
             out_indices = np.append(out_indices, more)
             out_weights = np.append(out_weights, np.zeros(more.shape[0]))
         for k in range(n_touched):
-            other = touched[k]
-            out_indices[begin + k] = other
-            out_weights[begin + k] = row[other]
-            row[other] = 0.0
-            is_there[other] = False
+            neighbor = touched[k]
+            out_indices[begin + k] = neighbor
+            out_weights[begin + k] = row[neighbor]
+            row[neighbor] = 0.0
+            is_there[neighbor] = False
         out_indptr[group + 1] = begin + n_touched
     end = out_indptr[n_groups]
     return out_indptr, out_indices[:end].copy(), out_weights[:end].copy()
@@ -99,21 +99,21 @@ def move_nodes(indptr, indices, weights, resolution, order, labels):
     for _ in range(_MAX_SWEEPS):
         n_moved = 0
         for node in order:
-            former = labels[node]
+            previous = labels[node]
             for e in range(indptr[node], indptr[node + 1]):
                 if indices[e] != node:
                     link[labels[indices[e]]] += weights[e]
-            volume[former] -= degree[node]
-            count[former] -= 1
+            volume[previous] -= degree[node]
+            count[previous] -= 1
             cost = resolution * degree[node] / total
-            best = former
-            most = link[former] - cost * volume[former] + _GAIN * total
+            best = previous
+            most = link[previous] - cost * volume[previous] + _GAIN * total
             for e in range(indptr[node], indptr[node + 1]):
-                other = labels[indices[e]]
-                gain = link[other] - cost * volume[other]
+                label = labels[indices[e]]
+                gain = link[label] - cost * volume[label]
                 if gain > most:
-                    best, most = other, gain
-            if most < 0.0 and count[former] > 0:  # better off alone
+                    best, most = label, gain
+            if most < 0.0 and count[previous] > 0:  # better off alone
                 best = 0
                 while count[best] > 0:
                     best += 1
@@ -121,7 +121,7 @@ def move_nodes(indptr, indices, weights, resolution, order, labels):
                 link[labels[indices[e]]] = 0.0
             volume[best] += degree[node]
             count[best] += 1
-            if best != former:
+            if best != previous:
                 labels[node] = best
                 n_moved += 1
         if n_moved == 0:

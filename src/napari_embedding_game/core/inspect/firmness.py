@@ -177,11 +177,11 @@ def firm_cuts(
     for n in range(2, min(max_clusters, tree.n_leaves) + 1):
         now = tree.cut(n)
         parent = int(before[now == n - 1][0])
-        one, other = now == parent, now == n - 1
-        product = float(degrees[one].sum() * degrees[other].sum())
+        left, right = now == parent, now == n - 1
+        product = float(degrees[left].sum() * degrees[right].sum())
         expected = max(product / degrees.sum(), 1e-9)
-        resolution = float(graph[one][:, other].sum()) / expected
-        first, second = np.flatnonzero(one[labels]), np.flatnonzero(other[labels])
+        resolution = float(graph[left][:, right].sum()) / expected
+        first, second = np.flatnonzero(left[labels]), np.flatnonzero(right[labels])
         n_rows, n_parted = len(first) + len(second), min(len(first), len(second))
         result, alpha = None, ALPHA * n_rows / len(labels)
         fewest = MIN_ROWS * max(1, n_rows / MAX_ROWS)

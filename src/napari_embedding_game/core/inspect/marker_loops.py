@@ -104,15 +104,15 @@ def moments(values, begin, end, sizes, out):
                 else:
                     n -= 1
             mean = total / n if n > 0 else 0.0
-            rest, squares = -n_zeros * mean, n_zeros * mean * mean
+            deviation, squares = -n_zeros * mean, n_zeros * mean * mean
             for at in range(begin[column, group], end[column, group]):
                 if np.isfinite(values[at]):
                     difference = values[at] - mean
-                    rest += difference
+                    deviation += difference
                     squares += difference * difference
             if n > 0:  # what rounding left: else groups of one value would differ
-                mean += rest / n
-                squares = max(squares - rest * rest / n, 0.0)
+                mean += deviation / n
+                squares = max(squares - deviation * deviation / n, 0.0)
             out[0, group, column] = n
             out[1, group, column] = mean
             out[2, group, column] = squares

@@ -192,8 +192,8 @@ def _triplet_score(
     """Return how often the map has the right one of two random points nearer."""
     pairs = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
     (first, second), (map_first, map_second) = (
-        [np.take_along_axis(one, others, axis=1) for others in pairs]
-        for one in (in_data, on_map)
+        [np.take_along_axis(distances, partners, axis=1) for partners in pairs]
+        for distances in (in_data, on_map)
     )
     is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
     return _share((first < second) == (map_first < map_second), is_real)

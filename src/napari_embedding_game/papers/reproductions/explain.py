@@ -83,8 +83,8 @@ def descents(inputs: Inputs, parts: Parts) -> Result:
 
     results, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
     far, cosine = (
-        pd.DataFrame({name: results[name][what] for name in ranks}, index)
-        for what in ("distance", "cosine")
+        pd.DataFrame({name: results[name][measure] for name in ranks}, index)
+        for measure in ("distance", "cosine")
     )
     last, least = EPOCHS[-1], cosine.drop(columns=FULL).loc[:30].to_numpy().min()
     return Result(

@@ -155,7 +155,7 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
             Check(asked.format(name), sensitive[name], ">", sensitive["LE"])
             for name in ("ALE", "VRLE")
         ],
-        {what: maps[what].unstack(level=0).astype(float) for what in measures},
+        {measure: maps[measure].unstack(level=0).astype(float) for measure in measures},
     )
 
 
@@ -230,5 +230,5 @@ def convergence(inputs: Inputs, parts: Parts) -> Result:
             Check("descent and game: largest difference", gap, "<=", 1e-12),
             Check("largest share of 3 G R / (2 sqrt(T))", share, "<=", 1),
         ],
-        {what: rows[what].unstack(level=0) for what in ("gap", "bound")},
+        {measure: rows[measure].unstack(level=0) for measure in ("gap", "bound")},
     )

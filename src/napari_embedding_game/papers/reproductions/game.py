@@ -72,7 +72,7 @@ def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
     }
 
 
-def fit(inputs: Inputs, name: str, kept: str) -> dict[str, Any]:
+def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
     """Play by the paper's schedule with its lambda or lambda N; measures and map."""
     title, n_landmarks, repulsion, n_paper = SETTINGS[name]
     dataset, n_iter = load(inputs, name), 6_000
@@ -82,7 +82,7 @@ def fit(inputs: Inputs, name: str, kept: str) -> dict[str, Any]:
     column = next((c for c in ("cell_type", "label") if c in obs), obs.columns[0])
     labels = obs[column].astype(str).to_numpy()
     n, seed = len(labels), inputs.random_state
-    repulsion *= n_paper / n if kept == "lambda N" else 1
+    repulsion *= n_paper / n if fixed == "lambda N" else 1
     chosen = Settings(
         affinity="uniform",
         repulsion=repulsion * n,
@@ -131,9 +131,9 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     measures = {"empty": "landmarks without points", "far": "points far from theirs"}
     checks = [
         Check(
-            asked.format(row["data"], kept, words), row[measure], "<=", MAX_DIFFERENCE
+            asked.format(row["data"], fixed, words), row[measure], "<=", MAX_DIFFERENCE
         )
-        for (_, kept), row in zip(results, rows, strict=True)
+        for (_, fixed), row in zip(results, rows, strict=True)
         for measure, words in measures.items()
     ]
     most = "MNIST: median share of a landmark's majority digit"

@@ -212,9 +212,9 @@ class DataControls(QWidget):
         add_row(self._form, "Mix batches of", self.batches)
         read = self.title, self.summary, self._progress, self._form
         messages = self.notes, self.join, self.trouble
-        others = self.genes_in_rows, self.transpose, self.drop, self.recipe
-        made = self.columns, self.measure, self.others
-        parts = *read, *messages, *others, *made
+        options = self.genes_in_rows, self.transpose, self.drop, self.recipe
+        folds = self.columns, self.measure, self.others
+        parts = *read, *messages, *options, *folds
         self.setLayout(column(*parts, spacing=5))
         self._offer_spaces([])
         self._offer_batches([], None)

@@ -92,8 +92,8 @@ class MethodControls(Listener):
         self.listen([session.dataset_changed], self.catch_up)
         stale = session.staleness_changed, session.state_changed
         self._heard.connect_all(stale, self._show_staleness)
-        others = session.restored, session.looked_back
-        self._heard.connect_all(others, self.catch_up)
+        changes = session.restored, session.looked_back
+        self._heard.connect_all(changes, self.catch_up)
         self.catch_up()
 
     def catch_up(self, *event: object) -> None:

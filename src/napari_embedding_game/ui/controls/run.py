@@ -143,8 +143,8 @@ class RunControls(QWidget):
         session, state = self._session, self._session.state
         moving, has_map = state in ("running", "paused"), session.snapshot is not None
         has_data, is_alive = session.dataset is not None, moving or state == "preparing"
-        first, again = self._first_step()[0], "Run again" if has_map else "Run"
-        self.run.setText(f"{first} and run" if first else again)
+        first, title = self._first_step()[0], "Run again" if has_map else "Run"
+        self.run.setText(f"{first} and run" if first else title)
         self.run.setToolTip(f"{first} the data; {LATER}" if first else RUN_TIP)
         set_role(self.run, "" if has_map and not first else "main")
         self.pause.setText("Resume" if state == "paused" else "Pause")
@@ -227,8 +227,8 @@ class RunControls(QWidget):
         if self._session.snapshot is not None:
             self.show_message(words)  # also where something is selected
 
-    def _on_saving(self, what: str) -> None:
-        self._saving = what
+    def _on_saving(self, text: str) -> None:
+        self._saving = text
         self._update_message()
 
     def _on_state(self, state: State) -> None:

@@ -96,8 +96,8 @@ class JoinPanel(LayerPanel):
 
     def _ask(self, chosen: object) -> None:
         """Join by another column or picture."""
-        how = {"column": self.column.value, "picture": self.picture.value}
-        self.requested.emit(replace(self._join.request, **how, is_guess=False))
+        columns = {"column": self.column.value, "picture": self.picture.value}
+        self.requested.emit(replace(self._join.request, **columns, is_guess=False))
 
 
 def request_of(layer: Labels, *, is_guess: bool = False) -> JoinRequest:

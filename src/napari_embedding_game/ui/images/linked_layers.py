@@ -112,10 +112,10 @@ def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Lab
     each picture, where it is not "z".
     """
     viewer.layers.remove(mask)  # its name is free then
-    how = {name: getattr(mask, name) for name in ("name", "units", *LAID)}
+    options = {name: getattr(mask, name) for name in ("name", "units", *LAID)}
     metadata = {**mask.metadata, FILE: record_of(mask).path}
     labels = as_labels(finest(mask), in_planes=first_axis != "z")
-    return viewer.add_labels(labels, metadata=metadata, **how)
+    return viewer.add_labels(labels, metadata=metadata, **options)
 
 
 def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
@@ -140,8 +140,8 @@ def is_in_slice(
     objects: Objects, axes: list[int], at: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
     """Return the objects that are seen where the sliders are: (n,)."""
-    others = np.setdiff1d(range(len(at)), axes)
-    return objects.present & objects.contain(at)[:, others].all(axis=1)
+    hidden = np.setdiff1d(range(len(at)), axes)
+    return objects.present & objects.contain(at)[:, hidden].all(axis=1)
 
 
 def center_on(

@@ -132,8 +132,8 @@ class MeasurePanel(LayerPanel):
         images, labels = images_of(self._viewer), labels_of(self._viewer)
         objects = [*(x for x in images if _is_mask(x)), *labels]
         selected = [x for x in objects if x in self._viewer.layers.selection]
-        former = [x for x in objects if x is self.labels.value]
-        first = selected if len(selected) == 1 else former or selected or objects[::-1]
+        present = [x for x in objects if x is self.labels.value]
+        first = selected if len(selected) == 1 else present or selected or objects[::-1]
         self.labels.offer([(x.name, x) for x in objects], *first)
         self._of_layers.close()
         for layer in (*images, *labels):
@@ -213,8 +213,8 @@ class MeasurePanel(LayerPanel):
         """Say what is going to be measured, and in what."""
         labels = self.labels.value
         has_images = labels is not None and bool(self.linked_to(labels).images)
-        what = "objects" if has_images else "shape only"
-        self.measure.setText(f"Measure {what}")
+        target = "objects" if has_images else "shape only"
+        self.measure.setText(f"Measure {target}")
         if labels is None:
             show_text(self.text, HOW, "note")
         elif has_images:

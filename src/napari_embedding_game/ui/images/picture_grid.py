@@ -89,12 +89,12 @@ class PictureGrid(QListWidget):
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
         def make() -> Generator[RowPictures, None, RowPictures]:
-            made: RowPictures = []
+            images: RowPictures = []
             for row in lacking:
                 picture = to_qimage(pictures[row])
-                made.append((int(row), fitted(picture, 2 * SIDE)))  # sharp on any
-                yield made
-            return made
+                images.append((int(row), fitted(picture, 2 * SIDE)))  # sharp on any
+                yield images
+            return images
 
         if pictures is not None and lacking:
             self._making.submit(make)
@@ -114,9 +114,9 @@ class PictureGrid(QListWidget):
             self.executeDelayedItemsLayout()
             self.scrollToItem(chosen[0])
 
-    def _show(self, made: RowPictures) -> None:
+    def _show(self, pictures: RowPictures) -> None:
         """Show what has been made by now."""
-        new = {row: image for row, image in made[:] if row not in self._icons}
+        new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
             self._icons[row] = steady_icon(QPixmap.fromImage(image))
         for index in self.indices(np.array([*new], np.intp)):

@@ -190,10 +190,10 @@ class ClusterEdits(QWidget):
 
     def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""
-        made = self._do(edit, *args)
-        if made is not None:
-            self._session.selection.replace([made] if isinstance(made, int) else made)
-        return made
+        new = self._do(edit, *args)
+        if new is not None:
+            self._session.selection.replace([new] if isinstance(new, int) else new)
+        return new
 
     def _answer(self, ask: Callable[..., tuple[Any, bool]], *question: Any) -> Any:
         """Return what is answered; None for nothing, or where other data have come."""
@@ -222,9 +222,9 @@ class ClusterEdits(QWidget):
             self._do(self._clusters.annotate, cluster.id, note)
 
     def _make_cluster(self) -> None:
-        made = self._select(self._clusters.make_cluster, self._session.selection.points)
-        if made is not None:
-            self.edit_name(made)
+        key = self._select(self._clusters.make_cluster, self._session.selection.points)
+        if key is not None:
+            self.edit_name(key)
 
     def _column(self) -> str:
         """Return the column of groups that colours the map; "" if none does."""

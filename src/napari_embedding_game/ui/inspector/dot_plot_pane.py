@@ -71,8 +71,8 @@ class DotPlotPane(PlotPane):
         self.rows.changed.connect(self.refresh)
         self.genes.editingFinished.connect(self.refresh)
         self.listen([session.clusters.changed, session.state_changed], self.refresh)
-        others = session.dataset_changed, session.columns_changed
-        self.listen(others, self.catch_up)
+        data_changes = session.dataset_changed, session.columns_changed
+        self.listen(data_changes, self.catch_up)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""

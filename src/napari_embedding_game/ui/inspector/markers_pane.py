@@ -154,8 +154,8 @@ class MarkersPane(Listener):
             box.changed.connect(self.catch_up)
         self._show_text("")
         self.clear_at(session.dataset_changed)
-        others = session.dataset_changed, session.columns_changed
-        self.listen([session.selection.changed, *others], self.catch_up)
+        data_changes = session.dataset_changed, session.columns_changed
+        self.listen([session.selection.changed, *data_changes], self.catch_up)
         moves = session.state_changed, session.clusters.changed
         self.follow(session, moves, self._follow)
 

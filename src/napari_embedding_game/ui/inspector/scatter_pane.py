@@ -90,8 +90,8 @@ class ScatterPane(PlotPane):
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
         clusters, selection = session.clusters.changed, session.selection.changed
-        others = session.state_changed, session.dataset_changed, session.columns_changed
-        self.listen([clusters, selection, *others], self.catch_up)
+        events = session.state_changed, session.dataset_changed, session.columns_changed
+        self.listen([clusters, selection, *events], self.catch_up)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""

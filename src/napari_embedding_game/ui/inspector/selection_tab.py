@@ -100,8 +100,8 @@ class SelectionTab(Listener):
         channels = "Channels", ""
         self.channels, self._channel_menu = menu_button(*channels)
         bars, shares = (Column(""), Column("", is_bar=True)), Column("", "", share_text)
-        how = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
-        self.composition = Table(*bars, shares, **how)
+        options = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
+        self.composition = Table(*bars, shares, **options)
         sizes = Column("", "", "{:+.2f} sd".format)
         self.differences = Table(*bars, sizes, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
@@ -176,9 +176,9 @@ class SelectionTab(Listener):
         self.listen([session.selection.changed], self._on_selection)
         moves = session.clusters.changed, session.state_changed
         self.follow(session, moves, self.refresh)
-        others = session.dataset_changed, session.columns_changed
-        others += (session.look.events.color_by,)
-        self.listen([*others, self.workspace.linked.changed], self.refresh)
+        changes = session.dataset_changed, session.columns_changed
+        changes += (session.look.events.color_by,)
+        self.listen([*changes, self.workspace.linked.changed], self.refresh)
         self.title.editingFinished.connect(self._on_name)
         self.column.changed.connect(self._describe)
         self.composition.picked.connect(self._on_levels)
@@ -375,8 +375,8 @@ class SelectionTab(Listener):
             self.thumbnails.set_rows(present)
         if dataset.texts is not None:
             rows = rows[:MAX_TEXTS]
-            how = {"width": TEXT_LENGTH, "placeholder": " …"}
-            texts = [textwrap.shorten(str(dataset.texts[row]), **how) for row in rows]
+            style = {"width": TEXT_LENGTH, "placeholder": " …"}
+            texts = [textwrap.shorten(str(dataset.texts[row]), **style) for row in rows]
             texts = [text or "(empty)" for text in texts]
             self.texts.show_frame(pd.DataFrame({"text": texts}, index=rows))
         self.differences.show_frame(_differences(report.contrasts))

@@ -116,13 +116,13 @@ def move_bar(bar: QProgressBar, value: int, top: int) -> None:
 def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:
     """Add entries to a menu."""
     menu.setToolTipsVisible(True)
-    made = []
+    actions = []
     for text, act, tip in entries:
         action = menu.addAction(literal(text))
         action.setToolTip(tip)
         action.triggered.connect(lambda _=False, act=act: act())
-        made.append(action)
-    return made
+        actions.append(action)
+    return actions
 
 
 def _add(layout: QVBoxLayout | QHBoxLayout, part: Any, stretch: int) -> None:

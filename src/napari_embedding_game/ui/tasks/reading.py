@@ -224,14 +224,14 @@ class ReadingTask(QObject):
         if is_again and maps.fits(loaded.dataset):
             maps.reload(loaded.dataset)
         else:
-            former, had_map = session.dataset, session.snapshot is not None
+            previous, had_map = session.dataset, session.snapshot is not None
             names = maps.carried(loaded.dataset) if is_again else None
             self._store.start_new()
             session.load(loaded.dataset)
             if names is not None:
                 session.clusters.restore(names)
-            if had_map and former is not None:
-                session.show_message(MAP_KEPT.format(former.name))
+            if had_map and previous is not None:
+                session.show_message(MAP_KEPT.format(previous.name))
         has_objects = loaded.dataset.objects is not None
         layers.set(*((linked, missing) if has_objects else (None,)))
 

@@ -123,12 +123,12 @@ def _figure(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.data.export.writers import write_figure
 
     (dataset, result), session = _result(workspace), workspace.session
-    rows, how = dataset.frozen(), {
+    rows, options = dataset.frozen(), {
         "colors": colors_of(workspace),
         "facing": session.view.facing,
         "names": names_for_figure(session),
     }  # fmt: skip
-    return lambda: write_figure(rows, result, path, **how)
+    return lambda: write_figure(rows, result, path, **options)
 
 
 def _film(workspace: Workspace, path: Path) -> Write:

@@ -152,8 +152,8 @@ class ReferenceWidget(MapTool):
         self._jobs.submit(stages)
         self._show()
 
-    def _on_returned(self, made: Any) -> None:
-        self._then(made)
+    def _on_returned(self, result: Any) -> None:
+        self._then(result)
         self._show()
 
     def _on_failed(self, error: BaseException) -> None:

@@ -101,9 +101,9 @@ class TeachWidget(MapTool, Listener):
     def _new(self) -> None:
         """Make the selected points a group, and let its name be typed."""
         session = self._session
-        made = self._do(session.clusters.make_cluster, session.selection.points)
-        if made is not None:
-            self.classes.type_into(made)
+        key = self._do(session.clusters.make_cluster, session.selection.points)
+        if key is not None:
+            self.classes.type_into(key)
 
     def _add(self) -> None:
         """Make the selected points examples of the chosen class."""
