@@ -278,7 +278,7 @@ class Scene(QObject):
             self._clear_soon()
 
     def _clear(self) -> None:
-        """Take away what is of other data, or beside no map, unless one has come."""
+        """Remove the layers of earlier data, or the compared map alone, without a map."""
         if self._session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
             self.drawn.emit()
@@ -353,7 +353,7 @@ class Scene(QObject):
     # Colours and sizes
 
     def _color(self) -> bool:
-        """Find the colours of the choice; by cluster where there is none such.
+        """Find the colours of the choice; by cluster if it does not exist.
 
         False where the choice was changed, and all is drawn in its colours by now.
         """

@@ -72,7 +72,7 @@ class ShownField(QObject):
         super().__init__(dock)
         self._viewer, self._session, self._linked = viewer, session, linked
         self._axis = 0
-        """The one whose slider has the name of an image, counted from the last."""
+        """The axis whose slider shows the image's name, counted from the last."""
         self._heard, always = Connections(self), Connections(self)
         always.connect(linked.changed, self._on_linked)
         events = viewer.dims.events
@@ -99,7 +99,7 @@ class ShownField(QObject):
             center_on(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
-        """Name the displayed image next to the slider, while there are such."""
+        """Name the displayed image next to the slider, while there are images."""
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
         layers = [layer for layer in self._viewer.layers if FIELDS in layer.metadata]
         if layers:

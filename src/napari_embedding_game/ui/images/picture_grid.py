@@ -75,7 +75,7 @@ class PictureGrid(QListWidget):
         self.set_rows(np.empty(0, np.intp))
 
     def set_rows(self, rows: NDArray[np.intp]) -> None:
-        """Show the pictures of these rows, as soon as they are made."""
+        """Show the pictures of these rows as each is made."""
         if np.array_equal(rows, self.rows):
             return
         self._making.stop()
