@@ -9,6 +9,7 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog, QMessageBox
 
+from napari_embedding_game.data import read_result
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -105,14 +106,18 @@ def named(load, play, qtbot, dock, session, table):
 
 @pytest.mark.parametrize("name", ["work.zip", "map.h5ad"])
 def test_a_session_goes_on_where_it_was_saved(
-    qtbot, named, save, again, tmp_path, name
+    qtbot, named, save, again, tmp_path, name, monkeypatch
 ):
-    path = save(tmp_path / name)
+    path, looked = save(tmp_path / name), []  # at all values, in which threads
+    note = lambda X: looked.append(threading.current_thread())  # noqa: E731
+    monkeypatch.setattr(read_result, "looks_like_counts", note)
     other = again()
     session = other.controller.session
     with qtbot.waitSignal(other.controller.reading.stage_changed):
         other.controller.reading.open_file(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
+    assert bool(looked) == path.name.endswith(".zip")  # the other has its numbers
+    assert threading.main_thread() not in looked
     layers = other.controller.scene.layers
     world = layers.to_world(named.snapshot.embedding)
     np.testing.assert_allclose(layers.points.data, world, atol=1e-3)

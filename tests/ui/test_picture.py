@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.ui.canvas import picture as map_picture
-from napari_embedding_game.ui.canvas.layers import MapLayers
+from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks, paint
 from napari_embedding_game.ui.canvas.projection import Projection, projection_of
 from napari_embedding_game.ui.compat import scene_of
@@ -84,6 +84,7 @@ def test_points_are_seen_where_they_are_in_their_colours(
     assert len(markers.symbol) == 40
     what_comes_into_view_is_painted(viewer, qtbot)
     a_screenshot_is_painted_once(viewer, qtbot, monkeypatch)
+    markers_of_points_that_go_are_not_filled(viewer, layers)
     a_closed_dock_leaves_the_points_to_napari(viewer, layers, qtbot)
 
 
@@ -124,6 +125,13 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
     assert len(painted) == 1
 
 
+def markers_of_points_that_go_are_not_filled(viewer, layers):
+    layers.show_extra(COMPARED, np.zeros((3, 2), np.float32), looks(3))
+    markers = scene_of(viewer, layers.other(COMPARED)).points
+    layers.show_extra(COMPARED, None, looks(0))
+    assert len(markers.symbol) == 1
+
+
 def a_closed_dock_leaves_the_points_to_napari(viewer, layers, qtbot):
     layers.close()
     picture, pixels = shown(viewer, qtbot)
@@ -139,10 +147,8 @@ def test_the_chosen_are_above():
     positions = np.tile([[15.0, 20.0]], (3, 1)).astype(np.float32)
     chosen = np.array([0, 1, 0], bool)
     painted = paint(positions, looks(3, chosen), PLANE)
-    assert painted.picture.shape == (30, 40, 4)
     assert painted.picture[15, 20, 0] > 200
     assert painted.picture[15, 20, 2] < 60
-    assert looks(3, chosen).order[-1] == 1
 
 
 def test_no_group_covers_another_because_it_is_later_in_the_file():
@@ -155,8 +161,6 @@ def test_no_group_covers_another_because_it_is_later_in_the_file():
         picture = paint(positions, of, PLANE).picture
         red = (picture[..., 0] > picture[..., 2]).mean()
         assert 0.7 * few / n < red < 1.4 * few / n
-        again = paint(positions, Looks(colors, of.sizes), PLANE).picture
-        np.testing.assert_array_equal(again, picture)
 
 
 def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():

@@ -130,8 +130,7 @@ def split_columns(obs: pd.DataFrame) -> list[str]:
         str(name)
         for name in names
         if not is_continuous(obs[name])
-        and (n := n_levels(obs[name], MAX_PANELS)) <= MAX_PANELS
-        and 2 <= n + obs[name].hasnans <= MAX_PANELS
+        and 2 <= n_levels(obs[name], MAX_PANELS) + obs[name].hasnans <= MAX_PANELS
     ]
 
 

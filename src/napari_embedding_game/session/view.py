@@ -51,7 +51,6 @@ class View:
         self._last_layout: Layout | None = None
         """The layout that :attr:`laid_out` was last emitted for."""
         self._columns: tuple[object, list[str]] = None, []
-        """The metadata, and the columns that they can be split by."""
         look = session.look.events
         for signal in (
             look.split_by,
@@ -71,18 +70,16 @@ class View:
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
             return None
-        sources: tuple[object, ...] = snapshot, compared
-        if column:
-            assert dataset is not None
-            sources = (*sources, dataset.obs, column)
+        obs = dataset.obs if column and dataset is not None else None
+        sources = snapshot, compared, obs, column
         if not is_same(sources, self._layout_of):
             self._layout_of = sources
             if compared is not None and self.is_side_by_side:
                 self._layout = compared.side_by_side(self.facing)
+            elif obs is not None:
+                self._layout = split(snapshot, obs[column], self.facing)
             else:
                 self._layout = Layout(snapshot)
-                if column and dataset is not None:
-                    self._layout = split(snapshot, dataset.obs[column], self.facing)
         return self._layout
 
     @property
@@ -103,14 +100,20 @@ class View:
     def _split_by(self) -> str:
         """Return the column that the map is split by now; "" where it is whole."""
         session, column = self._session, self._session.look.split_by
-        dataset, snapshot = session.dataset, session.snapshot
-        if not column or snapshot is None or dataset is None or session.is_moving:
+        snapshot = session.snapshot
+        if not column or snapshot is None or session.is_moving:
             return ""
         if self.is_side_by_side or snapshot.embedding.shape[1] not in (2, 3):
             return ""
-        if self._columns[0] is not dataset.obs:
-            self._columns = dataset.obs, split_columns(dataset.obs)
-        return column if column in self._columns[1] else ""
+        return column if column in self.split_columns else ""
+
+    @property
+    def split_columns(self) -> list[str]:
+        """The columns of the metadata that the map can be split by."""
+        obs = getattr(self._session.dataset, "obs", None)
+        if self._columns[0] is not obs:
+            self._columns = obs, [] if obs is None else split_columns(obs)
+        return self._columns[1]
 
     @property
     def compared(self) -> Compared | None:
@@ -146,9 +149,7 @@ class View:
             self.end_comparison()
         layout, previous = self.layout, self._last_layout
         self._last_layout = layout
-        is_whole = layout is None or layout.panels is None
-        was_whole = previous is None or previous.panels is None
-        if is_whole and was_whole:
+        if all(one is None or one.panels is None for one in (layout, previous)):
             return
         if layout is None or not layout.is_arranged_as(previous):
             self.laid_out.emit()

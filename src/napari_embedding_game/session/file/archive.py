@@ -262,7 +262,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
 
 
 def _note_reading(result: ReadResult) -> None:
-    dataset = result.dataset
+    dataset = result.looked_at().dataset
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS
         source = FileSource(dataset.source)

@@ -310,10 +310,12 @@ class MapLayers:
 
     def clear(self) -> None:
         """Remove the layers: the data that they show are gone."""
-        for name in tuple(self._pictures):
-            self._remove(name)
-        if self.landmarks is not None:
-            self._list.remove(self.landmarks)
+        if self._pictures or self.landmarks is not None:
+            with self._list.batched_update():  # after which napari cleans up, once
+                for name in tuple(self._pictures):
+                    self._remove(name)
+                if self.landmarks is not None:
+                    self._list.remove(self.landmarks)
 
     # Inside
 
@@ -434,16 +436,16 @@ class MapLayers:
         self._list.insert(at if below is None else self._list.index(below), layer)
         self._list.selection.active = active
 
-    def _release(self, name: str) -> Points | None:
+    def _release(self, name: str, *, is_left: bool = True) -> Points | None:
         """Leave points to whoever has them, and return their layer."""
         picture = self._pictures.pop(name, None)
         if picture is None:
             return None
-        picture.close()
+        picture.close(is_left=is_left)
         return picture.layer
 
     def _remove(self, name: str) -> None:
-        layer = self._release(name)
+        layer = self._release(name, is_left=False)
         if layer is not None and layer in self._list:
             self._list.remove(layer)
 

@@ -167,10 +167,10 @@ class MapPicture:
             (*view_changes(viewer), *moved, *others), self._on_view
         )
 
-    def close(self) -> None:
-        """Leave the points to napari."""
+    def close(self, *, is_left: bool = True) -> None:
+        """Leave the points to napari, or to nobody: markers of a million take 3 s."""
         self._connections.close()
-        if self.layer in self._viewer.layers:
+        if is_left and self.layer in self._viewer.layers:
             self._show_markers()
         self._image.parent = self._image_parent.parent = None
 

@@ -344,11 +344,12 @@ class Scene(QObject):
             return free(f"{name} (file)") if name in metadata else name
 
         table = metadata.rename(columns={name: free(name) for name in computed})
+        table.index = range(len(table))  # in place: another index copies all
         for name, values in computed.items():  # by position: no index is compared
             table[name] = values
         points = self.layers.points
         if points is not None and len(points.data) == len(table):
-            points.features = table.reset_index(drop=True)
+            points.features = table
 
     # Colours and sizes
 

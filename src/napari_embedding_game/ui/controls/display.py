@@ -8,7 +8,6 @@ from qtpy.QtCore import QSignalBlocker
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
-from napari_embedding_game.session.panels import split_columns
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
@@ -84,7 +83,7 @@ class DisplayControls(Listener):
     def catch_up(self) -> None:
         """Show the look as it is, and what can be chosen."""
         dataset, look = self._session.dataset, self._look
-        splits = [] if dataset is None else split_columns(dataset.obs)
+        splits = self._session.view.split_columns
         if look.split_by not in splits:  # one that is gone splits nothing
             look.split_by = ""
         self.split_by.offer([(NO_SPLIT, ""), *((name, name) for name in splits)])

@@ -53,6 +53,8 @@ MAX_VALUES = 60
 """More measures than this are found by name, as genes are."""
 SHADES, BINS, MAX_COUNTED = 256, 64, 50_000
 """Steps of a colour bar and of its histogram; points that this is of, about."""
+STEPS = 1_024
+"""Colours of a scale: each is at most 0.3 of 255 off."""
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 DARKEST = 0.2
 """Where viridis begins: what is below cannot be seen on a black canvas."""
@@ -354,9 +356,8 @@ def shades() -> Colors:
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
     """Return viridis colours between the limits; grey where a value is missing."""
     low, high = limits
-    is_valid = np.isfinite(values)
-    shade = np.clip((np.where(is_valid, values, low) - low) / (high - low), 0, 1)
-    shade = DARKEST + (1 - DARKEST) * shade
-    colors = ensure_colormap("viridis").map(shade).astype(np.float32)
-    colors[~is_valid] = MISSING
-    return colors
+    shade = np.clip((values - low) / (high - low), 0, 1) * (STEPS - 1)
+    steps = np.where(np.isfinite(values), shade + 0.5, STEPS).astype(np.intp)
+    colors = ensure_colormap("viridis").map(np.linspace(DARKEST, 1, STEPS))
+    table = np.concatenate([colors, MISSING[None]]).astype(np.float32)
+    return table.take(steps, axis=0)
