@@ -34,3 +34,8 @@ def test_a_mask_of_one_value_is_numbered(labels):
     series = as_labels(np.stack([labels > 0, whole]), in_planes=True)
     assert len(np.unique(series[0])) == 5  # none grows together through the second
     assert as_labels(np.stack([labels > 0, whole])).max() == 1
+
+
+def test_objects_that_share_a_box_stay_what_they_are_called():
+    found = find_objects(np.kron([[1, 2], [2, 1]], np.ones((4, 4), int)))
+    assert found.indices_in(found, np.arange(2)).tolist() == [0, 1]

@@ -82,8 +82,13 @@ class Objects:
         That with its box and area; for an edited object that which is `named` so,
         (N,), if it is still there.
         """
-        row_of = {key: i for i, key in enumerate(others._keys())}
+        theirs = others._keys()
+        row_of = {key: i for i, key in enumerate(theirs)}
         same = np.array([row_of.get(key, -1) for key in self._keys()], np.intp)
+        # Interleaved objects share a box: each stays what it is called.
+        pairs = zip(named, self._keys(), strict=True)
+        stays = [i >= 0 and theirs[i] == key for i, key in pairs]
+        same = np.where(stays, named, same)
         is_free = (named >= 0) & ~np.isin(named, same)
         is_free &= self.overlap(others.take(named))
         return np.where((same < 0) & is_free, named, same)
