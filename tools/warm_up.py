@@ -94,6 +94,7 @@ if __name__ == "__main__":
         # Libraries second: what windows and many rows both need is compiled once.
         first = of_the_window, of_the_libraries, of_many_rows
         begun = [processes.submit(each) for each in first]
-        begun += [processes.submit(of_a_method, method) for method in METHODS]
+        played = (method for method in METHODS if method != "given")  # needs a map
+        begun += [processes.submit(of_a_method, method) for method in played]
         for each in begun:
             each.result()
