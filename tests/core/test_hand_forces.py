@@ -53,7 +53,7 @@ def test_a_dragged_group_arrives_neighbours_follow_and_strangers_stay(approximat
     away = middle(before, 0) - before.embedding.mean(axis=0)
     away *= 20 / np.linalg.norm(away)
     to = middle(before, 0) + away
-    spring = Spring(rows=np.flatnonzero(GROUP == 0), position=tuple(to.tolist()))
+    spring = Spring(rows=np.flatnonzero(GROUP == 0), place=tuple(to.tolist()))
     held = to_the_end(playing, Steer(forces=HandForces(springs=(spring,))))
     assert np.linalg.norm(middle(held, 0) - to) < 2
     other, same = played(approximation=approximation)
@@ -71,7 +71,7 @@ def test_a_dragged_group_arrives_neighbours_follow_and_strangers_stay(approximat
 def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     playing, before = played(n_components)
     rows = np.arange(0, 240, 7)
-    hold = Hold(rows=rows, positions=before.embedding[rows])
+    hold = Hold(rows=rows, places=before.embedding[rows])
     forces = HandForces(holds=(hold,))
     stronger = Settings(repulsion=2000.0)
     after = to_the_end(playing, Steer(settings=stronger, forces=forces))
@@ -84,7 +84,7 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
 
 def test_a_held_landmark_that_has_no_say_stays():
     playing, _ = played(frame=1, approximation="mesh", n_landmarks=30)
-    away = LandmarkHold(number=4, position=(60.0, 60.0))
+    away = LandmarkHold(number=4, place=(60.0, 60.0))
     snapshot = playing.send(Steer(forces=HandForces(landmarks=(away,))))
     while not snapshot.finished:
         assert snapshot.landmarks[4].tolist() == [60.0, 60.0]
@@ -101,10 +101,10 @@ def test_dragged_landmarks_stay_and_points_give_way():
     apart = np.linalg.norm(before.landmarks[:, None] - places, axis=2).min(axis=1)
     numbers = np.argsort(-apart, kind="stable")[:4]
     holds = [
-        LandmarkHold(number=int(k), position=tuple(place.tolist()))
+        LandmarkHold(number=int(k), place=tuple(place.tolist()))
         for k, place in zip(numbers, places, strict=True)
     ]
-    gone = LandmarkHold(number=99, position=(0.0, 0.0))
+    gone = LandmarkHold(number=99, place=(0.0, 0.0))
     after = to_the_end(playing, Steer(forces=HandForces(landmarks=(*holds, gone))))
     assert np.array_equal(after.landmarks[numbers], places)
     other, _ = played(n_landmarks=30)
@@ -124,13 +124,13 @@ def test_dragged_landmarks_stay_and_points_give_way():
 @pytest.mark.parametrize(
     "forces",
     [
-        {"springs": (Spring(rows=np.array([240]), position=(0.0, 0.0)),)},
-        {"springs": (Spring(rows=np.array([-1]), position=(0.0, 0.0)),)},
-        {"springs": (Spring(rows=np.array([1]), position=(np.nan, 0.0)),)},
-        {"springs": (Spring(rows=np.array([1]), position=(0.0, 0.0, 0.0)),)},
-        {"holds": (Hold(rows=np.array([1]), positions=np.full((1, 2), 1e9)),)},
-        {"holds": (Hold(rows=np.array([1]), positions=np.zeros((2, 2))),)},
-        {"holds": (Hold(rows=np.array([], int), positions=np.zeros((0, 2))),)},
+        {"springs": (Spring(rows=np.array([240]), place=(0.0, 0.0)),)},
+        {"springs": (Spring(rows=np.array([-1]), place=(0.0, 0.0)),)},
+        {"springs": (Spring(rows=np.array([1]), place=(np.nan, 0.0)),)},
+        {"springs": (Spring(rows=np.array([1]), place=(0.0, 0.0, 0.0)),)},
+        {"holds": (Hold(rows=np.array([1]), places=np.full((1, 2), 1e9)),)},
+        {"holds": (Hold(rows=np.array([1]), places=np.zeros((2, 2))),)},
+        {"holds": (Hold(rows=np.array([], int), places=np.zeros((0, 2))),)},
     ],
 )
 def test_what_is_not_of_the_map_is_refused(forces):

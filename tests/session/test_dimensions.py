@@ -38,13 +38,13 @@ def test_what_is_held_goes_along(played):
     flat = played.snapshot.embedding[rows]
     run = played.change_dimensions(3)
     (hold,) = played.hand.forces.holds
-    assert np.array_equal(hold.positions, np.pad(flat, [(0, 0), (0, 1)]))
+    assert np.array_equal(hold.places, np.pad(flat, [(0, 0), (0, 1)]))
     played.stop()  # before it has moved: the flat map is as it was
-    assert np.array_equal(played.hand.forces.holds[0].positions, flat)
+    assert np.array_equal(played.hand.forces.holds[0].places, flat)
     played.settings.n_components = 2
     run = played.change_dimensions(3)
     assert run.warm_start.embedding.shape == (40, 3)
     played.change_dimensions(2)
     (hold,) = played.hand.forces.holds
-    assert hold.positions.shape == (5, 2)
-    assert np.abs(hold.positions - flat).max() < 0.5
+    assert hold.places.shape == (5, 2)
+    assert np.abs(hold.places - flat).max() < 0.5

@@ -327,7 +327,7 @@ def drag_a_cluster(qtbot, seen, session, way):
 
         def is_at_the_hand(place=middle + end - begin):
             springs = hand.forces.springs
-            return bool(springs) and np.allclose(springs[0].position, place)
+            return bool(springs) and np.allclose(springs[0].place, place)
 
         with suppress(qtbot.TimeoutError):
             qtbot.waitUntil(is_at_the_hand, timeout=4_000)
@@ -359,7 +359,7 @@ def drag_a_landmark(qtbot, seen, session):
     QTest.mouseRelease(seen.native, LEFT, CONTROL, end)
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
-    assert np.allclose(hold.position, seen.layers.projection().under(*ends(end)))
+    assert np.allclose(hold.place, seen.layers.projection().under(*ends(end)))
     assert seen.dock.select.by_hand.text() == "By hand: 1 landmark pinned."
     assert session.selection.is_empty
     QTest.mouseClick(seen.dock.select.release, LEFT)

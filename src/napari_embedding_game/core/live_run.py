@@ -75,7 +75,7 @@ class Run:
         position off the map.
         """
         position, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
-        self._hold(numbers, Spring(rows=numbers, position=tuple(position)))
+        self._hold(numbers, Spring(rows=numbers, place=tuple(position)))
 
     def pin(self, rows: Any, to: Any = None) -> None:
         """Hold rows at positions (m, d), or where they are now, until released.
@@ -92,7 +92,7 @@ class Run:
                 )
             to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
         positions = np.atleast_2d(np.asarray(to, float))
-        self._hold(numbers, Hold(rows=numbers, positions=positions))
+        self._hold(numbers, Hold(rows=numbers, places=positions))
 
     def release(self, rows: Any = None) -> None:
         """Let go of what was dragged or pinned: of these rows, or of all."""
@@ -237,4 +237,4 @@ def without(force: Spring | Hold, rows: Any) -> Spring | Hold:
     stays = ~np.isin(force.rows, rows)
     if isinstance(force, Spring):
         return replace(force, rows=force.rows[stays])
-    return replace(force, rows=force.rows[stays], positions=force.positions[stays])
+    return replace(force, rows=force.rows[stays], places=force.places[stays])

@@ -54,7 +54,7 @@ class Spring:
 
     rows: IntArray
     """(m,) the points."""
-    position: tuple[float, ...]
+    place: tuple[float, ...]
     """(d,) where their middle is drawn to, in units of the map."""
     is_pinned: bool = False
     """Whether a person wants it to stay there when the mouse has let go."""
@@ -66,7 +66,7 @@ class Hold:
 
     rows: IntArray
     """(m,) the points."""
-    positions: FloatArray
+    places: FloatArray
     """(m, d) where, in units of the map."""
 
 
@@ -76,7 +76,7 @@ class LandmarkHold:
 
     number: int
     """Its index among the landmarks of the game; one that is gone is ignored."""
-    position: tuple[float, ...]
+    place: tuple[float, ...]
     """(d,) where, in units of the map."""
     is_pinned: bool = False
     """Whether a person wants it to stay there when the mouse has let go."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 Rows = NDArray[np.integer]
-Position = NDArray[np.floating]
+Place = NDArray[np.floating]
 MAX_DISTANCE = 1e5
 """Largest coordinate that something is dragged to, well on the map of a game."""
 NOTHING_HELD = "Nothing is held by hand."
@@ -47,9 +47,9 @@ class _Drag:
     run: Run
     target: Rows | int
     """The points, or the number of the landmark."""
-    begin: Position
+    begin: Place
     """(d,) where it was, of a cluster the middle of its points."""
-    at: Position
+    at: Place
     """(d,) where it is drawn to."""
 
 
@@ -100,12 +100,12 @@ class Hand:
         self._drag = _Drag(run, number, position, position)
         self.drag_to(position)
 
-    def drag_by(self, by: Position) -> None:
+    def drag_by(self, by: Place) -> None:
         """Draw what the mouse has hold of to where it was, moved by ``by`` (d,)."""
         if self._drag is not None:
             self.drag_to(self._drag.begin + by)
 
-    def drag_to(self, position: Position) -> None:
+    def drag_to(self, position: Place) -> None:
         """Draw what the mouse holds to a position (d,), unless its run is over."""
         drag = self._drag
         if drag is not None and self._session.playing is drag.run:
@@ -139,7 +139,7 @@ class Hand:
             raise DataError(
                 "Choose some points first: click a cluster, or draw around."
             )
-        hold = Hold(rows=rows, positions=self._snapshot().embedding[rows])
+        hold = Hold(rows=rows, places=self._snapshot().embedding[rows])
         holds = (*_without(self.forces.holds, rows), hold)
         label = f"{counted(len(rows), 'point')} held"
         return self._apply(label, replace(self.forces, holds=holds))
@@ -195,40 +195,39 @@ class Hand:
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
         self._set(replace(last, springs=pinned, landmarks=landmarks))
 
-    def pin(self, rows: Rows, embedding: Position) -> None:
+    def pin(self, rows: Rows, embedding: Place) -> None:
         """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
         middle = _within_reach(embedding[rows].mean(axis=0, dtype=float))
         self._set(_with_hold(self.forces, rows, middle, is_pinned=True))
 
-    def move(self, rows: Rows, by: Position) -> None:
+    def move(self, rows: Rows, by: Place) -> None:
         """Move the held positions of these points by ``by`` (d,)."""
         holds = []
         for hold in self.forces.holds:
-            moved = hold.positions + np.outer(np.isin(hold.rows, rows), by)
-            holds.append(replace(hold, positions=moved.astype(hold.positions.dtype)))
+            moved = hold.places + np.outer(np.isin(hold.rows, rows), by)
+            holds.append(replace(hold, places=moved.astype(hold.places.dtype)))
         springs = tuple(
-            replace(s, position=tuple((np.array(s.position) + by).tolist()))
+            replace(s, place=tuple((np.array(s.place) + by).tolist()))
             if np.isin(s.rows, rows).mean() > 0.5
             else s
             for s in self.forces.springs
         )
         self._set(replace(self.forces, holds=tuple(holds), springs=springs))
 
-    def carry(self, transform: Callable[[Position], Position]) -> None:
+    def carry(self, transform: Callable[[Place], Place]) -> None:
         """Move the forces into another map by ``transform``, from (m, d) to (m, e)."""
 
-        def moved(force: Any) -> Any:
-            position = transform(np.array([force.position]))[0]
-            return replace(force, position=tuple(position.tolist()))
+        def moved(position: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(transform(np.array([position]))[0].tolist())
 
         self._drag, was = None, self.forces
         if was:
             forces = HandForces(
-                springs=tuple(map(moved, was.springs)),
-                holds=tuple(
-                    replace(h, positions=transform(h.positions)) for h in was.holds
+                springs=tuple(replace(s, place=moved(s.place)) for s in was.springs),
+                holds=tuple(replace(h, places=transform(h.places)) for h in was.holds),
+                landmarks=tuple(
+                    replace(x, place=moved(x.place)) for x in was.landmarks
                 ),
-                landmarks=tuple(map(moved, was.landmarks)),
             )
             self._set(forces)
 
@@ -280,20 +279,20 @@ def _without_hold(forces: HandForces, target: Rows | int) -> HandForces:
 
 
 def _with_hold(
-    forces: HandForces, target: Rows | int, at: Position, *, is_pinned: bool = False
+    forces: HandForces, target: Rows | int, at: Place, *, is_pinned: bool = False
 ) -> HandForces:
     """Return forces that hold a landmark, or the mean of points, at a position."""
     free, position = _without_hold(forces, target), tuple(at.tolist())
     if isinstance(target, int):
-        hold = LandmarkHold(number=target, position=position, is_pinned=is_pinned)
+        hold = LandmarkHold(number=target, place=position, is_pinned=is_pinned)
         return replace(free, landmarks=(*free.landmarks, hold))
-    spring = Spring(rows=target, position=position, is_pinned=is_pinned)
+    spring = Spring(rows=target, place=position, is_pinned=is_pinned)
     return replace(free, springs=(*free.springs, spring))
 
 
-def _within_reach(position: Position) -> Position:
-    near: Position = np.clip(np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE)
-    return near
+def _within_reach(position: Place) -> Place:
+    reached: Place = np.clip(np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE)
+    return reached
 
 
 def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:

@@ -54,15 +54,15 @@ class AppliedForces:
         self._springs = []
         for spring in forces.springs:
             rows = _rows(spring.rows, y, memory_rows)
-            target = _finest(positions([spring.position], 1)[0])
+            target = _finest(positions([spring.place], 1)[0])
             distance = float(torch.linalg.vector_norm(target - _middle(y, rows)))
             self._springs.append((rows, target, max(usual, hurry * distance)))
         self._holds = [
-            (_rows(h.rows, y, memory_rows), positions(h.positions, len(h.rows)))
+            (_rows(h.rows, y, memory_rows), positions(h.places, len(h.rows)))
             for h in forces.holds
         ]
         held = forces.landmarks
-        self._landmarks = [(h.number, positions([h.position], 1)[0]) for h in held]
+        self._landmarks = [(h.number, positions([h.place], 1)[0]) for h in held]
 
     @torch.no_grad()
     def move(self, y: Tensor, velocity: Tensor | None) -> None:

@@ -74,17 +74,17 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
             square = QRectF(-HELD / 2, -HELD / 2, HELD, HELD)
             pixels = _pixels(projection, snapshot.embedding[some])
             painter.drawRects([square.translated(pixel) for pixel in pixels])
-        pins = [h.position for h in forces.landmarks if h.is_pinned]
+        pins = [h.place for h in forces.landmarks if h.is_pinned]
         for spring in forces.springs:
             middle = snapshot.embedding[spring.rows].mean(axis=0, dtype=float)
-            ends = _pixels(projection, middle) + _pixels(projection, spring.position)
+            ends = _pixels(projection, middle) + _pixels(projection, spring.place)
             painter.setPen(QPen(color, LINE, Qt.PenStyle.DotLine))
             if len(ends) == 2:
                 painter.drawLine(*ends)
                 painter.setPen(QPen(color, LINE))
                 if not spring.is_pinned:
                     painter.drawEllipse(ends[1], PIN, PIN)
-            pins += [spring.position] if spring.is_pinned else []
+            pins += [spring.place] if spring.is_pinned else []
         painter.setPen(QPen(color, LINE))
         painter.setBrush(color)
         for pin in pins:
