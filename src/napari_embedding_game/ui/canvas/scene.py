@@ -278,7 +278,7 @@ class Scene(QObject):
             self._clear_soon()
 
     def _clear(self) -> None:
-        """Remove the layers of earlier data, or the compared map alone, without a map."""
+        """Remove layers of earlier data, or the compared map alone, without a map."""
         if self._session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
             self.drawn.emit()
