@@ -116,7 +116,7 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     obs = pd.DataFrame(events, index, names).drop(columns=[*chosen])
     if path.is_dir():
         samples = np.repeat([file.stem for file in files], counts)
-        obs = obs.set_axis(samples + " " + index)
+        obs = obs.set_axis(pd.Index(samples) + " " + index)
         obs = obs.assign(sample=pd.Categorical(samples))
     dataset = from_matrix(
         as_rows(events[:, used.index]),
