@@ -44,6 +44,8 @@ class Learned:
         return int(self.counts.sum())
 
 
+# OpenBLAS may say so of lanes that it does not use (numpy issue 24067).
+@np.errstate(invalid="ignore")
 def learn(
     X: Any,
     rows: NDArray[np.integer],
