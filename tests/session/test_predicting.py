@@ -68,10 +68,10 @@ def test_cells_lie_where_transform_places_them(desk, placed, reference):
     mapped = finish(map_cells(known, "new", new))
     # Sums of sparse and dense rows are rounded differently.
     np.testing.assert_allclose(session.snapshot.embedding, mapped.positions, atol=0.02)
-    assert session.visible_reference is placed.saved.placed_on
-    np.testing.assert_array_equal(session.visible_reference.cells, known.fitted.points)
-    low, high = session.visible_reference.corners
-    assert (session.visible_reference.cells >= low).all()
+    assert session.placed_on is placed.saved.placed_on
+    np.testing.assert_array_equal(session.placed_on.cells, known.fitted.points)
+    low, high = session.placed_on.corners
+    assert (session.placed_on.cells >= low).all()
     assert (session.snapshot.embedding <= high).all()
     assert [place.title for place in tree.path] == ["new.h5ad", "On reference.h5ad"]
     assert session.look.color_by == "cell_type_predicted_or_unlike"
@@ -82,7 +82,7 @@ def test_cells_lie_where_transform_places_them(desk, placed, reference):
     assert sum(cluster.size for cluster in session.clusters.clusters) == len(obs)
     tree.open("")
     assert session.snapshot is own
-    assert session.visible_reference is None
+    assert session.placed_on is None
     assert "cell_type_predicted" in session.dataset.obs
 
 

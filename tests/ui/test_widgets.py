@@ -69,7 +69,7 @@ def test_cells_are_placed_among_those_of_the_reference(
 ):
     own = session.snapshot.embedding
     click(chosen.place)
-    qtbot.waitUntil(lambda: session.visible_reference is not None)
+    qtbot.waitUntil(lambda: session.placed_on is not None)
     assert session.look.color_by == "cell_type_predicted_or_unlike"
     assert "takes you back" in chosen.state.text()
     names = [layer.name for layer in viewer.layers]
@@ -102,8 +102,8 @@ def test_cells_come_onto_a_published_map(
     click(widget.file)
     qtbot.waitUntil(lambda: "atlas.h5ad: 40 cells" in widget.state.text())
     click(widget.place)
-    qtbot.waitUntil(lambda: session.visible_reference is not None)
-    cells = session.visible_reference.cells
+    qtbot.waitUntil(lambda: session.placed_on is not None)
+    cells = session.placed_on.cells
     for axis, given in enumerate(places.T):
         assert np.corrcoef(cells[:, axis], given)[0, 1] > 0.99999
         published = session.dataset.obs[f"X_umap of atlas.h5ad {axis + 1}"]

@@ -298,10 +298,3 @@ def number_text(number: float) -> str:
 def counted(n: int, what: str) -> str:
     """Number and noun, such as "1 image" and "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
-def share_text(share: float) -> str:
-    """Return a share in percent: small ones with a decimal, and only 0 as 0%."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"

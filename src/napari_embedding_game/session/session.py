@@ -414,11 +414,6 @@ class Session:
         self._show_map_message()
         self.looked_back.emit(mark)
 
-    @property
-    def visible_reference(self) -> PlacedOn | None:
-        """The map of a reference, while the points lie where they were placed on it."""
-        return self.placed_on and self.placed_on.under(self.snapshot)
-
     # What the driver reports back
 
     @property
@@ -474,8 +469,8 @@ class Session:
         if self.dataset is None or played is None or self.snapshot is None:
             return None
         used = parameters(played, self.snapshot, self.dataset.space)
-        if self.visible_reference is not None:
-            used["placed_on"] = Path(self.visible_reference.reference)
+        if self.placed_on and self.placed_on.is_under(self.snapshot):
+            used["placed_on"] = Path(self.placed_on.reference)
         return EmbeddingResult(self.snapshot, used, self.clusters.clustering)
 
     @property

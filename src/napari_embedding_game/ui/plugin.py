@@ -70,7 +70,7 @@ def _load_later(source: Source | Path) -> list[LayerData]:
                 one.layers.remove(layer)
                 target = one
         reading = open_dock(target).controller.reading
-        if reading.is_busy:  # several were dropped
+        if reading.jobs.is_busy:  # several were dropped
             show_info(ONE_FILE)
         if isinstance(source, Path):
             reading.open_file(source)

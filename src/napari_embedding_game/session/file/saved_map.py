@@ -68,12 +68,10 @@ class PlacedOn:
         points = np.concatenate([self.cells, self.placed])
         return np.stack([points.min(axis=0), points.max(axis=0)])
 
-    def under(self, snapshot: Snapshot | None) -> PlacedOn | None:
-        """Return it while the points lie where they were placed."""
-        if snapshot is None:
-            return None
+    def is_under(self, snapshot: Snapshot) -> bool:
+        """Return whether the points lie where they were placed."""
         points, placed = snapshot.embedding, self.placed
-        return self if points is placed or np.array_equal(points, placed) else None
+        return points is placed or np.array_equal(points, placed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,11 +101,6 @@ class SavedMap(Moment):
     """The map of a reference that the points were placed on, where they were."""
     given_map: str = ""
     """Which map of the data was shown last."""
-
-    @property
-    def visible_reference(self) -> PlacedOn | None:
-        """The map of a reference, while the points lie where they were placed on it."""
-        return self.placed_on and self.placed_on.under(self.snapshot)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

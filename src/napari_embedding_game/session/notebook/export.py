@@ -251,8 +251,9 @@ class _Notebook:
             run = SavedSession(maps=(alone,))
             name = self._add_file("run.zip", lambda path: archive.save(run, path))
             text = f"What was done by hand is in `{name}`, a session file."
-            if self.saved.visible_reference is not None:
-                reference = Path(self.saved.visible_reference.reference).name
+            placed_on = self.saved.placed_on
+            if placed_on is not None and placed_on.is_under(self.snapshot):
+                reference = Path(placed_on.reference).name
                 text = f"Cells lie where they were placed on the map of `{reference}`."
             self._text("## Map: {title}\n\n{text}", title=title, text=text)
             self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))

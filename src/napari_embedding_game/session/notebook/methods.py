@@ -150,7 +150,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
-    if (on := saved.visible_reference) is not None:
+    if (on := saved.placed_on) is not None and on.is_under(snapshot):
         yield (
             f"The cells were placed on the map of a reference "
             f"({Path(on.reference).name}, {len(on.cells):,} cells) with {program}: "

@@ -75,7 +75,7 @@ class Scene(QObject):
         self._connections = Connections(self)
         self.layers = MapLayers(viewer, self._on_removed)
         self._drawn_run: Run | None = None
-        self._hidden_reference: PlacedOn | None = None
+        self._hidden: PlacedOn | None = None
         """A reference whose cells a person has removed from behind the map."""
         self._n_freezes = 0
         """How many gestures keep the map as it is drawn."""
@@ -219,9 +219,11 @@ class Scene(QObject):
         """Draw the points, those of other maps, and the landmarks of a whole map."""
         session, layout = self._session, self._session.view.layout
         snapshot, panels = layout.snapshot, layout.panels
-        looks, reference = self._looks(snapshot), session.visible_reference
-        if snapshot is not session.snapshot or reference is self._hidden_reference:
-            reference = None  # in panels its cells would lie elsewhere than the map's
+        looks, reference = self._looks(snapshot), session.placed_on
+        # In panels its cells would lie elsewhere than the map's.
+        is_hidden = snapshot is not session.snapshot or reference is self._hidden
+        if reference and (is_hidden or not reference.is_under(snapshot)):
+            reference = None
         corners = None if reference is None else reference.corners
         if panels is not None:  # in space the camera may see these from any side
             corners = panels.box if self.layers.is_deep else panels.corners
@@ -262,7 +264,7 @@ class Scene(QObject):
         if name == COMPARED:
             session.view.end_comparison()
         elif name == REFERENCE:
-            self._hidden_reference = session.placed_on
+            self._hidden = session.placed_on
         else:
             if session.state in ("running", "paused", "finished", "stopped"):
                 session.stop()

@@ -76,7 +76,7 @@ class RunControls(QWidget):
     ) -> None:
         super().__init__()
         self._session, self._begin, self._play_on = session, play, play_on
-        self._reading, self._first_step = reading, first_step
+        self._reading, self._first_step = reading.jobs, first_step
         self._remedy: dict[str, Any] = {}
         """Settings that remedy the warning on show."""
         self._progress: Progress | None = None

@@ -57,6 +57,13 @@ COLOR = BAR + 1
 """Of its row, as "#rrggbb"; None without a swatch."""
 
 
+def share_text(share: float) -> str:
+    """Return a share in percent: small ones with a decimal, and only 0 as 0%."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
+
+
 @dataclass(frozen=True)
 class Column:
     """How a column of a frame is shown."""

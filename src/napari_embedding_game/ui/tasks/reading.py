@@ -64,9 +64,10 @@ class ReadingTask(QObject):
         self._viewer, self._workspace = viewer, workspace
         self._store = store
         self._loading = workspace.loading
-        self._reading = Latest(
+        self.jobs = Latest(
             self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
         )
+        """Busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
         self._linked: Linked | None = None
         """The layers that show the objects of the requested data."""
@@ -162,22 +163,17 @@ class ReadingTask(QObject):
 
         self._read(path.name, lambda: archive.open_stages(path), finish)
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is being read."""
-        return self._reading.is_busy
-
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
-        if self.is_busy:
-            self._reading.stop()
+        if self.jobs.is_busy:
+            self.jobs.stop()
             self.stage_changed.emit(None)
             self._cancel()
 
     def close(self) -> None:
         """Deliver nothing any more."""
-        if self.is_busy:
-            self._reading.stop(CLOSE_SECONDS)
+        if self.jobs.is_busy:
+            self.jobs.stop(CLOSE_SECONDS)
             self._loading.cancel()
 
     # Inside
@@ -186,7 +182,7 @@ class ReadingTask(QObject):
         self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
     ) -> None:
         self._then = then
-        self._reading.submit(read)
+        self.jobs.submit(read)
         self.trouble.emit("")
         self.stage_changed.emit(Stage(f"Reading {name}"))
 
