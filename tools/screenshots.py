@@ -143,7 +143,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     shoot("method")
     person.look_back(len(session.timeline.marks) - 1)
     person.split_by("sample")
-    person.show(dock.look.legend)
+    person.show(dock.look)
     shoot("split")
     person.split_by("Nothing: one map")
     person.choose(session.clusters.clusters[0].id)
