@@ -305,9 +305,7 @@ class VolcanoPlot(Plot):
         highest = max(3.0, float(y[is_finite].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
         axes.set_title(plain(self.title), wrap=True)
-        axes.set_xlabel(
-            "log2 fold change\n← lower in the first    higher in the first →"
-        )
+        axes.set_xlabel("log2 fold change\n← lower · in the first · higher →")
         axes.set_ylabel("−log10 adjusted p")
         line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
         for change in (-LARGE, LARGE):
