@@ -22,6 +22,14 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 
 
+@pytest.fixture(autouse=True)
+def autosave_folder(tmp_path_factory, monkeypatch):
+    """A folder for what is saved on the quiet, instead of the user's own."""
+    folder = tmp_path_factory.mktemp("autosave")
+    monkeypatch.setenv("NAPARI_EMBEDDING_GAME_AUTOSAVE", str(folder))
+    return folder
+
+
 @pytest.fixture
 def command_line():
     """The console command, as a function of what is written after its name."""

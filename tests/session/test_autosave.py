@@ -19,12 +19,12 @@ from worlds import Desk
 
 
 @pytest.fixture
-def start(dataset, tmp_path):
+def start(dataset):
     """A function that starts the autosave of one more program."""
     started = []
 
     def start():
-        started.append(Autosave(Desk(dataset).maps.capture, tmp_path))
+        started.append(Autosave(Desk(dataset).maps.capture))
         return started[-1]
 
     yield start
@@ -32,7 +32,7 @@ def start(dataset, tmp_path):
         one.closing()()
 
 
-def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp_path):
+def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start):
     paths = []
     for _ in range(KEPT + 2):
         autosave = start()
@@ -40,24 +40,24 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start, tmp
         paths.append(autosave.path)
         time.sleep(0.01)
     assert all(map(was_closed, paths))
-    assert find_recent_sessions(tmp_path) == paths[: -KEPT - 1 : -1]
+    assert find_recent_sessions() == paths[: -KEPT - 1 : -1]
 
 
 @pytest.mark.parametrize("error", [DataError, OSError])
 def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
-    start, tmp_path, error, monkeypatch
+    start, error, monkeypatch
 ):
     def fail(*_, **__):
         raise error("There is no room on the disk.")
 
     autosave = start()
     autosave.job()()
-    monkeypatch.setattr(archive, "save", fail)
-    with pytest.raises(error, match="no room"):
-        autosave.closing()()
-    assert find_recent_sessions(tmp_path) == [autosave.path]
+    with monkeypatch.context() as full:
+        full.setattr(archive, "save", fail)
+        with pytest.raises(error, match="no room"):
+            autosave.closing()()
+    assert find_recent_sessions() == [autosave.path]
     assert not was_closed(autosave.path)
-    monkeypatch.undo()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
@@ -73,15 +73,15 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
     assert folder().stat().st_mode & 0o777 == 0o755  # somebody else's matter
 
 
-def test_a_program_killed_before_it_saved_leaves_nothing(tmp_path):
-    (tmp_path / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
-    assert find_recent_sessions(tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
+def test_a_program_killed_before_it_saved_leaves_nothing(autosave_folder):
+    (autosave_folder / ".999999999-0a1b2c3d-999999999-1-x.open.zip").write_text("half")
+    assert find_recent_sessions() == []
+    assert list(autosave_folder.iterdir()) == []
 
 
-def test_a_file_has_what_there_was_when_its_saving_began(dataset, tmp_path):
+def test_a_file_has_what_there_was_when_its_saving_began(dataset, autosave_folder):
     desk = Desk(dataset)
-    saver, session = Autosave(desk.maps.capture, tmp_path), desk.session
+    saver, session = Autosave(desk.maps.capture), desk.session
     job = saver.job()
     session.add_obs(Dataset.add_column, "depth", np.arange(40.0))
     job()
@@ -90,6 +90,6 @@ def test_a_file_has_what_there_was_when_its_saving_began(dataset, tmp_path):
     assert "depth" not in saved.dataset.obs
     assert "depth" not in session.dataset.source_obs
     saver.path.unlink()
-    tmp_path.rmdir()  # by a program that tidies up
+    autosave_folder.rmdir()  # by a program that tidies up
     saver.closing()()
-    assert find_recent_sessions(tmp_path) == [saver.path]
+    assert find_recent_sessions() == [saver.path]

@@ -68,7 +68,7 @@ def test_leading_markers_stand_under_their_cluster():
     counts, labels = counts_of()
     data = rows(sp.csr_matrix(counts), **GENES)
     found, shares = result_of(
-        iter_cluster_expression(data, pd.Categorical(labels, [7, 2, 5]), n_leading=3)
+        iter_cluster_expression(data, pd.Categorical(labels, [7, 2, 5]))
     )
     assert [set(found.genes[i : i + 3]) for i in (0, 3, 6)] == [
         {"g0", "g1", "g2"},

@@ -66,7 +66,7 @@ def writer_of(desk, folder):
 
     def written(path):
         if path.name.endswith(AUTOSAVE):
-            autosave = Autosave(lambda: saved, where=path.parent)
+            autosave = Autosave(lambda: saved)
             autosave.path = path
             autosave.job()()
         elif path.suffix == ".zip":

@@ -390,8 +390,8 @@ def test_everything_survives(tmp_path, name, read_here):
     desk = world(tmp_path, name)
     again = assert_same_maps(desk, desk.save(tmp_path / "work.zip"))
     assert_same_in_h5ad(again, tmp_path / "map.h5ad")
-    Autosave(again.maps.capture, tmp_path).closing()()
-    (path,) = find_recent_sessions(tmp_path)
+    Autosave(again.maps.capture).closing()()
+    (path,) = find_recent_sessions()
     assert_same_maps(desk, path)
     # Without its data the map is there, and stays what it is when it is saved again.
     for source in tmp_path.glob("cells.*"):

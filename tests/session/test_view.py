@@ -94,7 +94,7 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
     assert view.drawn is session.snapshot is base
     session.look.split_by = ""
-    view.end_comparison()
+    view.compare(None)
     assert view.compared is None
     assert not told[-1]
     assert view.panels is None

@@ -16,7 +16,6 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
-from napari_embedding_game.session.file import autosave
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.projection import projection_of
@@ -69,14 +68,6 @@ def every_mouse_move_counts(monkeypatch):
     It leaves them out, and the last one of a mouse that stops may be among them.
     """
     monkeypatch.setattr("vispy.app.base.default_timer", itertools.count(1).__next__)
-
-
-@pytest.fixture(autouse=True)
-def autosave_folder(tmp_path_factory, monkeypatch):
-    """A folder for what is saved on the quiet, instead of the user's own."""
-    folder = tmp_path_factory.mktemp("autosave")
-    monkeypatch.setenv(autosave.FOLDER_VARIABLE, str(folder))
-    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -102,7 +102,7 @@ def test_whatever_is_drawn_can_be_painted(
     qtbot.waitUntil(lambda: seen.layers.other(COMPARED) is not None)
     qtbot.wait(30)  # the camera is fitted
     assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
-    session.view.end_comparison()
+    session.view.compare(None)
     # A map in space, as it is seen.
     session.snapshot = make_snapshot(50, n_components=3)
     draw(session.snapshot)

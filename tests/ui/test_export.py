@@ -157,7 +157,7 @@ def saved(monkeypatch, qtbot, named, autosave_folder):
     """Have no second pass until a change is saved; return the map in that file."""
     for name in ("FIRST_MS", "SAVE_MS"):
         monkeypatch.setattr(session_store, name, 20)
-    assert find_recent_sessions(autosave_folder) == []
+    assert find_recent_sessions() == []
 
     def saved(change):
         before = {one: one.stat().st_mtime_ns for one in autosave_folder.iterdir()}

@@ -48,16 +48,14 @@ def killed(tmp_path, autosave_folder):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
-def test_what_was_chosen_last_is_offered_after_a_kill(
-    killed, window, qtbot, autosave_folder
-):
+def test_what_was_chosen_last_is_offered_after_a_kill(killed, window, qtbot):
     dock = plugin.open_dock(window)
     session = dock.controller.session
     dock.data.start.show_last_maps()
     lines = dock.data.start.findChildren(QPushButton)
     next(one for one in lines if one.text().startswith("Not closed: ")).click()
     qtbot.waitUntil(lambda: session.snapshot is not None)
-    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
+    qtbot.waitUntil(lambda: len(find_recent_sessions()) == 1)
     dock.data.start.show_last_maps()
     (seen,) = dock.controller.session_store.recent()
     assert not seen[1].startswith("Not closed")

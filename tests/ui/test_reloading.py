@@ -125,7 +125,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
 
 
 def test_other_data_leave_a_copy_of_the_map(
-    load, play, qtbot, opened, session, tmp_path, autosave_folder
+    load, play, qtbot, opened, session, tmp_path
 ):
     dock = opened
     play()
@@ -134,7 +134,7 @@ def test_other_data_leave_a_copy_of_the_map(
     pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
     load(lambda: dock.choose(table))
     assert len(session.dataset.obs) == 30
-    qtbot.waitUntil(lambda: len(find_recent_sessions(autosave_folder)) == 1)
+    qtbot.waitUntil(lambda: len(find_recent_sessions()) == 1)
     dock.data.start.show_last_maps()
     lines = dock.data.start.findChildren(QPushButton)
     (line,) = (one for one in lines if "1 named" in one.text())

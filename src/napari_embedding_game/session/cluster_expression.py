@@ -20,6 +20,8 @@ MAX_GENES = 200
 """More columns can be neither read nor held."""
 MAX_ROWS = 60
 """More levels than this are no rows of a figure."""
+N_LEADING = 3
+"""Markers of each group where no genes are named."""
 MAX_PARTS = 12
 """Levels that each cluster is parted by."""
 _AT_ONCE = 16
@@ -94,14 +96,12 @@ def iter_cluster_expression(
     dataset: Dataset,
     groups: pd.Categorical,
     wanted: Sequence[str] = (),
-    *,
-    n_leading: int = 3,
 ) -> Generator[float, None, ClusterExpression]:
     """Yield the share done, 0 to 1, and return the expression in each group.
 
     ``groups`` (n,) are those of the points. ``wanted``: names of genes; if empty, the
-    leading markers of every group against all other points (Wilcoxon), ``n_leading`` of
-    each, a gene standing only under the first group it leads.
+    leading markers of every group against all other points (Wilcoxon), three of each,
+    a gene standing only under the first group it leads.
 
     Raises DataError: none of the names is in the data, they are too many, or nothing
     sets the groups apart.
@@ -112,7 +112,7 @@ def iter_cluster_expression(
         match = dataset.find_columns(wanted)
         indices, note = match.indices, match.note
     else:
-        indices = yield from _leading(dataset, codes, n_groups, n_leading)
+        indices = yield from _leading(dataset, codes, n_groups)
     if not indices:
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
@@ -148,7 +148,7 @@ def _summarized(
 
 
 def _leading(
-    dataset: Dataset, codes: NDArray[np.intp], n_clusters: int, n_leading: int
+    dataset: Dataset, codes: NDArray[np.intp], n_clusters: int
 ) -> Generator[float, None, list[int]]:
     """Yield the share done, and return the columns of the leading markers."""
     expression = dataset.expression
@@ -158,5 +158,5 @@ def _leading(
     indices: dict[int, None] = {}
     for columns in ranked:
         fresh = [column for column in columns.tolist() if column not in indices]
-        indices.update(dict.fromkeys(fresh[:n_leading]))
+        indices.update(dict.fromkeys(fresh[:N_LEADING]))
     return list(indices)

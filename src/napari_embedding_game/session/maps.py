@@ -88,8 +88,8 @@ class MapTree:
 
     # Going from map to map
 
-    def embed(self, points: NDArray[Any], title: str) -> str:
-        """Open a child map of some points of the open map, and return its key.
+    def embed(self, points: NDArray[Any], title: str) -> None:
+        """Open a child map of some points of the open map.
 
         ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: what a
         person calls them, such as the cluster's name.
@@ -106,10 +106,10 @@ class MapTree:
             )
         child = parent.subset(mask)
         self._add_names(child)
-        return self._begin(PART, title, self.current, lambda: self._session.load(child))
+        self._begin(PART, title, self.current, lambda: self._session.load(child))
 
-    def place(self, cells: PlacedCells) -> str:
-        """Open a map of the cells on show where they were placed; return its key.
+    def place(self, cells: PlacedCells) -> None:
+        """Open a map of the cells on show where they were placed.
 
         It hangs on the map of these cells, which stays as it is.
 
@@ -134,11 +134,7 @@ class MapTree:
         is_placed = self.current.startswith(PLACED)
         parent = self._maps[self.current].parent if is_placed else self.current
         assert parent is not None
-        return self._begin(PLACED, saved.title, parent, lambda: session.restore(saved))
-
-    def fits(self, dataset: Dataset) -> bool:
-        """Return whether a dataset has rows of the source that the maps are of."""
-        return self._in_order(dataset) is not None
+        self._begin(PLACED, saved.title, parent, lambda: session.restore(saved))
 
     def _in_order(self, dataset: Dataset) -> Dataset | None:
         """Return these rows in the order of the maps: a file may be sorted anew."""
@@ -151,21 +147,20 @@ class MapTree:
         is_same = old.is_unique and (order >= 0).all()
         return dataset.in_order(order) if is_same else None
 
-    def reload(self, dataset: Dataset) -> str:
-        """Open the same source, read in another way, and return the key of its map.
+    def reload(self, dataset: Dataset) -> bool:
+        """Open the same source, read in another way, and return whether it is the same.
 
         A map of a part has its rows only.  The map that was open stays if it was
         played; its annotation is carried over.  A map of the same rows and numbers is
         opened again.  All maps get the objects of their rows; those of the same numbers
-        also new columns.
-
-        Raises DataError: the dataset does not fit.
+        also new columns.  Rows of another source change nothing.
         """
         current, ordered = self._session.dataset, self._in_order(dataset)
         if current is None or ordered is None:
-            raise DataError("These are rows of other data: open them instead.")
-        dataset = ordered
-        base = self._base
+            return False
+        dataset, base = ordered, self.current
+        if base.startswith(READING) and (above := self._maps[base].parent) is not None:
+            base = above
         whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():
             self._maps[key] = replace(one, dataset=renewed(one.dataset, dataset))
@@ -174,16 +169,17 @@ class MapTree:
             dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows(current, dataset):
             self._session.columns_changed.emit()
-            return self.current
+            return True
         readings = [key for key in self._children(base) if key.startswith(READING)]
         for key in (base, *readings):
             is_other = key != self.current
             if is_other and has_same_rows(self._maps[key].dataset, dataset):
                 self.open(key)
-                return key
-        return self._reread(base, current, dataset)
+                return True
+        self._reread(base, current, dataset)
+        return True
 
-    def _reread(self, base: str, current: Dataset, dataset: Dataset) -> str:
+    def _reread(self, base: str, current: Dataset, dataset: Dataset) -> None:
         self._store()
         indices, base_map = rows_in(current, dataset), self._maps[base]
         old = self._session.clusters.state
@@ -207,8 +203,7 @@ class MapTree:
             self._open(key, move)
             self._add_map(key, title, self._maps[key].parent)
         else:
-            key = self._begin(READING, title, base, move)
-        return key
+            self._begin(READING, title, base, move)
 
     def carried(self, dataset: Dataset) -> ClusterState | None:
         """Return the annotation of measured objects that still exist.
@@ -262,23 +257,15 @@ class MapTree:
             raise
         self.changed.emit()
 
-    @property
-    def _base(self) -> str:
-        """Key of the map that the open one is a reading of, or of the open one."""
-        parent = self._maps[self.current].parent
-        is_reading = self.current.startswith(READING)
-        return self.current if parent is None or not is_reading else parent
-
     def _begin(
         self, kind: str, title: str, parent: str, move: Callable[[], None]
-    ) -> str:
-        """Leave the open map for a new one below another; return its key."""
+    ) -> None:
+        """Leave the open map for a new one below another."""
         self._store_marked()
         numbers = [int(key.removeprefix(kind)) for key in self._maps if kind in key]
         key = f"{kind}{max(numbers, default=0) + 1}"
         self._open(key, move)
         self._add_map(key, title, parent)
-        return key
 
     def _add_names(self, child: Dataset) -> None:
         """Give a dataset the names of the cells of the open map, as a column."""

@@ -25,12 +25,12 @@ class Selection:
 
     changed = Signal(tuple)
 
-    def __init__(self, n_points: int = 0) -> None:
+    def __init__(self) -> None:
         self.clusters: tuple[int, ...] = ()
         """Ids of the selected clusters, each once, the first chosen first.
 
         Empty while points are selected one by one."""
-        self._labels: NDArray[np.integer] = np.zeros(n_points, np.int32)
+        self._labels: NDArray[np.integer] = np.zeros(0, np.int32)
         self._drawn: NDArray[np.bool_] | None = None
         self._points: NDArray[np.bool_] | None = None
 

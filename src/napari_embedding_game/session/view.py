@@ -122,15 +122,13 @@ class View:
         is_of_map = result is not None and result.base is self._session.snapshot
         return result if is_of_map else None
 
-    def compare(self, compared: Compared) -> None:
-        """Take up a comparison, unless another map is on show by now."""
-        if compared.base is self._session.snapshot:
-            self._become(compared)
-
-    def end_comparison(self) -> None:
-        """Show the map as it is, and compare no more."""
-        if self._compared is not None:
-            self._become(None)
+    def compare(self, compared: Compared | None) -> None:
+        """Take up a comparison, unless another map is on show by now; None ends it."""
+        is_of_map = compared is None or compared.base is self._session.snapshot
+        if is_of_map and compared is not self._compared:
+            self._compared = compared
+            self.compared_changed.emit()
+            self._check()
 
     @property
     def is_side_by_side(self) -> bool:
@@ -138,15 +136,10 @@ class View:
         result = self.compared
         return result is not None and result.base.embedding.shape[1] in (2, 3)
 
-    def _become(self, compared: Compared | None) -> None:
-        self._compared = compared
-        self.compared_changed.emit()
-        self._check()
-
     def _check(self) -> None:
         """End the comparison where another map is shown, and signal other panels."""
         if self._session.is_moving or self.compared is None:
-            self.end_comparison()
+            self.compare(None)
         layout, previous = self.layout, self._last_layout
         self._last_layout = layout
         if all(one is None or one.panels is None for one in (layout, previous)):

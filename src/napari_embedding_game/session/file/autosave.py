@@ -42,9 +42,9 @@ def folder() -> Path:
     return path
 
 
-def find_recent_sessions(where: Path | None = None) -> list[Path]:
+def find_recent_sessions() -> list[Path]:
     """Return the last sessions, closed ones and of killed programs, newest first."""
-    where = where or folder()
+    where = folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
         delete_temporaries(written, of_the_living=False)
@@ -72,17 +72,13 @@ class Autosave:
     """The file of the session of this program.
 
     ``capture``: returns the present session, or None where there is nothing to save; is
-    called in the thread that calls ``job`` or ``close``. ``where``: another folder than
-    the user's own.
+    called in the thread that calls ``job`` or ``close``.
     """
 
-    def __init__(
-        self, capture: Callable[[], SavedSession | None], where: Path | None = None
-    ) -> None:
-        self._capture = capture
-        self._folder, self._token = where or folder(), uuid.uuid4().hex
+    def __init__(self, capture: Callable[[], SavedSession | None]) -> None:
+        self._capture, self._token = capture, uuid.uuid4().hex
         process = f"{os.getpid()}-{psutil.Process().create_time():.0f}"
-        self.path = self._folder / f"{process}-{self._token}{_OPEN}"
+        self.path = folder() / f"{process}-{self._token}{_OPEN}"
         self._writing = threading.Lock()
 
     def job(self) -> Callable[[], None] | None:
@@ -97,7 +93,7 @@ class Autosave:
         def save() -> None:
             with self._writing:
                 with contextlib.suppress(OSError):  # said when the file is written
-                    self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    folder()
                 archive.save(session, self.path, is_private=True)
 
         return save
@@ -121,7 +117,7 @@ class Autosave:
                 ending = _ENDING
             finally:
                 self._rename(f"0-0-{self._token}{ending}")
-            for path in find_recent_sessions(self._folder)[KEPT:]:
+            for path in find_recent_sessions()[KEPT:]:
                 path.unlink(missing_ok=True)
 
         return close

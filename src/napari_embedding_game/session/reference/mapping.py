@@ -151,6 +151,9 @@ def map_cells(
         "unlike": is_unlike,
     }
     yield Stage("Predicting labels")
+    published, origin = None, reference.origin
+    if origin is not None:
+        published = np.asarray(origin + reference.unit * embedding, np.float32)
     voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
     weights, source = vote_weights(distances), reference.path or reference.name
     of_reference = Added(
@@ -169,7 +172,7 @@ def map_cells(
         positions=embedding,
         rows=None if match is None else rows,
         labels=predicted,
-        published=reference.in_its_coordinates(embedding),
+        published=published,
         notes=notes,
         facts={
             "reference": reference.name,

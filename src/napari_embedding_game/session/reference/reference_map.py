@@ -16,7 +16,6 @@ from napari_embedding_game.core.settings import (
     with_affinity,
     with_approximation,
 )
-from napari_embedding_game.core.snapshot import FloatArray
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
@@ -59,12 +58,6 @@ class ReferenceMap:
     """Of its coordinates, in those of the model."""
     origin: NDArray[np.floating] | None = None
     """(d,) where the model's origin is in its coordinates."""
-
-    def in_its_coordinates(self, positions: FloatArray) -> NDArray[np.float32] | None:
-        """Return the model's positions (n, d) in the coordinates of another map."""
-        if self.origin is None:
-            return None
-        return np.asarray(self.origin + self.unit * positions, np.float32)
 
     @property
     def label_columns(self) -> list[str]:

@@ -262,7 +262,7 @@ class Scene(QObject):
         """Do without points whose layer somebody has removed, or edited."""
         session = self._session
         if name == COMPARED:
-            session.view.end_comparison()
+            session.view.compare(None)
         elif name == REFERENCE:
             self._hidden = session.placed_on
         else:

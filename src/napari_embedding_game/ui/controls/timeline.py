@@ -72,7 +72,7 @@ class Timeline(Listener):
         self._content = panel(column(*parts, spacing=3))
         self.setLayout(column(self._content))
         view = session.view
-        self._heard.call(view.end_comparison)
+        self._heard.call(partial(view.compare, None))
         changes = session.timeline.changed, session.state_changed
         changes += view.compared_changed, view.laid_out
         self.listen(changes, self.catch_up)
@@ -138,7 +138,7 @@ class Timeline(Listener):
 
     def _end(self) -> None:
         self._comparing.stop()
-        self._session.view.end_comparison()
+        self._session.view.compare(None)
         self.catch_up()
 
     def _picture(self, mark: Mark) -> QIcon:

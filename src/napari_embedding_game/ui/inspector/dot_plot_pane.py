@@ -35,8 +35,6 @@ from napari_embedding_game.ui.tasks.worker import PaneJobs
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
 SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
-N_LEADING = 3
-"""Markers of each cluster."""
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 Rows = tuple[pd.Categorical, RowChoice]
 """The row of each point, and what rows are of."""
@@ -103,7 +101,7 @@ class DotPlotPane(PlotPane):
         if request != self._request:
             self._request = request
             find = partial(iter_cluster_expression, dataset, rows, names)
-            self._search.submit(partial(find, n_leading=N_LEADING))
+            self._search.submit(find)
         else:
             self._draw()
 

@@ -217,9 +217,7 @@ class ReadingTask(QObject):
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
         maps, session = self._workspace.maps, self._workspace.session
-        if is_again and maps.fits(loaded.dataset):
-            maps.reload(loaded.dataset)
-        else:
+        if not (is_again and maps.reload(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
             names = maps.carried(loaded.dataset) if is_again else None
             self._store.start_new()
