@@ -294,7 +294,7 @@ def test_a_plate_layout_is_joined_by_well(plate):
     assert (found == wells.str[0].map(drugs)).all()
     notes = "".join(dataset.notes)
     assert "Without an image: c9, a9, b9." in notes
-    assert "other.csv could not be read as a table" in notes
+    assert "other.csv is not written in UTF-8" in notes
     images = dataset.provenance["measured"]["images"]
     assert images[0]["name"] == "A01_s1"  # by which a moved folder is found again
     assert images[0]["name (l.csv)"] == "xA"

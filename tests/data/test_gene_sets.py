@@ -79,7 +79,7 @@ def test_a_gmt_file_has_a_set_in_each_line(tmp_path):
         ("sets.gmt", b"A\tdescription\n", "has no genes"),
         ("sets.txt", b"\n", "has no genes"),
         ("sets.gmt", b"", "is empty"),
-        ("sets.gmt", b"\xff\xfe\x00A\tb", "could not be read as a list of genes"),
+        ("sets.gmt", b"\xff\xfe\x00A\tb", "is not written in UTF-8"),
     ],
 )
 def test_a_file_without_genes_is_refused(tmp_path, name, content, words):

@@ -26,7 +26,7 @@ def test_file_without_permission(tmp_path, monkeypatch):
 
     monkeypatch.setattr(memory, "open", refuse, raising=False)
     (tmp_path / "a.csv").write_text("a,b\n1,2\n2,3\n")
-    with pytest.raises(DataError, match="may not be read by this user"):
+    with pytest.raises(DataError, match="may not be read: close it"):
         read(tmp_path / "a.csv")
 
 

@@ -56,6 +56,7 @@ def test_a_folder_of_cell_ranger_2(folder):
         lines = ["\t".join(line.split("\t")[:2]) for line in file]
     (folder / "genes.tsv").write_text("\n".join(lines))
     (folder / "features.tsv.gz").unlink()
+    (folder / "._matrix.mtx.gz").write_bytes(b"Mac OS X")  # on sticks and shares
     dataset = read(folder)
     assert dataset.X.shape == (N_CELLS, N_GENES)
     assert dataset.var_names[-1] == "gene0-1"

@@ -1,5 +1,7 @@
 import os
 import time
+from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -41,6 +43,13 @@ def test_what_is_closed_in_good_order_is_not_offered_but_kept_a_while(start):
         time.sleep(0.01)
     assert all(map(was_closed, paths))
     assert find_recent_sessions() == paths[: -KEPT - 1 : -1]
+
+
+def test_a_file_that_another_program_reads_keeps_its_name(start, monkeypatch):
+    autosave = start()
+    monkeypatch.setattr(Path, "rename", Mock(side_effect=PermissionError))  # Windows
+    autosave.closing()()
+    assert autosave.path.exists()
 
 
 @pytest.mark.parametrize("error", [DataError, OSError])

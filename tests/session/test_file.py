@@ -602,7 +602,12 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     with pytest.raises(DataError, match="rename the file"):
         finish(FileSource(tmp_path / "caf\udce9.csv").read(ReadOptions()))
     path = tmp_path / "here" / "work.zip"
-    assert Desk.opened(path).session.dataset.source.parent == path.parent
+    (saved,) = archive.load(path).maps
+    known = saved.dataset.known
+    for where in (known[rows.ROWS].path, r"C:\data\cells.csv"):  # of another system
+        known[rows.ROWS] = replace(known[rows.ROWS], path=where)
+        found = finish(archive.with_data(saved, path.parent, {}))
+        assert found.dataset.source.parent == path.parent
     wide = anndata.AnnData(numbers(), obsm={"X_lda": numbers()[:, :3]})
     wide.write_h5ad(tmp_path / "here/cells.h5ad")
     for name, how in (

@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -102,13 +104,22 @@ def test_all_rows_are_placed_as_transform_places_them(
     assert forced.exit_code == 0, forced.output
 
 
+def test_a_result_that_cannot_take_its_place_is_kept(cells, tmp_path, monkeypatch):
+    zarr.save_array(str(tmp_path / "some.zarr"), cells[:200])
+    model = EmbeddingGame(max_iter=5, random_state=0).fit(cells[:200])
+    monkeypatch.setattr(Path, "rename", Mock(side_effect=PermissionError))
+    arguments = LazyRows(tmp_path / "some.zarr"), model, tmp_path / "map.zarr", {}, map
+    with pytest.raises(DataError, match=r"whole result is in \.map\.zarr\.part"):
+        large_fit.place_all(*arguments)
+    assert "X_embedding_game" in zarr.open_group(str(tmp_path / ".map.zarr.part"))
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
         (["-o", "map.h5ad"], "has to end in .zarr"),
         (["-o", "map.zarr", "--recipe"], "holds no raw counts"),
         (["-o", "map.zarr", "--missing", "drop"], "leave out --missing"),
-        (["-o", "map.zarr", "--transpose"], "leave out --transpose"),
         (["-o", "map.zarr", "--space", "X_umap"], 'no space "X_umap"'),
         (["-o", "map.zarr", "--metric", "manhattan"], "under the distance"),
     ],

@@ -115,3 +115,5 @@ def test_other_errors_become_one_sentence():
     told = error_text(RuntimeError("CUDA\nerror:\n  device-side assert"))
     assert "RuntimeError: CUDA error: device-side assert" in told
     assert "\n" not in told
+    told = error_text(OSError(22, r"Error loading torch\lib\c10.dll"))
+    assert "open it by the command napari-embedding-game" in told

@@ -2,6 +2,8 @@
 
 import threading
 from functools import partial
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,7 @@ from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
-from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA
+from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA, ask
 from napari_embedding_game.ui.workspace import Workspace
 
 BUTTONS = QMessageBox.StandardButton
@@ -254,6 +256,13 @@ def test_a_save_that_fails_while_something_is_read_is_told(
     monkeypatch.setattr(QFileDialog, "getSaveFileName", come_meanwhile)
     dock.run.save.menu().actions()[1].trigger()
     assert dock.run.message.text() == OTHER_DATA
+
+
+def test_the_name_of_a_layer_is_proposed_as_windows_takes_it(monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", asked := Mock())
+    asked.return_value = "", ""
+    ask(None, Mock(dataset=SimpleNamespace(name="0 :: DAPI?")), "map", {".csv": ""})
+    assert asked.call_args[0][2] == "0 __ DAPI__map.csv"
 
 
 def test_what_is_being_saved_is_saved_though_the_dock_is_closed(

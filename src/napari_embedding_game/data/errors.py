@@ -65,8 +65,8 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
         raise
     except PermissionError as error:
         raise DataError(
-            f"{path} may not be read by this user: change its permissions or those of "
-            "its folder, or copy it."
+            f"{path} may not be read: close it in other programs, change its "
+            "permissions or those of its folder, or copy it."
         ) from error
     except MemoryError as error:
         raise DataError(

@@ -17,6 +17,7 @@ from napari_embedding_game.data.errors import (
     check_installed,
     explain_damage,
 )
+from napari_embedding_game.data.formats.tables import decoded
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 
 MAX_FILE = 64_000_000
@@ -46,7 +47,7 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
             f"({MAX_FILE // 1_000_000} MB): choose a .gmt or text file of names."
         )
     with explain_damage(path, "a list of genes"):
-        text = path.read_text(encoding="utf-8-sig")
+        text = decoded(path.read_bytes(), path.name)
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     named = [(path.stem, "\n".join(lines))]
     if path.suffix.lower() == ".gmt":

@@ -266,11 +266,18 @@ def place_all(
         for part, values in _computed(run, work, n):
             positions[part], landmarks[part] = values
             clusters[part] = cluster_of[values[1]]
+    except BaseException:
+        shutil.rmtree(half, ignore_errors=True)
+        raise
+    try:
         if out.exists():
             shutil.rmtree(out)
         half.rename(out)
-    finally:
-        shutil.rmtree(half, ignore_errors=True)
+    except OSError as error:  # on Windows: something in it is open
+        raise DataError(
+            f"{out} could not be replaced ({error.strerror or error}): the whole "
+            f"result is in {half.name} beside it, to be renamed."
+        ) from error
 
 
 def _checked(source: Path) -> Path:

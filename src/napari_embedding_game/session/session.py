@@ -761,6 +761,11 @@ def error_text(error: BaseException) -> str:
             "or their principal components."
         )
     text = " ".join(str(error).split()) or "no further explanation"
+    if isinstance(error, OSError) and "torch" in text:  # on Windows, after some Qt
+        return (
+            f"torch cannot be loaded here ({text[:300]}): close napari, and open it by "
+            "the command napari-embedding-game, which loads torch first."
+        )
     return (
         f"Something broke ({type(error).__name__}: {text[:300]}). "
         "What is on the map stays; Run again tries anew."

@@ -48,8 +48,8 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(
-            f"{path} could not be written ({error.strerror or error}): make room or "
-            "choose another folder or name."
+            f"{path} could not be written ({error.strerror or error}): make room, "
+            "close it in other programs, or choose another folder or name."
         ) from error
 
 

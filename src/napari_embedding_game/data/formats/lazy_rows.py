@@ -91,5 +91,5 @@ class LazyRows:
 def _is_zarr_array(path: Path) -> bool:
     """Return whether a folder is one array of zarr, of its version 2 or 3."""
     metadata = path / "zarr.json"
-    text = metadata.read_text() if metadata.is_file() else ""
-    return '"node_type": "array"' in text or (path / ".zarray").is_file()
+    text = metadata.read_bytes() if metadata.is_file() else b""
+    return b'"node_type": "array"' in text or (path / ".zarray").is_file()

@@ -169,7 +169,7 @@ def check_folder(path: Path) -> None:
                 "with everything inside."
             )
         if file.name in _METADATA:
-            for entry in _objects(json.loads(file.read_text())):
+            for entry in _objects(json.loads(file.read_bytes())):
                 _check_array(entry, path.name)
 
 

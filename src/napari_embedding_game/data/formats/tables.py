@@ -325,14 +325,18 @@ def read_frame(path: Path) -> pd.DataFrame:
         content = memory.unpacked(path, 1 if kind == ".parquet" else _PARSED)
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path.name} is not written in UTF-8: save it as UTF-8 text, which "
-                'Excel calls "CSV UTF-8".'
-            ) from error
-        return _parse_text(text, kind, path.name)
+        return _parse_text(decoded(content, path.name), kind, path.name)
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Return a text; raise DataError if it is no UTF-8, as Excel's usual CSV."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{where} is not written in UTF-8: save it as UTF-8 text, which Excel "
+            'calls "CSV UTF-8".'
+        ) from error
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:

@@ -76,7 +76,8 @@ def matrix_files(path: Path) -> list[Path]:
     """``matrix.mtx`` or ``matrix.mtx.gz`` of a folder, with whatever before it."""
     if not path.is_dir():
         return [path]
-    return sorted([*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz")])
+    files = (*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz"))
+    return sorted(x for x in files if not x.name.startswith("."))  # of macOS
 
 
 def _read_h5(path: Path) -> _Counts:

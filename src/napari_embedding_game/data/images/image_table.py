@@ -11,7 +11,7 @@ import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed, to_numbers
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.tables import MISSING, separated
+from napari_embedding_game.data.formats.tables import MISSING, decoded, separated
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
@@ -52,7 +52,7 @@ def join_tables(
 def _read(path: Path) -> pd.DataFrame:
     """Return a table of texts, or raise DataError."""
     with explain_damage(path, "a table"):
-        text, kind = path.read_text(encoding="utf-8-sig"), path.suffix.lower()
+        text, kind = decoded(path.read_bytes(), path.name), path.suffix.lower()
         text, separator = separated(text, kind)
         how = {"dtype": str, "keep_default_na": False, "na_values": ["", *MISSING]}
         frame = pd.read_csv(io.StringIO(text), sep=separator, **how)

@@ -118,13 +118,14 @@ class Autosave:
             finally:
                 self._rename(f"0-0-{self._token}{ending}")
             for path in find_recent_sessions()[KEPT:]:
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # another program reads it
+                    path.unlink()
 
         return close
 
     def _rename(self, name: str) -> None:
         """Give the file, if there is one, a name that is no process's."""
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # it is not there, or a scanner reads it
             self.path = self.path.rename(self.path.with_name(name))
 
 

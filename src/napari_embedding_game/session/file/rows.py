@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -372,8 +372,8 @@ def _source_path(rows: Rows, folder: Path) -> Path:
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
             "it was saved; load the data to play on."
         )
-    path = Path(rows.path)
-    for one in (path, folder / path.name):
+    path, elsewhere = Path(rows.path), PureWindowsPath(rows.path)
+    for one in (path, folder / path.name, folder / elsewhere.name):
         if one.exists() and can_read(one):
             return one
     raise DataError(

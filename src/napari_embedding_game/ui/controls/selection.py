@@ -11,7 +11,7 @@ from napari_embedding_game.core.settings import NO_HAND, is_played
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
 from napari_embedding_game.ui.style.layouts import (
     column,
     evenly,
@@ -21,8 +21,8 @@ from napari_embedding_game.ui.style.layouts import (
 )
 
 TIPS = {
-    "lasso": "Draw around points (Shift and drag); Ctrl adds.",
-    "brush": "Paint over points (B); Shift adds, Ctrl takes away.",
+    "lasso": f"Draw around points (Shift and drag); {CTRL} adds.",
+    "brush": f"Paint over points (B); Shift adds, {CTRL} takes away.",
     "embed": "Open a map of the selected points alone; this one stays.",
     "objects": "Move to the selected objects in the image.",
     "hold": "Hold the selected points in place while the others move.",

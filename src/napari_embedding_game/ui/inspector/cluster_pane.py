@@ -14,7 +14,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table, share_text
 from napari_embedding_game.ui.tasks.late_errors import log_error
@@ -28,8 +28,8 @@ MANY = 0.02
 COLUMNS = (
     Column(
         "Cluster",
-        "Name of the cluster, or its number. Double-click to rename it, Ctrl-click a "
-        "second one to compare the two.",
+        "Name of the cluster, or its number. Double-click to rename it, "
+        f"{CTRL}-click a second one to compare the two.",
         is_edited=True,
     ),
     Column("Points", SIZE_TIP, "{:,}".format, is_bar=True),

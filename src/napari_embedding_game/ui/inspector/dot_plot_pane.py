@@ -26,7 +26,7 @@ from napari_embedding_game.ui.style.coloring import (
     value_limits,
     worded,
 )
-from napari_embedding_game.ui.style.form_widgets import Choice, check_box
+from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.style.table import share_text
@@ -175,7 +175,7 @@ class DotPlotPane(PlotPane):
             return f"{result.genes[gene]}: click to colour the map by it."
         name, size = rows[0].categories[group], counted(result.sizes[group], "point")
         if gene is None:
-            return f"{name}: {size}. Click to choose it, Ctrl-click to add it."
+            return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
         summary, cell = result.summary, (group, gene)
         mean, share = summary.means[cell], summary.shares[cell]
         title = f"{result.genes[gene]} in {name}"

@@ -33,7 +33,12 @@ from napari_embedding_game.session.groups import (
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import composition_columns, worded
-from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import (
+    CTRL,
+    Choice,
+    show_text,
+    text_label,
+)
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table, share_text
 from napari_embedding_game.ui.tasks.save_dialog import save
@@ -64,7 +69,7 @@ def p_text(p: float) -> str:
 
 
 COLUMNS = (
-    Column("Column", "Click a row to colour the map by it. Ctrl+C copies all."),
+    Column("Column", f"Click a row to colour the map by it. {CTRL}+C copies all."),
     Column(
         "log2 FC",
         "Log2 of how many times higher the mean is inside, as in scanpy.",

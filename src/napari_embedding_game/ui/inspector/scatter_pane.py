@@ -17,12 +17,12 @@ from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import value_extent, worded
-from napari_embedding_game.ui.style.form_widgets import add_row, form
+from napari_embedding_game.ui.style.form_widgets import CTRL, add_row, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
-TIP = "Drag a rectangle to select the points inside; with Shift or Ctrl to add them."
+TIP = f"Drag a rectangle to select points; with Shift or {CTRL} to add them."
 MAX_OFFERED = 12
 MARGIN = 0.04
 """Part of an axis that is free beyond the first and the last point, to drag from."""

@@ -19,6 +19,7 @@ from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
     metadata_columns,
 )
+from napari_embedding_game.ui.style.form_widgets import CTRL
 from napari_embedding_game.ui.workspace import Workspace
 
 MAX_HITS = 12
@@ -26,7 +27,7 @@ MAX_ROWS = 50_000
 """Rows that are found by a part of their names; of more, by the whole name, and their
 texts are searched once that is chosen."""
 CLUSTER, ROW, VALUE, TEXTS = "cluster", "row", "value", "in texts"
-TIP = "Selects a cluster, colours by a gene or column, goes to a row (Ctrl+F, /)."
+TIP = f"Selects a cluster, colours by a gene or column, goes to a row ({CTRL}+F, /)."
 
 
 class SearchBox(QLineEdit):

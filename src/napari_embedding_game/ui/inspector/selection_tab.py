@@ -33,6 +33,7 @@ from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
 from napari_embedding_game.ui.style.coloring import composition_columns, name_of
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
+    CTRL,
     Choice,
     show_text,
     text_label,
@@ -43,8 +44,8 @@ from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
 
 HINT_NO_CLUSTER = (
-    "Click a group on the map, or in the list, to see what is in it. Ctrl-click adds "
-    "another, Escape clears."
+    "Click a group on the map, or in the list, to see what is in it. "
+    f"{CTRL}-click adds another, Escape clears."
 )
 HINT_LOOKING = "Looking inside …"
 NO_DIFFERENCE = "No column differs: select some of the points, not all."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -33,7 +34,10 @@ from napari_embedding_game.ui.style.layouts import (
 
 LABEL_WIDTH, INDENT = 76, 4
 """Pixels of a label, at least, and left of its text, whatever the size of the type."""
-CLICK_TIP = "Click selects its points; Shift or Ctrl adds them."
+CTRL = "Cmd" if sys.platform == "darwin" else "Ctrl"
+"""What Qt's Ctrl is called: on a Mac a click with that key is one of the right button.
+"""
+CLICK_TIP = f"Click selects its points; Shift or {CTRL} adds them."
 
 
 def adds(event: QMouseEvent) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def ask(
     filters = {f"{words} (*{ending})": ending for ending, words in kinds.items()}
     first, dataset = next(iter(kinds)), session.dataset
     name = what if dataset is None else f"{Path(dataset.name).stem}_{what}"
+    name = re.sub(r'[<>:"\\|?*]', "_", name)  # of a layer; Windows cuts it off at a ":"
     typed, kind = QFileDialog.getSaveFileName(
         parent, "Save", name + first, ";;".join(filters)
     )
