@@ -12,6 +12,7 @@ from napari_embedding_game.data import columns
         (list(range(20)), False),
         ([f"n{i}" for i in range(20)], False),
         ([0.5, 1.5] * 10, False),
+        ([1, 2, 3, None] * 5, True),
         (list(range(31)) * 4, False),
         ([f"n{i}" for i in range(31)] * 4, True),
     ],

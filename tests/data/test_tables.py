@@ -53,13 +53,14 @@ def text(tmp_path, content, name="cells.csv"):
     "ending", ["csv", "tsv", "parquet", "csv.gz", "tsv.gz", "parquet.gz"]
 )
 def test_every_format_gives_the_same(tmp_path, cells, ending):
-    dataset = read(written(cells, tmp_path / f"cells.{ending}"))
-    assert dataset.var_names == ("area", "count")
-    assert dataset.obs.columns.tolist() == ["type"]
-    assert dataset.obs["type"].dtype == "category"
-    assert dataset.obs.index.tolist() == cells["name"].tolist()
-    assert dataset.name == f"cells.{ending}"
-    assert dataset.space == f"columns of cells.{ending}"
+    of_file = read(written(cells, tmp_path / f"cells.{ending}"))
+    arrow = from_features(cells.convert_dtypes(dtype_backend="pyarrow"), "layer")
+    for dataset in (of_file, arrow.dataset):
+        assert dataset.var_names == ("area", "count")
+        assert dataset.obs.dtypes.to_dict() == {"type": "category"}
+        assert dataset.obs.index.tolist() == cells["name"].tolist()
+    assert of_file.name == f"cells.{ending}"
+    assert of_file.space == f"columns of cells.{ending}"
     np.testing.assert_allclose(dataset.profile[:, 0], cells["area"], rtol=1e-6)
 
 

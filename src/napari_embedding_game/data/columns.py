@@ -119,7 +119,7 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
         filled = part.notna().to_numpy()
         values = pd.Series(part[filled].to_numpy())  # of Arrow, too, as numpy has them
         if not types.is_numeric_dtype(values):
-            values = to_numbers(values.astype(object))
+            values = to_numbers(values)
         if not ((values.abs() < 2**63) & (values % 1 == 0)).all():
             return None
     if not filled.any():
@@ -133,7 +133,8 @@ def to_numbers(column: pd.Series) -> pd.Series:
     """Numbers of a column that may be written as text, NaN for what is none."""
     if has_huge_exponent("\n".join(map(str, column))):
         column = column.mask(column.map(str).map(has_huge_exponent))
-    return pd.to_numeric(column, errors="coerce")
+    # Of texts of Arrow it would give NaN that does not count as missing.
+    return pd.to_numeric(column.astype(object), errors="coerce")
 
 
 def has_huge_exponent(text: str) -> bool:
@@ -212,12 +213,16 @@ def as_metadata(column: pd.Series) -> pd.Series:
     other things become texts.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "unknown-array":  # levels or lists of Arrow
+        return as_metadata(column.astype(object))
     if kind == "boolean" and column.dtype == object:
         return column.astype("boolean")  # with gaps
     if kind == "mixed":
         return column.astype(str).where(column.notna())
     if pd.api.types.is_integer_dtype(column):
         kind = "integer"
+    elif kind == "floating" and column.hasnans and numbers_of(column) is not None:
+        kind, column = "integer", column.astype("Int64")  # with gaps
     elif kind not in _MAX_GROUPS or kind == "integer":
         return column
     most = min(_MAX_GROUPS[kind], len(column) // 2)
