@@ -5,7 +5,7 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.data.expression import dense
+from napari_embedding_game.data.expression import Expression, dense
 from napari_embedding_game.data.formats.anndata import from_anndata
 
 
@@ -30,3 +30,5 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
         np.testing.assert_allclose(dense(one.values), wanted, rtol=1e-5)
         np.testing.assert_allclose(one.column(3), wanted[:, 3], rtol=1e-5)
         assert one.cell(8, 3) == pytest.approx(wanted[8, 3])
+    logs = np.repeat(np.float32([[0, 0.5], [0, 1.5]]), 50_000, axis=0)
+    assert Expression(logs, True).kind == "logarithms"  # also without the first gene

@@ -231,7 +231,7 @@ def test_levels_have_the_order_and_the_colours_of_the_file(tmp_path, cells):
     levels = ["b", "none", "a"]
     cells.obs["group"] = pd.Categorical(np.where(right, "a", "b"), levels)
     cells.obs["other"] = pd.Categorical(np.where(right, "a", "b"), levels)
-    cells.uns["group_colors"] = np.array(["#ff0000", "#777777", "#00ff00"])
+    cells.uns["group_colors"] = ["#ff0000", "#777777", "#00ff00", "#0000ff"]
     write_web_page(cells, tmp_path / "map.html", basis="X_umap")
     group, other = (_columns(tmp_path / "map.html")[k] for k in ("group", "other"))
     assert group["levels"] == other["levels"] == ["b", "a"]

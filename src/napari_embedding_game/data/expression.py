@@ -121,7 +121,7 @@ def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
 
 def _looks_like_log1p(profile: Any) -> bool:
     """Tell whether values are from 0, never large, and no whole numbers."""
-    values = profile.data if sp.issparse(profile) else profile.ravel()
+    values = profile.data if sp.issparse(profile) else profile
     some = values[:: max(1, values.size // _SAMPLED)]
     if np.array_equal(some, np.round(some)):  # counted, or none
         return False

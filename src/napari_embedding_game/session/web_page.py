@@ -174,9 +174,9 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
         column = column.astype(str).where(column.notna()).astype("category")
     levels = [str(level) for level in column.cat.categories]
     of_file = [str(color) for color in adata.uns.get(f"{name}_colors", ())]
-    # As scanpy has it, colours of another number of levels are none.
-    is_whole = len(of_file) == len(levels)
-    colors_by_level = dict(zip(levels, of_file, strict=True)) if is_whole else {}
+    # As scanpy has it, colours of fewer levels are none.
+    is_whole = len(of_file) >= len(levels)
+    colors_by_level = dict(zip(levels, of_file, strict=False)) if is_whole else {}
     colors = hexes(level_colors(levels, colors_by_level))
     codes = column.cat.codes.to_numpy(np.int64)[rows]
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))

@@ -79,7 +79,7 @@ class Rows:
     obs: pd.DataFrame | None = None
     """(n rows) metadata, where no file has them."""
     source_obs: pd.DataFrame | None = None
-    """(n_source_rows rows) metadata, where some rows are left out."""
+    """(n_source_rows rows) metadata, where no file has them."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Colours of levels of these."""
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -159,7 +159,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
     same = "X var_names gene_ids has_expression level_colors quality notes"
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
-    if source_obs is not None and not dataset.kept.all() and {*obs} <= {*source_obs}:
+    if source_obs is not None and {*obs} <= {*source_obs}:
         parts["source_obs"] = source_obs
     if sp.issparse(dataset.X):
         parts["sparse_X"] = parts.pop("X")
