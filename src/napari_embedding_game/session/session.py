@@ -71,6 +71,7 @@ State = Literal[
 ]
 ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
+RESTING: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 
 
 class Session:

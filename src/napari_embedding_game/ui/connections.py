@@ -91,11 +91,8 @@ class Listener(QWidget):
 
     def follow(
         self, session: Session, signals: Iterable[Any], job: Callable[[], object]
-    ) -> Callable[[], None]:
-        """Have a job done soon after these signals, and in a game now and then.
-
-        Returns what has it done after anything else.
-        """
+    ) -> None:
+        """Have a job done soon after these signals, and in a game now and then."""
         when_open = self._if_open(job)  # closed by then?
         turn = qthrottled(when_open, SOON_MS, leading=False, parent=self)
 
@@ -104,7 +101,6 @@ class Listener(QWidget):
             turn.throttle()
 
         self.listen(signals, submit_soon)
-        return submit_soon
 
     def clear_at(self, signal: Any) -> None:
         """Call :meth:`clear_data` at a signal, also while this is closed."""

@@ -14,7 +14,6 @@ import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QObject, Signal
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
@@ -23,6 +22,7 @@ from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.images.linked_layers import center_on
 from napari_embedding_game.ui.pixels import compile_loops
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest, Worker
@@ -82,11 +82,8 @@ class Controller(QObject):
 
         ``begin``: makes it, by default a new one; ``refuse``: says the sentence.
         """
-        try:
-            run = (begin or self.session.begin)()
-        except (DataError, InputError) as error:
-            (refuse or self.session.show_message)(error_text(error))
-            return
+        session = self.session
+        run = tried(refuse or session.show_message, begin or session.begin)
         if run is not None:
             self._run = run
             self._playing.submit(run.frames)

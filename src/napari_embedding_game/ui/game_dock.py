@@ -273,7 +273,7 @@ class GameDock(MapWidget):
         session = self._session
         has_data = session.dataset is not None
         has_map = session.snapshot is not None
-        is_map = has_map or session.state in ("preparing", "running", "paused")
+        is_map = has_map or session.is_moving
         self.tabs.tabBar().setVisible(is_map)
         self.larger.setVisible(is_map)
         if not is_map:

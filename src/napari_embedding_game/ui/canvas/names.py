@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.run.run import Run
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.session import RESTING, Session
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.hand import Handle, live_handle
 from napari_embedding_game.ui.canvas.label_layout import (
@@ -27,7 +27,7 @@ from napari_embedding_game.ui.canvas.label_layout import (
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
-from napari_embedding_game.ui.canvas.scene import RESTING, Scene
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write

@@ -39,7 +39,7 @@ from napari_embedding_game.ui.canvas.projection import (
 from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.pixels import paint_density, paint_discs
-from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
 FOLLOW_MS = 10

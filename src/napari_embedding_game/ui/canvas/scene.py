@@ -25,6 +25,7 @@ from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import Run
+from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
@@ -56,7 +57,6 @@ LEGEND_MS = 400
 """Least time between two legends while the game runs."""
 NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
 LOST = "The points layer was removed or changed: Run again draws a new one."
-RESTING = ("paused", "finished", "stopped", "failed")
 
 
 class Scene(QObject):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from napari_embedding_game.ui.controls.start import Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
 from napari_embedding_game.ui.images.linked_layers import OF_MAP, Linked, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
-from napari_embedding_game.ui.images.relink import Relink
+from napari_embedding_game.ui.images.relink import Relink, how_measured
 from napari_embedding_game.ui.style.form_widgets import (
     Choice,
     Fold,
@@ -309,10 +309,8 @@ class DataControls(QWidget):
             self._linked_layers.set(self.measure.linked_to(linked.labels))
 
     def _measure_options(self) -> dict[str, Any]:
-        """Return how the objects were measured; a session file may say anything."""
-        dataset = self._session.dataset
-        measured = {} if dataset is None else dataset.provenance.get("measured")
-        measured = measured if isinstance(measured, Mapping) else {}
+        """Return how the objects were measured."""
+        measured = how_measured(self._session.dataset)
         axis, groups = measured.get("first_axis"), measured.get("groups")
         groups = groups if isinstance(groups, list | tuple) else USUAL
         return {

@@ -8,7 +8,7 @@ from functools import partial
 from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_played
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.session.session import RESTING, Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
@@ -81,9 +81,8 @@ class SelectionControls(QWidget):
         self.show_objects.setVisible(self._linked.current is not None)
         self.hold.setVisible(self._is_game)
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
-        is_at_rest = state in ("paused", "finished", "stopped", "failed")
         if not self.neighbors.isDown():  # hidden then, it would never be let go
-            self.neighbors.setVisible(has_neighbors and is_at_rest)
+            self.neighbors.setVisible(has_neighbors and state in RESTING)
         show_text(self.message, self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from html import escape
 
@@ -14,7 +13,6 @@ from qtpy.QtGui import QColor, QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem, QMenu
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared, comparing_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
@@ -29,6 +27,7 @@ from napari_embedding_game.ui.style.layouts import (
 )
 from napari_embedding_game.ui.style.table import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
 PICTURE, MAX_DRAWN = 48, 2000
@@ -44,6 +43,7 @@ class Timeline(Listener):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._do = partial(tried, session.show_message)
         self._colors = QColor("black"), QColor("white")
         self._drawn: tuple[Mark, ...] = ()
         """The marks that have pictures."""
@@ -100,7 +100,6 @@ class Timeline(Listener):
                     self.marks.item(number).setToolTip(mark_text(mark))
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
-        is_moving = session.state in ("preparing", "running")
         self._content.setVisible(bool(marks))
         compared, is_busy = session.view.compared, self._comparing.is_busy
         words = current.title if current else ""
@@ -110,13 +109,13 @@ class Timeline(Listener):
             words = compared.summary()
         show_text(self.words, words)
         self.end.setVisible(is_busy or compared is not None)
-        can_compare = bool(self._others()) and not is_moving
+        can_compare = bool(self._others()) and not session.is_moving
         self.compare.setVisible(can_compare and self.end.isHidden())
 
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
-        remove = partial(self._try, timeline.remove, number)
+        remove = partial(self._do, timeline.remove, number)
         rename = "Rename…", partial(self._rename, mark), ""
         add_entries(menu, [rename, ("Delete", remove, "")])
         return menu
@@ -155,7 +154,7 @@ class Timeline(Listener):
     def _list_others(self) -> None:
         self.others.clear()
         for mark in self._others():
-            compare = partial(self._try, self.begin_comparison, mark.number)
+            compare = partial(self._do, self.begin_comparison, mark.number)
             entry = f"{mark.title}, {mark.origin}", compare, ""
             for action in add_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))
@@ -163,7 +162,7 @@ class Timeline(Listener):
     def _on_row(self, index: int) -> None:
         if index >= 0:
             number = self._session.timeline.marks[index].number
-            self._try(self._session.look_back, number)
+            self._do(self._session.look_back, number)
 
     def _on_menu(self, point: QPoint) -> None:
         number = self.marks.indexAt(point).row()
@@ -179,12 +178,6 @@ class Timeline(Listener):
         )
         if is_given and dataset is self._session.dataset:
             self._session.timeline.rename(mark.number, name)
-
-    def _try(self, act: Callable[[int], object], number: int) -> None:
-        try:
-            act(number)
-        except DataError as error:
-            self._session.show_message(str(error))
 
 
 def mark_text(mark: Mark) -> str:

@@ -39,7 +39,7 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.style.form_widgets import show_text
 from napari_embedding_game.ui.style.layouts import in_lines, literal, push_button
-from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
 MOSTLY = 0.5
@@ -220,7 +220,7 @@ class Relink(LayerPanel):
             image = self._candidate()
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, lambda: self._use_as_missing(image)
-        is_measured = bool(_measured(self._session.dataset))
+        is_measured = bool(how_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._loading.current_source is not None
         return self._edit_text, words if can_read else "", self.requested.emit
@@ -258,7 +258,7 @@ class Relink(LayerPanel):
         is_open = missing is None or self._record.current is not None
         if is_open or not _image_names(dataset):
             return None
-        path = missing.labels.path or str(_measured(dataset).get("folder", ""))
+        path = missing.labels.path or str(how_measured(dataset).get("folder", ""))
         return Path(path) if path else None
 
     def _locate(self) -> None:
@@ -296,7 +296,7 @@ class Relink(LayerPanel):
             return
         options = {"plugin": "napari", "layer_type": "image"}
         options |= {"name": name} if name else {}
-        measured = _measured(self._session.dataset)
+        measured = how_measured(self._session.dataset)
         try:
             opened = self._viewer.open(path, **options)
             if is_labels:  # they may have been made of a mask
@@ -344,7 +344,7 @@ def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     return next(iter((*both, *named, *of_file)), None)
 
 
-def _measured(dataset: Dataset | None) -> Mapping[str, Any]:
+def how_measured(dataset: Dataset | None) -> Mapping[str, Any]:
     """Return how objects were measured; a session file may say anything."""
     values = None if dataset is None else dataset.provenance.get("measured")
     return values if isinstance(values, Mapping) else {}
@@ -352,7 +352,7 @@ def _measured(dataset: Dataset | None) -> Mapping[str, Any]:
 
 def _image_names(dataset: Dataset | None) -> tuple[str, ...]:
     """Return the names of the images of a folder that was measured."""
-    images = _measured(dataset).get("images")
+    images = how_measured(dataset).get("images")
     values = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 

@@ -16,9 +16,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.clustering import Cluster, Clustering
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
 from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.session import Session
@@ -26,6 +24,7 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.layouts import in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 MAX_PARTS, MAX_LETTERS = 60, 44
@@ -182,11 +181,7 @@ class ClusterEdits(QWidget):
     def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
         self._show_message("")
-        try:
-            return edit(*args)
-        except (DataError, InputError) as error:
-            self._show_message(str(error))
-            return None
+        return tried(self._show_message, edit, *args)
 
     def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""

@@ -17,7 +17,7 @@ from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table, share_text
-from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -72,7 +72,7 @@ class ClusterPane(Listener):
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
         moves = session.clusters.changed, session.state_changed
-        self._soon = self.follow(session, moves, self.catch_up)
+        self.follow(session, moves, self.catch_up)
         self.setLayout(column(self.table, self.slider))
         self.show_message("")
         self.catch_up()

@@ -6,11 +6,11 @@ from functools import partial
 
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, push_button
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 ASK, LOOKING = "Are these two one group?", "Simulating one group and dividing it …"
@@ -48,9 +48,7 @@ class TwoClusters(QWidget):
         self.setVisible(is_pair and not session.is_moving)
 
     def _on_ask(self) -> None:
-        try:
-            job = separation_job(self._session, self._session.selection.clusters)
-        except DataError as error:
-            self._show_text(str(error))
-        else:
+        of = self._session, self._session.selection.clusters
+        job = tried(self._show_text, separation_job, *of)
+        if job is not None:
             self._job.submit(job)

@@ -18,7 +18,7 @@ from napari_embedding_game.session.file.autosave import (
 )
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.late_errors import log_error, notify_error
+from napari_embedding_game.ui.tasks.errors import log_error, notify_error
 from napari_embedding_game.ui.tasks.worker import Latest, Worker
 from napari_embedding_game.ui.workspace import Workspace
 

@@ -17,7 +17,7 @@ from qtpy.QtCore import QObject, QThread, QTimer, Signal
 
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.tasks.late_errors import log_error
+from napari_embedding_game.ui.tasks.errors import log_error
 
 FRAME_SECONDS = 0.04
 """Shortest time between two frames handed to the window (25 a second)."""

@@ -20,7 +20,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, colored
-from napari_embedding_game.ui.tasks.late_errors import notify_error
+from napari_embedding_game.ui.tasks.errors import notify_error
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import napari
 import numpy as np
 import pandas as pd
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
@@ -28,6 +24,7 @@ from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
 NO_DATA = (
@@ -54,6 +51,8 @@ class TeachWidget(MapTool, Listener):
     def __init__(self, napari_viewer: napari.Viewer) -> None:
         super().__init__(napari_viewer)
         session = self._session
+        self._do = partial(tried, self._update)
+        """Makes an edit, or says why it cannot be made."""
         self._learned: tuple[Learned, Examples] | None = None
         """What was learned last of the data on show, and from what."""
         self._listed: Annotation | None = None
@@ -112,14 +111,6 @@ class TeachWidget(MapTool, Listener):
             self._update(NOTHING_SELECTED)
         else:
             self._do(session.clusters.add_to, chosen[0], session.selection.points)
-
-    def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
-        """Make an edit; say why where it cannot be made."""
-        try:
-            return edit(*args)
-        except (DataError, InputError) as error:
-            self._update(str(error))
-            return None
 
     def _learn(self) -> None:
         dataset = self._session.dataset

@@ -1,15 +1,28 @@
-"""Report errors of background tasks whose dock has been closed."""
+"""Say what could not be done, in a dock or after it has been closed."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import napari
 from napari.utils.notifications import show_error
 
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import error_text
 
 logger = logging.getLogger(__name__)
+
+
+def tried(show: Callable[[str], object], act: Callable[..., Any], *args: Any) -> Any:
+    """Return what comes of an act; show why, and return None, where it is refused."""
+    try:
+        return act(*args)
+    except (DataError, InputError) as error:
+        show(error_text(error))
+        return None
 
 
 def notify_error(error: BaseException) -> None:
