@@ -3,6 +3,7 @@
 import gzip
 import os
 import signal
+import sys
 
 import pytest
 
@@ -12,6 +13,13 @@ from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.reading_process import begin_process, read_apart
 from napari_embedding_game.data.stages import finish
+
+LAUNCHER = """#!{0}
+import ctypes, subprocess, sys
+dies_too = lambda: ctypes.CDLL(None).prctl(1, 9)
+sys.exit(subprocess.call(["{0}", *sys.argv[1:]], preexec_fn=dies_too))
+"""
+"""A python that starts another one, which dies with it."""
 
 
 def told(expression):
@@ -56,6 +64,13 @@ def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch
     with pytest.raises((MemoryError, DataError), match=r"^$|far more memory"):
         told(grows)
     monkeypatch.setattr(reading_process, "SECONDS", 0.3)
+    if sys.platform == "linux":  # as in an environment of Windows
+        launcher = tmp_path / "python"
+        launcher.write_text(LAUNCHER.format(sys.executable))
+        launcher.chmod(0o700)
+        monkeypatch.setattr(sys, "executable", str(launcher))
+        with pytest.raises(DataError, match="broke off"):
+            told("__import__('os')._exit(1)")
     loops = "sum(range(10**12))"  # in C, as a damaged file lets HDF5
     (tmp_path / loops).touch()
     with pytest.raises(DataError, match="memory or time than a file of its size"):

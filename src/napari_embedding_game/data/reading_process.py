@@ -129,6 +129,8 @@ class _Process:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         _all.add(self)
+        self._pid = self._process.pid
+        """On Windows an environment's python starts another, which reads."""
         self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         threading.Thread(target=self._listen, name=LISTENER, daemon=True).start()
 
@@ -182,7 +184,7 @@ class _Process:
     def _used(self) -> tuple[int, float]:
         """Return its bytes of memory and seconds of processor; 0 once it has ended."""
         with suppress(psutil.Error):
-            process = psutil.Process(self._process.pid)
+            process = psutil.Process(self._pid)
             return process.memory_info().rss, process.cpu_times().user
         return 0, 0.0
 
@@ -193,6 +195,7 @@ class _Process:
         reason: Exception | None = None
         try:
             with self._process.stdout as pipe:
+                _, self._pid = _receive(pipe)
                 while True:
                     self._answers.put(_receive(pipe))
         except Exception as error:  # as various as what may be left of a pickle
@@ -246,6 +249,7 @@ def serve() -> None:
     """Do what comes by the standard input, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    _send(answers, "pid", os.getpid())
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for module in _LIBRARIES:

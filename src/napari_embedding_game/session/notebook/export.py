@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from datetime import date
 from functools import partial
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -253,7 +253,7 @@ class _Notebook:
             text = f"What was done by hand is in `{name}`, a session file."
             placed_on = self.saved.placed_on
             if placed_on is not None and placed_on.is_under(self.snapshot):
-                reference = Path(placed_on.reference).name
+                reference = PureWindowsPath(placed_on.reference).name
                 text = f"Cells lie where they were placed on the map of `{reference}`."
             self._text("## Map: {title}\n\n{text}", title=title, text=text)
             self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from importlib import metadata
-from pathlib import Path
+from pathlib import PureWindowsPath as Path  # it splits paths of any system
 from typing import Any
 
 import numpy as np
