@@ -283,7 +283,7 @@ def test_closing_goes_on_whatever_one_part_raises(
         raise OSError("the stick is gone")
 
     told = []
-    dock.controller.trouble.connect(told.append)
+    dock.workspace.trouble.connect(told.append)
     monkeypatch.setattr(dock.controller.session_store._autosave, "job", broken)
     monkeypatch.setattr(dock.controller.reading, "close", broken)
     dock.close()

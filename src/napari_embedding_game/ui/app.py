@@ -105,6 +105,6 @@ def after_run(
 
     session.state_changed.connect(on_state)
     controller.reading.session_opened.connect(on_map)
-    controller.trouble.connect(on_trouble)
+    controller.workspace.trouble.connect(on_trouble)
     controller.writing.saved.connect(close_soon)
     return lambda: int(bool(troubles))

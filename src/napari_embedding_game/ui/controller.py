@@ -12,7 +12,7 @@ from collections.abc import Callable
 import napari
 import numpy as np
 from napari.layers import Points
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
@@ -39,9 +39,6 @@ class Controller(QObject):
     ``session_store`` saves by itself.
     """
 
-    trouble = Signal(str)
-    """A sentence about what failed, "" when it is over."""
-
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self._viewer, self.workspace = viewer, workspace
@@ -60,8 +57,6 @@ class Controller(QObject):
             at_once=True,
         )
         self._is_open = True
-        for task in (self.reading, self.writing):
-            task.trouble.connect(self.trouble)
 
     def warm_up(self) -> None:
         """Load and compile the engine in the background, before it is needed."""
@@ -116,7 +111,7 @@ class Controller(QObject):
                 close()
             except Exception as error:  # the rest has to be closed all the same
                 logger.error("A part could not be closed", exc_info=error)
-                self.trouble.emit(error_text(error))
+                self.workspace.trouble.emit(error_text(error))
 
     def show_objects(self) -> None:
         """Move the camera to the selected objects in the image."""
@@ -141,7 +136,7 @@ class Controller(QObject):
         try:
             self.workspace.maps.embed(selection.points, title)
         except DataError as error:
-            self.trouble.emit(str(error))
+            self.workspace.trouble.emit(str(error))
         else:
             self.play()
 

@@ -240,7 +240,7 @@ class GameDock(MapWidget):
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
             (session.play_on_wanted, partial(controller.play, session.play_on)),
-            (controller.trouble, self._show_trouble),
+            (self.workspace.trouble, self._show_trouble),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
             (scene.legend_changed, legend.set_legend),

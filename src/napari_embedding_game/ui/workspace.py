@@ -22,6 +22,8 @@ class Workspace:
 
     reveal = Signal(int)
     """Brings the row of the point that the camera is to go to."""
+    trouble = Signal(str)
+    """A sentence about what failed, "" when it is over."""
 
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session

@@ -54,8 +54,6 @@ class ReadingTask(QObject):
     """
     stage_changed = Signal(object)
     """The :class:`Stage` of reading, None when nothing is read."""
-    trouble = Signal(str)
-    """A sentence about reading that failed, "" when it is over."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace, store: SessionStore
@@ -157,7 +155,7 @@ class ReadingTask(QObject):
                 self.loaded.emit(read)
             self.session_opened.emit()
             if troubles:
-                self.trouble.emit(" ".join(troubles))
+                self._workspace.trouble.emit(" ".join(troubles))
             if then is not None:
                 then()
 
@@ -183,7 +181,7 @@ class ReadingTask(QObject):
     ) -> None:
         self._then = then
         self.jobs.submit(read)
-        self.trouble.emit("")
+        self._workspace.trouble.emit("")
         self.stage_changed.emit(Stage(f"Reading {name}"))
 
     def _on_read(self, result: Any) -> None:
@@ -195,7 +193,7 @@ class ReadingTask(QObject):
 
     def _on_failed(self, error: BaseException) -> None:
         self.stage_changed.emit(None)
-        self.trouble.emit(error_text(error))
+        self._workspace.trouble.emit(error_text(error))
         is_incomplete = isinstance(error, MissingValuesError)
         self._cancel(self._read_complete if is_incomplete else None)
 

@@ -46,8 +46,6 @@ class WritingTask(QObject):
     """The name of what was written."""
     busy_changed = Signal(str)
     """What is being written, "" when nothing is."""
-    trouble = Signal(str)
-    """A sentence about writing that failed, "" when it is over."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -57,15 +55,15 @@ class WritingTask(QObject):
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
         if self._worker is not None:
-            self.trouble.emit(BUSY)
+            self._workspace.trouble.emit(BUSY)
             return
         prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
         try:  # what is saved is what is seen
             write = prepare(self._workspace, path)
         except DataError as error:  # such as a gene of a file that is gone
-            self.trouble.emit(str(error))
+            self._workspace.trouble.emit(str(error))
             return
-        self.trouble.emit("")
+        self._workspace.trouble.emit("")
         self.busy_changed.emit(f"Saving {name} …")
         self._worker = worker = Worker(write, NOT_SAVED)
         worker.returned.connect(lambda _: self._end(name))
@@ -88,7 +86,7 @@ class WritingTask(QObject):
         if error is None:
             self.saved.emit(name)
         else:
-            self.trouble.emit(error_text(error))
+            self._workspace.trouble.emit(error_text(error))
 
 
 # What writes each kind of file, in any thread, as the map is seen now
