@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.inspect.group_sums import finished, iter_grouped
 from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
 from napari_embedding_game.data.columns import NO_LEVEL, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset
@@ -82,15 +83,14 @@ def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     cluster makes no contrast.  Missing values are left out; a column that is constant
     on both sides, or empty on one, makes none.
     """
-    values = pd.DataFrame(dataset.profile, columns=dataset.profile_names)
-    values = values.where(np.isfinite(values))
-    near = values.iloc[:1000].mean().fillna(0)  # sums of float32 are right if small
-    parts = values[points] - near, values[~points] - near
-    inside, outside = (part.mean() for part in parts)
-    variances = [part.var(ddof=0) for part in parts]
-    spread = np.sqrt((variances[0] + variances[1]) / 2)
-    d = (inside - outside) / spread.where(spread > 0)
-    d = d[d.notna() & (d != 0)]
+    sides = iter_grouped(dataset.profile, np.where(points, 0, 1), 2)
+    counts, means, squares, _ = finished(sides)
+    spread = np.sqrt((squares / np.maximum(counts, 1)).mean(axis=0))
+    difference = np.where((counts > 0).all(axis=0), means[0] - means[1], 0.0)
+    # Where both sides are constant, rounding may leave some spread.
+    differs = (difference != 0) & (spread > 1e-9 * np.abs(difference))
+    names = np.array(dataset.profile_names, dtype=object)
+    d = pd.Series(difference[differs] / spread[differs], names[differs])
     return d.iloc[np.argsort(-d.abs().to_numpy(), kind="stable")[:MAX_COLUMNS]]
 
 
