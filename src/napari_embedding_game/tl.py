@@ -368,7 +368,8 @@ def stability(
     -------
     ``obs["embedding_game_stability"]`` : float32
         Share of the 15 nearest on the map that are among the 75 nearest with another
-        seed, the mean over the seeds: 1 for a cell that keeps all.
+        seed, the mean over the seeds: 1 for a cell that keeps all.  Of fewer than 301
+        cells both are fewer, so that chance keeps a quarter at most.
     ``uns["embedding_game"]["stability"]`` : str
         Share of the cells that are steady with every seed, as a sentence.
     """

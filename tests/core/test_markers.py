@@ -156,6 +156,8 @@ def test_without_logarithms_the_fold_change_is_that_of_the_means():
     change = dict(zip(table.columns, table.logfoldchanges, strict=True))
     assert change[0] == pytest.approx(2.0)
     assert np.isnan(change[1])  # a negative mean has no ratio
+    small = markers(1e-15 * X, np.arange(20) < 10, log1p=False)
+    np.testing.assert_allclose(small.logfoldchanges, table.logfoldchanges, rtol=1e-6)
 
 
 def test_progress_is_told_and_closing_cancels(monkeypatch):

@@ -29,6 +29,7 @@ def test_the_figures_are_those_of_the_means(form):
     np.testing.assert_allclose(found.scores, wanted.statistic[found.columns], atol=1e-4)
     np.testing.assert_allclose(found.pvals, wanted.pvalue[found.columns], atol=1e-5)
     assert (found.n_inside, found.n_outside) == (3, 3)
+    np.testing.assert_allclose(found.pts, (x[TREATED] > 0).mean(axis=0)[found.columns])
     assert found.names[0] == "g0"
     ratio = np.expm1(means[3:].mean(axis=0)) / np.expm1(means[:3].mean(axis=0))
     folds = np.log2(ratio)[found.columns]

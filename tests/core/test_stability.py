@@ -28,10 +28,12 @@ def clusters():
 
 def test_it_is_what_its_formula_says():
     rng = np.random.default_rng(1)
-    first, second = rng.normal(size=(90, 2)), rng.normal(size=(90, 3))
+    first, second = rng.normal(size=(130, 2)), rng.normal(size=(130, 3))
     np.testing.assert_allclose(
         neighbors_kept(first, second, 6), by_hand(first, second, 6)
     )
+    for n in (40, 77):  # the 75 nearest of 76 would be kept by any map
+        assert neighbors_kept(first[:n], second[:n]).mean() < 0.4
 
 
 def test_clusters_that_lie_elsewhere_turned_and_mirrored_keep_all(clusters):

@@ -29,7 +29,8 @@ class MapComparison:
     moved: NDArray[np.float32]
     """(N,) distance between the two positions of a point, in radii of the first map."""
     kept: float
-    """Share of a point's 15 nearest on the first map that are so on the second."""
+    """Share of a point's 15 nearest on the first map that are so on the second, or of
+    the nearest quarter of fewer than 61 points."""
 
 
 def compare_maps(
@@ -77,15 +78,17 @@ def neighbors_kept(
     """Return the share of each point's k neighbours that a second map keeps, (n,).
 
     Those on the first map that are among ``wide`` times k on the second: similar points
-    may change places.  ``rows``: the points to compare, all by default.
+    may change places.  Of few points k is smaller, so that chance keeps a quarter at
+    most.  ``rows``: the points to compare, all by default.
     """
     n = len(first)
     rows = np.arange(n) if rows is None else rows
-    k = max(1, min(n_neighbors, (n - 1) // max(1, wide - 1)))
+    most = max(1, (n - 1) // 4)
+    k = max(1, min(n_neighbors, most // wide))
     # Numbers that name point and neighbour.
     here, there = (
         np.arange(len(rows))[:, None] * n + nearest_on_map(points, rows, count)
-        for points, count in ((first, k), (second, min(wide * k, n - 1)))
+        for points, count in ((first, k), (second, min(wide * k, most)))
     )
     pairs = np.sort(there, axis=None)  # one search in order is 50 times numpy's isin
     index = np.minimum(np.searchsorted(pairs, here), pairs.size - 1)

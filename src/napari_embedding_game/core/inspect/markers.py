@@ -96,7 +96,7 @@ def iter_markers(
     Cells of one donor are not independent of each other (Squair et al., Nature
     Communications 12, 5692, 2021): with ``samples`` the cells that a sample has in a
     group become one profile, their mean, and Welch's t-test compares the profiles.
-    ``n_inside`` and ``pts`` of the table then count samples.
+    ``n_inside`` of the table then counts samples; ``pts`` are shares of their cells.
 
     ``X`` (N, G): an array or sparse matrix.  ``inside``, ``outside`` (N,): rows of the
     group, and those to compare with, all others by default.  ``names`` of the columns,
@@ -113,8 +113,9 @@ def iter_markers(
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
     groups = _checked_groups(inside, outside, samples, X.shape[0])
+    shares = None
     if samples is not None:
-        X, groups = yield from _of_samples(X, groups, samples, log1p)
+        X, groups, shares = yield from _of_samples(X, groups, samples, log1p)
         method = "t-test"
     of_block = _moments_and_ranks if method == "wilcoxon" else None
     figures = yield from iter_grouped(X, groups, 2, of_block=of_block)
@@ -127,6 +128,8 @@ def iter_markers(
         spread = np.sqrt(n * m * (n + m + 1) / 12)
         scores = (figures[4, 0] - n * (n + m + 1) / 2) / spread
         pvals = 2 * _stats().norm.sf(np.abs(scores))
+    if shares is None:
+        shares = [side.positive / side.n for side in sides]
     top = np.argsort(-scores, kind="stable")[:n_top]
     named = top if names is None else [names[column] for column in top]
     of_columns = {
@@ -134,8 +137,8 @@ def iter_markers(
         "logfoldchanges": _log_fold_changes(*sides, log1p=log1p),
         "pvals": pvals,
         "pvals_adj": _adjusted(pvals),
-        "pts": sides[0].positive / sides[0].n,
-        "pts_rest": sides[1].positive / sides[1].n,
+        "pts": shares[0],
+        "pts_rest": shares[1],
     }
     return MarkerTable(
         method=method,
@@ -149,8 +152,11 @@ def iter_markers(
 
 def _of_samples(
     X: Any, groups: NDArray[np.int32], samples: NDArray[Any], log1p: bool
-) -> Generator[float, None, tuple[FloatArray, NDArray[np.int32]]]:
-    """Return profiles (S, G), those of one group after the other's, and their group."""
+) -> Generator[float, None, tuple[FloatArray, NDArray[np.int32], list[FloatArray]]]:
+    """Return profiles (S, G), those of one group after the other's, and their group.
+
+    And the share of the cells of each group that are above 0, (G,) each.
+    """
     of_samples = pd.factorize(pd.Series(samples), sort=True)[0]
     profiles, n_profiles = np.full(len(groups), -1), [0]
     for side, name in ((_INSIDE, "chosen"), (_OUTSIDE, "compared")):
@@ -167,10 +173,12 @@ def _of_samples(
         profiles = np.where(groups == side, profile_of[codes], profiles)
         n_profiles.append(n_profiles[-1] + n)
     figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
-    counts, means = figures[:2]
+    counts, means, _, positive = figures
     means[counts < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
-    is_outside = np.arange(n_profiles[-1]) >= n_profiles[1]
-    return np.log1p(means) if log1p else means, is_outside.astype(np.int32)
+    of_side = (np.arange(n_profiles[-1]) >= n_profiles[1]).astype(np.int32)
+    parts = [of_side == side for side in (_INSIDE, _OUTSIDE)]
+    shares = [positive[part].sum(axis=0) / counts[part].sum(axis=0) for part in parts]
+    return np.log1p(means) if log1p else means, of_side, shares
 
 
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
@@ -309,8 +317,9 @@ def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
 def _log_fold_changes(inside: _Side, outside: _Side, *, log1p: bool) -> FloatArray:
     """Return log2 of the ratio of means, (G,), NaN where there is none (below 0)."""
     means = np.stack([inside.mean, outside.mean])
-    # scanpy's 1e-9: a column that is 0 outside has a large change, not infinity.
-    above, below = (np.expm1(means) if log1p else means) + 1e-9
+    # A column that is 0 outside has a large change, not infinity: 1e-9 is scanpy's.
+    means, unit = (np.expm1(means), 1.0) if log1p else (means, abs(means).max(axis=0))
+    above, below = means + 1e-9 * np.where(unit > 0, unit, 1.0)
     ratio = np.divide(above, below, np.full_like(above, np.nan), where=below > 0)
     change: FloatArray = np.log2(ratio, np.full_like(ratio, np.nan), where=ratio > 0)
     return change
