@@ -343,6 +343,7 @@ def test_numbers_of_clusters_and_two_groups_are_firm_or_not(cells):
     for name in ("use_rep", "space"):  # as the window notes it
         noted[name] = noted.pop("use_rep")
         assert tl.firmness(cells).attrs["suggested"] == (n_kinds,)
+        assert tl.are_two(cells, a, b).is_firm
     whole = cells.obsm["X_embedding_game"].copy()
     cells.obsm["X_embedding_game"][:3] = np.nan  # left out, as the window writes it
     assert tl.firmness(cells).attrs["suggested"] == (n_kinds,)

@@ -432,11 +432,8 @@ def firmness(
         one, the last that is firm up to resolution 1; one where they are the same.
     """
     key, at = _map_of(adata, key_added)
-    metric = adata.uns[key].get("parameters", {}).get("metric", "euclidean")
-    if metric == "precomputed":
-        metric = "euclidean"
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, _ = _space(adata, use_rep or reference_map.space_of_map(adata, adata.uns[key]))
+    X, metric = _space_and_metric(adata, use_rep, adata.uns[key])
     X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
     nearest = edges(knn_graph(X, metric=metric), "mixed")
@@ -471,18 +468,20 @@ def are_two(
     inside, outside : (n_obs,) bool array or Series
         The two groups, as for :func:`compare`, of 10 cells or more.
     use_rep : str, optional
-        Space in which cells are compared, as for :func:`embedding_game`.
+        Space in which cells are compared, as for :func:`firmness` where there is a map,
+        with its metric; else as for :func:`embedding_game`.
 
     Returns
     -------
     Separation
-        ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``apart``.
+        ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``distance``.
     """
     first, second = _mask(adata, inside), _mask(adata, outside)
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
-    X, _ = _space(adata, use_rep)
-    return separation(X, np.flatnonzero(first), np.flatnonzero(second))
+    X, metric = _space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
+    rows = np.flatnonzero(first), np.flatnonzero(second)
+    return separation(X, *rows, metric=metric)
 
 
 def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
@@ -561,6 +560,16 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             "of uns that notes it as neighbors_key."
         )
     return _loaded(spaces.item_of(root, space)), space
+
+
+def _space_and_metric(
+    adata: AnnData, use_rep: str | None, noted: Mapping[str, Any]
+) -> tuple[Any, str]:
+    """Return the rows of a space, by default that of the map, and the map's metric."""
+    if noted and use_rep is None:
+        use_rep = reference_map.space_of_map(adata, noted)
+    metric = noted.get("parameters", {}).get("metric", "euclidean")
+    return _space(adata, use_rep)[0], metric.replace("precomputed", "euclidean")
 
 
 def _loaded(X: Any) -> Any:

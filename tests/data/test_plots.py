@@ -163,6 +163,11 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["A", "B", "C"]
     figure.canvas.draw()
     assert bar.get_xticklabels()[0].get_text() == "0%"
+    how["limits"] = 0, 0.008  # a rare cluster
+    figure = draw(plate(scale=SCALE, **how))
+    figure.canvas.draw()
+    ticks = [tick.get_text() for tick in figure.axes[1].get_xticklabels()]
+    assert len({*ticks}) == len(ticks)
     write_plot(plate(scale=SCALE, plate="plate $7$"), tmp_path / "plate.svg")
     assert {"Share $of$ 1", "plate $7$"} <= texts_in(tmp_path / "plate.svg")
 

@@ -237,7 +237,7 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
     drag(qtbot, scatter, (2, 0), (3.9, 1))
     assert session.selection.rows.tolist() == list(range(10))
     selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session)
-    assert scatter.state.text() == "10 of 40 points in the gate, 25.0%."
+    assert scatter.state.text() == "10 of 40 points in the gate, 25%."
     drag(qtbot, scatter, (0.1, 2), (1, 3.9), SHIFT)
     assert session.selection.rows.tolist() == list(range(20))
     session.selection.select(0)  # elsewhere: what is drawn is no gate any more

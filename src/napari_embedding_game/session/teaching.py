@@ -101,12 +101,12 @@ def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
             f"Learned from {learned.n_examples} examples, but not tested: {single} "
             "has a single one. Add another to have it tested."
         )
-    low, high = max(0, learned.score - learned.spread), learned.score + learned.spread
-    chance = 1 / len(learned.counts)
+    margin, chance = 2 * learned.spread, 1 / len(learned.counts)
+    low, high = max(0, learned.score - margin), min(1, learned.score + margin)
     sentence = (
-        f"{learned.score:.0%} ({low:.0%} to {min(1, high):.0%}) of unseen examples are "
-        f"classified correctly (by chance {chance:.0%}; cross-validated balanced "
-        "accuracy)."
+        f"{learned.score:.0%} ({low:.0%} to {high:.0%}, 95% confidence) of unseen "
+        f"examples are classified correctly (by chance {chance:.0%}; cross-validated "
+        "balanced accuracy)."
     )
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
     n, share = learned.counts[fewest], learned.recalls[weakest]

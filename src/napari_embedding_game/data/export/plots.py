@@ -390,8 +390,7 @@ class PlatePlot(Plot):
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         axes.set_title(plain(self.plate), size="medium", loc="left")
-        form = "{x:.0%}" if self.is_share else ""
-        explain_scale(axes, self, form, location="top")  # a dock is narrow
+        explain_scale(axes, self, self.is_share, location="top")  # a dock is narrow
         chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
         sides, color = np.full(len(chosen), 0.92), axes.xaxis.label.get_color()
         _discs(axes, chosen, sides, "none", edges=color).set_linewidth(1.5)
@@ -418,10 +417,10 @@ SEEN = 2.0
 
 
 def explain_scale(
-    axes: Any, plot: Any, form: str = "", location: str = "right"
+    axes: Any, plot: Any, is_share: bool = False, location: str = "right"
 ) -> None:
-    """Draw the colour bar of a plot next to its axes, with numbers in a ``form``."""
-    from matplotlib.ticker import StrMethodFormatter
+    """Draw the colour bar of a plot next to its axes, of shares in percent."""
+    from matplotlib.ticker import PercentFormatter
 
     is_above = location == "top"
     bar = axes.figure.colorbar(
@@ -432,7 +431,7 @@ def explain_scale(
         shrink=min(0.7, SEEN / axes.figure.get_figwidth()) if is_above else 0.7,
         anchor=(0.0, 0.5),
         location=location,
-        format=StrMethodFormatter(form) if form else None,
+        format=PercentFormatter(1.0) if is_share else None,
     )
     bar.set_label(plain(plot.title), loc="left" if is_above else "center")
 

@@ -19,9 +19,10 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import value_extent, worded
 from napari_embedding_game.ui.style.form_widgets import CTRL, add_row, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
+from napari_embedding_game.ui.style.table import share_text
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
-GATED = "{inside:,} of {all:,} points in the gate, {share:.1%}."
+GATED = "{inside:,} of {all:,} points in the gate, {share}."
 TIP = f"Drag a rectangle to select points; with Shift or {CTRL} to add them."
 MAX_OFFERED = 12
 MARGIN = 0.04
@@ -192,7 +193,9 @@ class ScatterPane(PlotPane):
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
-        self.show_message(GATED.format(inside=n, all=n_all, share=n / n_all))
+        self.show_message(
+            GATED.format(inside=n, all=n_all, share=share_text(n / n_all))
+        )
 
 
 def _limits(axis: pd.Series) -> tuple[float, float]:

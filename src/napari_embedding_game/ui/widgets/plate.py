@@ -21,6 +21,7 @@ from napari_embedding_game.ui.style.coloring import shades, value_colors
 from napari_embedding_game.ui.style.form_widgets import Choice
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
+from napari_embedding_game.ui.style.table import share_text
 
 COUNT = "Number of points"
 CHOOSE = "Click a cluster on the map: wells then show its share."
@@ -105,7 +106,7 @@ class PlateWidget(MapTool, Listener):
         highest = float(np.nanmax(np.concatenate(figures), initial=0.0)) or 1.0
         self.texts = {
             well: well_text(dataset, plate, well, self._columns)
-            + (f"\n{share:.1%} in {named}" if is_share and len(rows) else "")
+            + (f"\n{share_text(share)} in {named}" if is_share and len(rows) else "")
             for (well, rows), share in zip(
                 plate.wells.items(), figures[number], strict=True
             )

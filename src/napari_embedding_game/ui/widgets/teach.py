@@ -23,7 +23,7 @@ from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Column, Table, share_text
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -63,13 +63,13 @@ class TeachWidget(MapTool, Listener):
         self.classes = Table(
             Column("Class", "Double-click to type another name.", is_edited=True),
             Column("Examples", "How many points say what this class is.", str),
-            Column("Correct", HOW_TESTED, _share),
+            Column("Correct", HOW_TESTED, share_text),
             max_rows=MAX_CLASSES,
         )
         self.doubtful = Table(
             Column("Least sure", "Points whose class is least sure: these teach most."),
             Column("Class"),
-            Column("Sure", "Probability of the class.", _share),
+            Column("Sure", "Probability of the class.", share_text),
             is_many=True,
         )
         self.new = push_button("New class", NEW_TIP, self._new)
@@ -252,7 +252,3 @@ class TeachWidget(MapTool, Listener):
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
         has = counted(n, "example") + more * (n < ENOUGH)
         return f"Press Learn: {name} has {has}."
-
-
-def _share(share: float) -> str:
-    return f"{share:.0%}" if np.isfinite(share) else ""
