@@ -1,7 +1,42 @@
-/* regl-scatterplot 1.16.0 with what it imports, by Fritz Lekschas and others, MIT and ISC licences:
-   https://github.com/flekschas/regl-scatterplot; made by
+/* regl-scatterplot 1.16.0 with what it imports: https://github.com/flekschas/regl-scatterplot; made by
    npm install regl-scatterplot@1.16.0 esbuild
-   echo "export { default } from \"regl-scatterplot\"" | npx esbuild --bundle --minify --format=iife --global-name=reglScatterplot --legal-comments=none */
+   echo "export { default } from \"regl-scatterplot\"" | npx esbuild --bundle --minify --format=iife --global-name=reglScatterplot --legal-comments=none
+
+MIT License: regl-scatterplot, camera-2d-simple, dom-2d-camera, pub-sub-es, regl-line, @flekschas/utils,
+Copyright (c) 2018, 2020 Fritz Lekschas; camera-2d-simple also Copyright (c) 2013 Mikola Lysenko;
+regl, Copyright (c) 2016 Mikola Lysenko; gl-matrix, Copyright (c) 2015-2025 Brandon Jones, Colin MacKenzie IV.
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+ISC License: earcut, Copyright (c) 2026, Mapbox
+
+Permission to use, copy, modify, and/or distribute this software for any purpose
+with or without fee is hereby granted, provided that the above copyright notice
+and this permission notice appear in all copies.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH
+REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY AND
+FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT,
+INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM LOSS
+OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR OTHER
+TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF
+THIS SOFTWARE. */
 var reglScatterplot=(()=>{var cd=Object.create;var uc=Object.defineProperty;var fd=Object.getOwnPropertyDescriptor;var ld=Object.getOwnPropertyNames;var ud=Object.getPrototypeOf,dd=Object.prototype.hasOwnProperty;var md=(e,r)=>()=>{try{return r||e((r={exports:{}}).exports,r),r.exports}catch(i){throw r=0,i}},hd=(e,r)=>{for(var i in r)uc(e,i,{get:r[i],enumerable:!0})},zl=(e,r,i,m)=>{if(r&&typeof r=="object"||typeof r=="function")for(let d of ld(r))!dd.call(e,d)&&d!==i&&uc(e,d,{get:()=>r[d],enumerable:!(m=fd(r,d))||m.enumerable});return e};var vd=(e,r,i)=>(i=e!=null?cd(ud(e)):{},zl(r||!e||!e.__esModule?uc(i,"default",{value:e,enumerable:!0}):i,e)),yd=e=>zl(uc({},"__esModule",{value:!0}),e);var Yl=md((Uf,zf)=>{(function(e,r){typeof Uf=="object"&&typeof zf<"u"?zf.exports=r():typeof define=="function"&&define.amd?define(r):e.createREGL=r()})(Uf,(function(){"use strict";var e=function(n){return n instanceof Uint8Array||n instanceof Uint16Array||n instanceof Uint32Array||n instanceof Int8Array||n instanceof Int16Array||n instanceof Int32Array||n instanceof Float32Array||n instanceof Float64Array||n instanceof Uint8ClampedArray},r=function(n,o){for(var y=Object.keys(o),N=0;N<y.length;++N)n[y[N]]=o[y[N]];return n},i=`
 `;function m(n){return typeof atob<"u"?atob(n):"base64:"+n}function d(n){var o=new Error("(regl) "+n);throw console.error(o),o}function l(n,o){n||d(o)}function b(n){return n?": "+n:""}function M(n,o,y){n in o||d("unknown parameter ("+n+")"+b(y)+". possible values: "+Object.keys(o).join())}function H(n,o){e(n)||d("invalid parameter type"+b(o)+". must be a typed array")}function C(n,o){switch(o){case"number":return typeof n=="number";case"object":return typeof n=="object";case"string":return typeof n=="string";case"boolean":return typeof n=="boolean";case"function":return typeof n=="function";case"undefined":return typeof n>"u";case"symbol":return typeof n=="symbol"}}function x(n,o,y){C(n,o)||d("invalid parameter type"+b(y)+". expected "+o+", got "+typeof n)}function B(n,o){n>=0&&(n|0)===n||d("invalid parameter type, ("+n+")"+b(o)+". must be a nonnegative integer")}function T(n,o,y){o.indexOf(n)<0&&d("invalid value"+b(y)+". must be one of: "+o)}var j=["gl","canvas","container","attributes","pixelRatio","extensions","optionalExtensions","profile","onDone"];function Y(n){Object.keys(n).forEach(function(o){j.indexOf(o)<0&&d('invalid regl constructor argument "'+o+'". must be one of '+j)})}function me(n,o){for(n=n+"";n.length<o;)n=" "+n;return n}function le(){this.name="unknown",this.lines=[],this.index={},this.hasErrors=!1}function Ae(n,o){this.number=n,this.line=o,this.errors=[]}function Te(n,o,y){this.file=n,this.line=o,this.message=y}function q(){var n=new Error,o=(n.stack||n).toString(),y=/compileProcedure.*\n\s*at.*\((.*)\)/.exec(o);if(y)return y[1];var N=/compileProcedure.*\n\s*at\s+(.*)(\n|$)/.exec(o);return N?N[1]:"unknown"}function ue(){var n=new Error,o=(n.stack||n).toString(),y=/at REGLCommand.*\n\s+at.*\((.*)\)/.exec(o);if(y)return y[1];var N=/at REGLCommand.*\n\s+at\s+(.*)\n/.exec(o);return N?N[1]:"unknown"}function Ue(n,o){var y=n.split(`
 `),N=1,V=0,D={unknown:new le,0:new le};D.unknown.name=D[0].name=o||q(),D.unknown.lines.push(new Ae(0,""));for(var U=0;U<y.length;++U){var K=y[U],Z=/^\s*#\s*(\w+)\s+(.+)\s*$/.exec(K);if(Z)switch(Z[1]){case"line":var ne=/(\d+)(\s+\d+)?/.exec(Z[2]);ne&&(N=ne[1]|0,ne[2]&&(V=ne[2]|0,V in D||(D[V]=new le)));break;case"define":var ae=/SHADER_NAME(_B64)?\s+(.*)$/.exec(Z[2]);ae&&(D[V].name=ae[1]?m(ae[2]):ae[2]);break}D[V].lines.push(new Ae(N++,K))}return Object.keys(D).forEach(function(ie){var de=D[ie];de.lines.forEach(function(Q){de.index[Q.number]=Q})}),D}function ke(n){var o=[];return n.split(`

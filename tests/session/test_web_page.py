@@ -59,6 +59,7 @@ def opened(browser, cells, tmp_path):
     target = tmp_path / "map.html"
     frames = [share * cells.obsm["X_umap"] for share in (0.2, 0.6)]
     write_web_page(cells, target, basis="X_umap", frames=frames, title=SCRIPT)
+    assert "Permission is hereby granted" in target.read_text(encoding="utf-8")
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     asked, wrong = [], []
     page.on("request", lambda request: asked.append(request.url))
