@@ -1,5 +1,6 @@
 """The documentation site: `make docs` builds it, strictly, into build/docs."""
 
+from dataclasses import fields
 from importlib.metadata import version as version_of
 
 from docutils.nodes import SkipNode
@@ -51,9 +52,19 @@ def formula(translator, node):
     raise SkipNode
 
 
+def list_settings(app, what, name, settings, options, lines):
+    """Explain each field of the settings in the words of the window."""
+    if what == "class" and name.endswith(".Settings"):
+        for each in fields(settings):
+            names = ", ".join(each.metadata.get("choices", dict)())
+            among = names and f" One of {names}."
+            lines.append(f":param {each.name}: {each.metadata['words']}{among}")
+
+
 def setup(app):
-    """Tell Sphinx how formulas are written."""
+    """Tell Sphinx how formulas are written, and what settings mean."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
+    app.connect("autodoc-process-docstring", list_settings, priority=900)
 
 
 html_math_renderer = "mathml"

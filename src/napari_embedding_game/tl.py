@@ -297,8 +297,8 @@ def compare(
 ) -> pd.DataFrame:
     """Return the columns of ``X`` that are higher in some rows than in others.
 
-    The figures are those of the window, and of ``sc.tl.rank_genes_groups``, whose fold
-    change assumes logarithms; this one needs ``log1p=True`` for these.
+    The figures are those of the window, and of ``sc.tl.rank_genes_groups``, which takes
+    ``raw`` (here ``adata.raw.to_adata()``) and logarithms (here ``log1p=True``).
 
     Parameters
     ----------

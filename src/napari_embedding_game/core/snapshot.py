@@ -126,7 +126,7 @@ class Snapshot:
     landmarks: NDArray[np.float32]
     """(L, d) positions of the landmarks."""
     energy: float
-    """What the method optimises: for the game the bound of Eq. 3."""
+    """What the method optimises; for the game the bound of Eq. 3."""
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]
@@ -134,7 +134,7 @@ class Snapshot:
     stretch: NDArray[np.float32] | None = None
     """(N,) see :mod:`inspect.stretch`; None where nobody knows."""
     neighbors: NDArray[np.int32] | None = None
-    """(N, k) nearest rows in the data, -1 for none; no copy.  None: not known."""
+    """(N, k) nearest rows in the data, -1 for none; no copy.  None if not known."""
     isolation: NDArray[np.float32] | None = None
     """(N,) see :mod:`inspect.isolation`; no copy.  None where nobody knows."""
     warning: str = ""
