@@ -43,7 +43,7 @@ def test_arrays_of_one_value_a_row_describe_the_rows(tmp_path, numbers):
     path = saved(
         tmp_path,
         X=numbers,
-        y=np.array([0, 1, 2] * 4, dtype=np.int16),
+        y=np.array([0, 1, 2] * 4, dtype=">i2"),
         word=np.array([f"wörd {i}".encode() for i in range(12)]),
         time=np.linspace(0, 1, 12, dtype=np.float16),
         batch=np.array([0, 1] * 6),

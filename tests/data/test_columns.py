@@ -13,6 +13,7 @@ from napari_embedding_game.data import columns
         ([f"n{i}" for i in range(20)], False),
         ([0.5, 1.5] * 10, False),
         ([1, 2, 3, None] * 5, True),
+        ([1.0, 2.0] * 10, True),
         (list(range(31)) * 4, False),
         ([f"n{i}" for i in range(31)] * 4, True),
     ],

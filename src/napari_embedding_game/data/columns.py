@@ -219,15 +219,16 @@ def as_metadata(column: pd.Series) -> pd.Series:
         return column.astype("boolean")  # with gaps
     if kind == "mixed":
         return column.astype(str).where(column.notna())
+    whole = column
     if pd.api.types.is_integer_dtype(column):
         kind = "integer"
-    elif kind == "floating" and column.hasnans and numbers_of(column) is not None:
-        kind, column = "integer", column.astype("Int64")  # with gaps
+    elif kind in ("integer", "floating") and numbers_of(column) is not None:
+        kind, whole = "integer", column.astype("Int64")  # 1.0, or with gaps
     elif kind not in _MAX_GROUPS or kind == "integer":
         return column
     most = min(_MAX_GROUPS[kind], len(column) // 2)
     few = n_levels(column, most) <= most
-    return column.astype("category") if few else column
+    return whole.astype("category") if few else column
 
 
 def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -132,8 +132,9 @@ def _array(read: Callable[[], Any]) -> Any:
         if "pickle" not in str(error):
             raise
         return None
-    # numpy gives other content of a zip as bytes.
-    return array if isinstance(array, np.ndarray) else None
+    if not isinstance(array, np.ndarray):  # other content of a zip, as bytes
+        return None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)  # for pandas
 
 
 # Its arrays
