@@ -16,7 +16,7 @@ from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
-from napari_embedding_game.session.file.saved_map import ShownComparison, newest
+from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.teaching import add_classes, learn_examples
@@ -61,7 +61,7 @@ class Desk(worlds.Desk):
             method=method,
             **options,
         )
-        self.session.comparisons = newest(self.session.comparisons, shown)
+        self.session.remember(shown)
 
     @property
     def saved(self):

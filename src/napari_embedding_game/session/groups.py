@@ -18,7 +18,6 @@ MAX_LEVELS = 60
 """Columns with more levels, such as barcodes, are no groups."""
 MIN_ROWS = 3
 """Points of a level in the selection, below which it is not offered."""
-EACH_SAMPLE_ONCE = "Each sample counts once."
 MAX_SAMPLES = 500
 """Columns with more levels name cells, or nothing."""
 MIN_SAMPLES = 3

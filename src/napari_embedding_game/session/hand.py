@@ -37,7 +37,6 @@ Rows = NDArray[np.integer]
 Place = NDArray[np.floating]
 MAX_DISTANCE = 1e5
 """Largest coordinate that something is dragged to, well on the map of a game."""
-NOTHING_HELD = "Nothing is held by hand."
 
 
 @dataclass
@@ -154,7 +153,7 @@ class Hand:
         acts = any(bool(np.isin(one, rows).any()) for one in held)
         if not (acts or (is_all and forces.landmarks)):
             free = "The chosen points are free already: choose those that are held."
-            raise DataError(free if forces else NOTHING_HELD)
+            raise DataError(free if forces else "Nothing is held by hand.")
         holds = _without(forces.holds, rows)
         left = replace(_without_hold(forces, rows), holds=holds)
         if is_all:

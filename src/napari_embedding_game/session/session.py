@@ -71,6 +71,8 @@ State = Literal[
 ]
 ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
+MAX_COMPARISONS = 12
+"""Comparisons that are remembered: the newest."""
 RESTING: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 
 
@@ -568,6 +570,11 @@ class Session:
         self.columns_changed.emit()
         return name
 
+    def remember(self, new: ShownComparison) -> None:
+        """Add a comparison to the notebook; it replaces one of its key."""
+        others = [one for one in self.comparisons if one.key != new.key]
+        self.comparisons = (*others[1 - MAX_COMPARISONS :], new)
+
     # To and from a file
 
     def capture(
@@ -705,9 +712,8 @@ class Session:
         begun, chosen = self.run.settings, self.chosen()
         if not (is_played(begun) and is_played(chosen)):
             return steered(begun, chosen) != begun
-        if begun.affinity != chosen.affinity:
-            return True
-        return not fits(chosen, self.run.X.shape[0])
+        has_edges = begun.affinity == chosen.affinity
+        return not (has_edges and fits(chosen, self.run.X.shape[0]))
 
     def chosen(self) -> Settings:
         """Return how the data would be mapped now, with what is left to them."""

@@ -89,10 +89,8 @@ class Listener(QWidget):
 
         return hear
 
-    def follow(
-        self, session: Session, signals: Iterable[Any], job: Callable[[], object]
-    ) -> None:
-        """Have a job done soon after these signals, and in a game now and then."""
+    def follow(self, session: Session, job: Callable[[], object]) -> None:
+        """Have a job done soon after the map has changed, in a game now and then."""
         when_open = self._if_open(job)  # closed by then?
         turn = qthrottled(when_open, SOON_MS, leading=False, parent=self)
 
@@ -100,7 +98,8 @@ class Listener(QWidget):
             turn.setTimeout(RUNNING_MS if session.state == "running" else SOON_MS)
             turn.throttle()
 
-        self.listen(signals, submit_soon)
+        changes = session.clusters.changed, session.state_changed
+        self.listen(changes, submit_soon)
 
     def clear_at(self, signal: Any) -> None:
         """Call :meth:`clear_data` at a signal, also while this is closed."""

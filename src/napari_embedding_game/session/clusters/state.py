@@ -109,11 +109,8 @@ class ClusterState:
 
     def redo(self) -> ClusterState:
         """Return it with the edit that was last undone."""
-        if not self.undone:
-            return self
-        *undone, last = self.undone
-        done = (*self.done, replace(last, annotation=self.annotation))
-        return self._with(last.annotation, done, tuple(undone))
+        back = replace(self, done=self.undone, undone=self.done).undo()
+        return replace(back, done=back.undone, undone=back.done)
 
     def carried(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
         """Return it for other cells, without undo; ``indices``: as for `carried`.

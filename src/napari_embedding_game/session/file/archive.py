@@ -207,9 +207,8 @@ def _small(moment: OneMoment) -> OneMoment:
 
 
 def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
-    values = {part.name: getattr(stored, part.name) for part in fields(SavedMap)}
     try:
-        return SavedMap(**{**values, "dataset": dataset_of(rows)})
+        return SavedMap(**{**vars(stored), "dataset": dataset_of(rows)})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
 

@@ -17,9 +17,6 @@ from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.settings import DisplaySettings
 from napari_embedding_game.session.timeline import TimelineState
 
-MAX_COMPARISONS = 12
-"""That are remembered: the newest."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShownComparison:
@@ -41,14 +38,6 @@ class ShownComparison:
         outside = ~self.inside if self.outside is None else self.outside
         groups = self.inside.tobytes(), outside.tobytes()
         return groups, self.method, self.samples
-
-
-def newest(
-    stored: tuple[ShownComparison, ...], new: ShownComparison
-) -> tuple[ShownComparison, ...]:
-    """Return the stored comparisons with a new one, which replaces one of its key."""
-    others = [one for one in stored if one.key != new.key]
-    return (*others[1 - MAX_COMPARISONS :], new)
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,13 +40,13 @@ def replay_frames(
     order. Or the run went on from a map that the record does not hold. Raises
     InputError: a setting is out of its range for these data.
     """
-    check(record)
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
     yield from frames(*prepared(X, record), record, every)
 
 
 def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
     """Return the edges of a recorded run, and where its points began, (n, d)."""
+    check(record)
     if record.is_branch and record.warm_start is None:
         raise DataError(
             "This run went on from another map, which is not kept here: replay the "
@@ -101,7 +101,6 @@ def replayed_result(
     ``X``, for the parameters of the result. ``n_clusters``: landmarks are merged into
     so many; None leaves each a cluster.
     """
-    check(record)
     edges, layout = prepared(X, record)
     *_, last = frames(edges, layout, record)
     facts = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}

@@ -71,8 +71,7 @@ class ClusterPane(Listener):
         self._heard.connect(session.dataset_changed, self.table.end_edit)
         self.listen([session.selection.changed], self._follow)
         self.listen([session.dataset_changed], self.catch_up)
-        moves = session.clusters.changed, session.state_changed
-        self.follow(session, moves, self.catch_up)
+        self.follow(session, self.catch_up)
         self.setLayout(column(self.table, self.slider))
         self.show_message("")
         self.catch_up()

@@ -19,9 +19,8 @@ from napari_embedding_game.core.inspect.markers import (
 )
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
-from napari_embedding_game.session.file.saved_map import ShownComparison, newest
+from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.groups import (
-    EACH_SAMPLE_ONCE,
     REST,
     Against,
     groups,
@@ -47,6 +46,7 @@ from napari_embedding_game.ui.tasks.worker import PaneJobs
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
 )
+EACH_SAMPLE_ONCE = "Each sample counts once."
 RANKS = "Use p-values to rank, not as proof."
 RANKS_TIP = "Clusters were found in these numbers. For a test, compare samples."
 AGAINST_TIP = (
@@ -160,8 +160,7 @@ class MarkersPane(Listener):
         self.clear_at(session.dataset_changed)
         data_changes = session.dataset_changed, session.columns_changed
         self.listen([session.selection.changed, *data_changes], self.catch_up)
-        moves = session.state_changed, session.clusters.changed
-        self.follow(session, moves, self._follow)
+        self.follow(session, self._follow)
 
     @property
     def result(self) -> MarkerTable | None:
@@ -200,11 +199,6 @@ class MarkersPane(Listener):
             return Compared(markers, comparison, rows, expression.note)
 
         self._search.submit(find)
-
-    def remember(self, compared: Compared) -> None:
-        """Add a comparison that was written to a file to the notebook."""
-        session = self.session
-        session.comparisons = newest(session.comparisons, compared.groups)
 
     # Inside
 
@@ -275,7 +269,7 @@ class MarkersPane(Listener):
 
         message = save(self, self.session, "comparison", {".csv": "Table"}, write)
         if message:
-            self.remember(compared)
+            self.session.remember(compared.groups)
             self._show_text(message)
 
     def _title(self, against: Against) -> str:

@@ -63,7 +63,7 @@ class PlotsTab(QWidget):
             if message:
                 pane.show_message(message)
                 if pane is self.volcano and compared is not None:
-                    self._markers.remember(compared)
+                    self._session.remember(compared.groups)
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:

@@ -175,8 +175,7 @@ class SelectionTab(Listener):
         session = self._session
         self.clear_at(session.dataset_changed)
         self.listen([session.selection.changed], self._on_selection)
-        moves = session.clusters.changed, session.state_changed
-        self.follow(session, moves, self.refresh)
+        self.follow(session, self.refresh)
         changes = session.dataset_changed, session.columns_changed
         changes += (session.look.events.color_by,)
         self.listen([*changes, self.workspace.linked.changed], self.refresh)
