@@ -50,7 +50,11 @@ def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):
     assert list(first.wells) == [(1, 1), (1, 3)]
     assert list(second.wells) == [(1, 0), (1, 2)]
     counted = obs.assign(row=np.arange(n) % 3, column=obs["column"].astype(str))
-    (from_one,) = plates_of(replace(dataset, obs=counted.drop(columns="plate")))
+    counted = counted.drop(columns="plate")
+    from_one = replace(dataset, obs=counted, source_obs=counted)
+    (part,) = plates_of(from_one.subset(np.arange(n) % 3 > 0))
+    assert {well[0] for well in part.wells} == {1, 2}  # no well moves up
+    (from_one,) = plates_of(from_one)
     assert {well[0] for well in from_one.wells} == {0, 1, 2}
     assert {well[1] for well in from_one.wells} == {0, 1, 2, 3}
 

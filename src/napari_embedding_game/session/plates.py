@@ -58,7 +58,7 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     A well is read off a column ``well`` with values such as "B03", or off the columns
     ``row`` and ``column``; ``plate`` tells several plates apart.
     """
-    wells = _wells(dataset.obs)
+    wells = _wells(dataset)
     if wells is None:
         return ()
     column = next(_named(dataset.obs, _PLATE), None)
@@ -119,8 +119,9 @@ def _named(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
     return (x for x in obs.columns if isinstance(x, str) and pattern.search(x))
 
 
-def _wells(obs: pd.DataFrame) -> pd.Series | None:
+def _wells(dataset: Dataset) -> pd.Series | None:
     """Return the well of each point, None where it is not known; None without any."""
+    obs, source = dataset.obs, dataset.source_obs
     for column in _named(obs, _WELL):
         texts = obs[column].astype(object)
         wells = texts.map({text: parse_well(text) for text in texts.dropna().unique()})
@@ -128,13 +129,16 @@ def _wells(obs: pd.DataFrame) -> pd.Series | None:
             return wells
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
-    columns = (_one_based(obs[name]) for name in _ROW_AND_COLUMN)
+    whole = obs if source is None else source  # a part may have no well of row 0
+    columns = (_one_based(obs[x], whole.get(x, obs[x])) for x in _ROW_AND_COLUMN)
     positions = pd.Series(list(zip(*columns, strict=True)))
     wells = positions.map({pair: well_at(*pair) for pair in positions.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 
-def _one_based(column: pd.Series) -> pd.Series:
-    """Return a column that counts from 0 as one that counts from 1."""
-    numbers = pd.to_numeric(column.astype(object), errors="coerce")
-    return numbers + 1 if (numbers == 0).any() else column
+def _one_based(column: pd.Series, whole: pd.Series) -> pd.Series:
+    """Return a column as one that counts from 1, if the whole of it has a 0."""
+    numbers, every = (
+        pd.to_numeric(one.astype(object), errors="coerce") for one in (column, whole)
+    )
+    return numbers + 1 if (every == 0).any() else column

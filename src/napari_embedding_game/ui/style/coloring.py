@@ -157,6 +157,9 @@ def of_column(
     values = dataset.obs[column]
     if is_continuous(values):
         return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
+    whole = None if column in dataset.added_columns else dataset.source_obs
+    if whole is not None and column in whole and values.dtype != "category":
+        values = values.astype(whole[column].astype("category").dtype)
     return _of_levels(choice, values, dataset.level_colors.get(column, {}))
 
 
