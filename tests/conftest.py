@@ -76,6 +76,7 @@ def pytest_collection():
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(20_000, 50)  # compilers and windows make much, and no circles
 
 
 def pytest_collection_modifyitems(items):

@@ -6,9 +6,11 @@ python tools/warm_up.py
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from subprocess import DEVNULL, run
 from typing import Any
 
 import numpy as np
@@ -64,11 +66,13 @@ def of_many_rows() -> None:
 
 
 def of_the_libraries() -> None:
-    """Have Python compile what the processes of the tests would all import at once."""
-    import napari.qt  # noqa: F401
-    import scanpy  # noqa: F401
+    """Have Python compile what the processes of the tests would all import at once.
 
-    import napari_embedding_game.ui.game_dock  # noqa: F401
+    pytest writes anew what its plugins are made of, napari with them.
+    """
+    run([sys.executable, "-c", "import napari.qt, scanpy"], check=True)
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-qqq", "tests"]
+    run(collect, check=False, stdout=DEVNULL)
 
 
 def take_turns(lock: Any) -> None:

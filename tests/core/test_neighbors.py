@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -59,7 +61,14 @@ def test_exact_searches_find_what_brute_force_finds(cloud, search, metric):
 
 @pytest.mark.parametrize(
     ("search", "metric"),
-    [("leaves", "euclidean"), ("leaves", "cosine"), ("descent", "manhattan")],
+    [
+        ("leaves", "euclidean"),
+        ("leaves", "cosine"),
+        pytest.param(
+            *("descent", "manhattan"),
+            marks=pytest.mark.skipif("CI" not in os.environ, reason="30 s: in CI"),
+        ),
+    ],
 )
 def test_approximate_searches_find_nearly_all(cloud, search, metric):
     X = cloud - 50 if metric == "cosine" else cloud

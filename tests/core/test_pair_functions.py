@@ -114,8 +114,8 @@ def heavy(digits):
     KERNELS.update(before[1])
 
 
-@pytest.mark.parametrize("approximation", ["landmarks", "sampled_edges", "exact"])
-def test_the_one_of_the_documents_has_all_sums(heavy, make_problem, approximation):
+@pytest.mark.parametrize("approximation", ["landmarks", "sampled_edges"])
+def test_the_one_of_the_documents_has_its_sums(heavy, make_problem, approximation):
     member = METHODS[heavy]
     profiles = member.attraction, member.kernel
     problem = make_problem(70, 2, 9, member.affinity, profiles=profiles)

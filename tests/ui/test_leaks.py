@@ -53,7 +53,8 @@ def listeners(session):
 
 def nothing_left(before, ours):
     """Whether no object is left, once a thread that was abandoned has ended."""
-    return ours() - before == Counter()  # it collects
+    QTest.qWait(500)  # to count collects, which takes as long
+    return ours() - before == Counter()
 
 
 @pytest.fixture

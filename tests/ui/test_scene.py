@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from napari.utils.notifications import notification_manager
+from napari.utils.triangulation_backend import TriangulationBackend, set_backend
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
@@ -191,6 +192,7 @@ def stands_upright_beside(mapped, image, order):
 
 
 def test_in_the_grid(mapped):
+    set_backend(TriangulationBackend.pure_python)  # numba compiles for 9 seconds
     points, shapes = mapped.layers.points, mapped.viewer.add_shapes()
     shapes.add_rectangles([[0, 0], [500, 500]])  # which somebody draws around points
     before = points.data.copy()
