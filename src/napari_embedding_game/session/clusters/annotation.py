@@ -28,7 +28,7 @@ class Group:
     color: str = ""
     """As "#rrggbb"."""
     note: str = ""
-    is_whole: bool = False
+    is_whole: bool = field(default=False, compare=False)
     """Whether its cells were one cluster of the game when they were annotated."""
 
 

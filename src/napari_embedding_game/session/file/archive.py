@@ -42,6 +42,7 @@ from napari_embedding_game.session.file.rows import (
     read_again,
     recipe_result,
     rows_of,
+    with_all_names,
 )
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.run.record import Moment
@@ -141,7 +142,10 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
     head = _head(path, content)
     try:
         stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
-        rows = [x.dataset for x in stored]
+        try:
+            rows = with_all_names([x.dataset for x in stored])
+        except ValueError as error:
+            raise DamageError(f"its rows: {error}") from error
         if content is not None:
             rows = [in_h5ad(x, path) for x in rows]
         maps = tuple(map(_restored, stored, rows))
@@ -214,7 +218,7 @@ def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
 
 
 def with_data(
-    saved: SavedMap, folder: Path, read: dict[Any, ReadResult]
+    saved: SavedMap, folder: Path, read: dict[Any, list[ReadResult]]
 ) -> Stages[SavedMap]:
     """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
 
@@ -240,7 +244,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     if not path.name.endswith(ENDING):
         content = yield from read_apart(path, session_in)
     session, is_in_h5ad = _loaded(path, content), content is not None
-    maps, troubles, read = [], [], dict[Any, ReadResult]()
+    maps, troubles, read = [], [], dict[Any, list[ReadResult]]()
     for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:

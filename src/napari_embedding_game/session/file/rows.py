@@ -61,7 +61,8 @@ class Rows:
     provenance: Mapping[str, Any]
     names: tuple[str, ...]
     source_names: tuple[str, ...] | None = None
-    """(n_source_rows,) where some are left out, and no other file has them."""
+    """(n_source_rows,) where some are left out, and no other file has them; "" for none
+    that is known."""
     kept: NDArray[np.bool_]
     """(n_source_rows,) which of them are on the map."""
     X: NDArray[np.floating] | None = None
@@ -99,6 +100,32 @@ class Rows:
     def numbers(self) -> Any:
         """(n, D) their numbers, where no file has them."""
         return self.X if self.sparse_X is None else self.sparse_X
+
+    @property
+    def all_names(self) -> NDArray[Any]:
+        """(n_source_rows,) names of all rows of the source; "" for none that is known.
+
+        Raises ValueError: there are more or fewer of them.
+        """
+        names = np.full(len(self.kept), "", dtype=object)
+        names[:] = self.source_names or ""
+        names[self.kept] = self.names
+        return names
+
+
+def with_all_names(maps: list[Rows]) -> list[Rows]:
+    """Return rows of one source, each with the names that any map has of it.
+
+    So a file that was sorted since is in the same order in all of them.
+
+    Raises ValueError: there are more or fewer names than rows.
+    """
+    known: dict[int, NDArray[Any]] = {}
+    for one in maps:
+        names = known.setdefault(len(one.kept), one.all_names)
+        names[one.kept] = one.names
+    every = {n: tuple(names) for n, names in known.items()}
+    return [replace(one, source_names=every[len(one.kept)]) for one in maps]
 
 
 def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
@@ -212,9 +239,7 @@ def dataset_of(rows: Rows) -> Dataset:
     obs, result = pd.DataFrame(index=names), rows.prepared
     if rows.obs is not None and rows.obs.shape[1]:
         obs = rows.obs.set_index(names)
-    source_names = np.full(len(rows.kept), "", dtype=object)
-    source_names[:] = rows.source_names or ""
-    source_names[rows.kept] = names
+    source_names = rows.all_names
     source_obs = rows.source_obs
     if source_obs is not None:
         source_obs = source_obs.set_axis(source_names)
@@ -278,39 +303,42 @@ def _digest(dataset: Dataset, *, sorts: bool) -> str:
 
 
 def read_again(
-    dataset: Dataset, folder: Path, read: dict[Any, ReadResult]
+    dataset: Dataset, folder: Path, read: dict[Any, list[ReadResult]]
 ) -> Stages[ReadResult]:
     """Read the data of rows again in stages, as they were read.
 
     ``dataset``: of a file, as :func:`dataset_of` makes it. ``folder``: folder in which
     a file of the same name is looked for, too. ``read``: results for the maps before,
-    by path and options: a file is not read twice.
+    by path and options: a file is not read twice for the same numbers.
 
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    sample = _sample_of(rows)
+    sample, found = _sample_of(rows), None
     if sample is not None:
         yield Stage("Opening the sample")
-        result = ReadResult(sample())
-        match = _as_saved(result.dataset, rows)
+        found = _as_saved(ReadResult(sample()), rows)
     else:
         path = _source_path(rows, folder)
         for options in _possible_options(rows):
-            if (path, options) not in read:
+            results = read.setdefault((path, options), [])
+            found = next(filter(None, (_as_saved(x, rows) for x in results)), None)
+            # A recipe may have come to other last digits at another time.
+            if found is None and (rows.prepared is not None or not results):
                 result = yield from read_apart(path, read_rows, options)
                 result = _in_former_order(result, rows)
                 result = yield from prepared(result, options, recipe_result(rows, ()))
-                read[path, options] = result
-            result = _in_former_order(read[path, options], rows)
-            if (match := _as_saved(result.dataset, rows)) is not None:
+                results.append(result)
+                found = _as_saved(result, rows)
+            if found is not None:
                 break
-    if match is None:
+    if found is None:
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
             "saved: put the former file back to play on, or load it anew if another "
             "version read it. The map is shown as it was saved."
         )
+    match = found.dataset
     mark = fingerprint(match)
     # A file with the components of counts does not say how they were computed.
     provenance = {**rows.provenance, **match.provenance}
@@ -323,23 +351,23 @@ def read_again(
     match = replace(match, left_out=left_out, source_objects=objects)
     match = match.with_added(dataset)
     match.known[FINGERPRINT] = mark
-    return replace(result, dataset=match)
+    return replace(found, dataset=match)
 
 
 def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
     """Return what was read, with its rows in their former order, by their names."""
-    dataset, kept, names = result.dataset, rows.kept, result.dataset.source_obs_names
-    saved = pd.Index(rows.source_names or rows.names)
-    named = kept | bool(rows.source_names)
-    is_other = len(names) != len(kept) or not (names.is_unique or saved.is_unique)
+    dataset, saved = result.dataset, rows.all_names
+    names, named = dataset.source_obs_names, rows.kept | (saved != "")
+    saved, n = pd.Index(saved[named]), len(named)
+    is_other = len(names) != n or not (names.is_unique or saved.is_unique)
     if is_other or names[named].equals(saved):
         return result
-    order = np.full(len(kept), -1)
+    order = np.full(n, -1)
     indices = pd.Index(unique_names(names)).get_indexer(unique_names(saved))
     order[named] = indices
     if (indices < 0).any():
         return result
-    order[order < 0] = np.setdiff1d(np.arange(len(kept)), indices)  # without a name
+    order[order < 0] = np.setdiff1d(np.arange(n), indices)  # without a name
     return replace(result, dataset=dataset.in_order(order))
 
 
@@ -355,15 +383,17 @@ def _possible_options(rows: Rows) -> list[ReadOptions]:
     return [options, *named]
 
 
-def _as_saved(dataset: Dataset, rows: Rows) -> Dataset | None:
+def _as_saved(result: ReadResult, rows: Rows) -> ReadResult | None:
     """Return the rows of a map from those that were read; None if these differ."""
+    result = _in_former_order(result, rows)
+    dataset = result.dataset
     if len(dataset.kept) != len(rows.kept) or not dataset.kept[rows.kept].all():
         return None
     if not rows.kept[dataset.kept].all():
         dataset = dataset.subset(rows.kept[dataset.kept])
     same = rows.fingerprint
     is_same = same == fingerprint(dataset) or same == _digest(dataset, sorts=False)
-    return dataset if is_same else None
+    return replace(result, dataset=dataset) if is_same else None
 
 
 def _source_path(rows: Rows, folder: Path) -> Path:
