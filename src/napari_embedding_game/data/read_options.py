@@ -22,14 +22,14 @@ class Recipe:
     min_genes: int = 200
     """Cells with fewer genes found than these are left out as empty or broken."""
     max_genes: int = 0
-    """Cells with more genes are left out as doublets; 0: none are."""
+    """Cells with more genes are left out as doublets; with 0 none are."""
     min_counts: int = 0
     """Cells with fewer counts are left out as empty."""
     max_counts: int = 0
-    """Cells with more counts are left out as doublets; 0: none are."""
+    """Cells with more counts are left out as doublets; with 0 none are."""
     max_mito: float = 0.0
     """Cells with a higher share of mitochondrial counts, in per cent, are left out as
-    dying; 0: none are."""
+    dying; with 0 none are."""
     min_cells: int = 3
     """Genes found in fewer cells than these are left out as noise."""
     target_sum: float = TARGET_SUM
@@ -39,7 +39,7 @@ class Recipe:
     max_value: float = 10.0
     """Cap of the scaled expression, in standard deviations, against outliers."""
     n_comps: int = 50
-    """Principal components: the columns of the space to embed."""
+    """Principal components, the columns of the space to embed."""
     batch_key: str | None = None
     """Column of obs whose levels Harmony mixes in the components; None for none."""
     doublets: bool = False

@@ -175,7 +175,8 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
         rows, why = max(reasons.values(), key=lambda one: one[0].sum())
         raise DataError(
             f"Only {n_kept} of {len(rows):,} cells of {where} are within the limits of "
-            f"the recipe, as {rows.sum():,} have {why}: change that number."
+            f"the recipe, as {rows.sum():,} have {why}: change that number, "
+            "in the window or in Python."
         )
     return reasons
 
