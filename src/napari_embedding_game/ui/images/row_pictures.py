@@ -91,9 +91,7 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-def looks_of(linked: Linked | None) -> list[Any]:
+def looks_of(linked: Linked) -> list[Any]:
     """Return the events that tell of another display of the images of layers."""
-    if linked is None:
-        return []
     laid = [getattr(linked.labels.events, name) for name in LAID]
     return laid + [getattr(x.events, look) for x in linked.images for look in LOOKS]

@@ -223,8 +223,9 @@ class SelectionTab(Listener):
         """Follow how the images of these layers look, and no others any more."""
         self._cut_soon.cancel()
         self._images_heard.close()
-        looks = looks_of(linked)
-        self._images_heard.connect_all(looks, lambda _: self._cut_soon.throttle())
+        if linked is not None:
+            looks = looks_of(linked)
+            self._images_heard.connect_all(looks, lambda _: self._cut_soon.throttle())
 
     def _offer_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
