@@ -123,6 +123,11 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
     viewer.screenshot(flash=False)
     qtbot.wait(200)
     assert len(painted) == 1
+    canvas = scene_of(viewer, viewer.layers["embedding"]).canvas
+    monkeypatch.setattr(type(canvas), "devicePixelRatioF", lambda _: 2.0)
+    canvas.update()  # as on another screen
+    qtbot.waitUntil(lambda: len(painted) == 2)
+    monkeypatch.undo()
 
 
 def markers_of_points_that_go_are_not_filled(viewer, layers):

@@ -152,6 +152,8 @@ class MapPicture:
         # napari sets the transforms of its node's children anew.
         self._image.parent = self._image_parent = Node()
         self._painted: Painted | None = None
+        self._ratio = 1.0
+        """Pixels of the screen for one of the canvas, as it was painted for."""
         self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
         self._painting = Latest(None, self._show_picture, failed, finishes=True)
@@ -232,7 +234,7 @@ class MapPicture:
         axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
         is_in_order = axes == list(range(layer.ndim))
         points = layer.data if is_in_order else layer.data[:, axes]
-        ratio = scene.canvas.devicePixelRatioF()
+        self._ratio = ratio = scene.canvas.devicePixelRatioF()
         return partial(paint, points, looks, projection, layer.opacity, ratio, MARGIN)
 
     def _show_picture(self, painted: Painted) -> None:
@@ -249,12 +251,13 @@ class MapPicture:
         self._hide_markers(scene)
 
     def _on_draw(self, event: object) -> None:
-        """Paint what is drawn for a screenshot, before which no event comes.
+        """Paint what is drawn for a screenshot, or on another screen: no event comes.
 
-        napari makes the canvas larger for one, or fits all of the map on it.
+        napari makes the canvas larger for a screenshot, or fits all of the map on it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
-        if self._image.visible and not is_window:
+        is_same = self._image.canvas.native.devicePixelRatioF() == self._ratio
+        if self._image.visible and not (is_window and is_same):
             self._paint()
 
     def _align(self) -> None:
