@@ -53,10 +53,8 @@ def test_arrays_of_one_value_a_row_describe_the_rows(tmp_path, numbers):
     )
     obs = read(path).obs
     assert obs.columns.tolist() == ["y", "word", "time", "batch"]
-    assert obs["word"].iloc[1] == "wörd 1"
     assert list(read(path).texts)[1] == "wörd 1"
     assert obs["time"].dtype == np.float64
-    assert obs["batch"].dtype == "category"
     assert obs.index.tolist() == [str(i) for i in range(1, 13)]
 
 

@@ -20,13 +20,11 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     part = dataset.subset(np.array([0, 1, 1, 0, 1], dtype=bool), "a part")
     assert part.obs.index.tolist() == ["r1", "r3", "r5"]
     assert part.X[:, 0].tolist() == [2, 6, 10]
-    assert part.profile is part.X
     assert part.texts == ["B", "D", "F"]
     assert part.images[:, 0, 0].tolist() == [4, 12, 20]
     assert part.objects.label_ids.tolist() == [11, 13, 15]
     assert dataset.objects.label_ids.tolist() == [10, 11, 13, 14, 15]
     assert part.notes == ("a part",)
-    assert part.n_source_rows == 6
     assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
     frame, names = part.source_obs, part.source_obs.columns.tolist()
     part.add_column("score", np.ones(3))
