@@ -100,7 +100,7 @@ def iter_cluster_expression(
     """Yield the share done, 0 to 1, and return the expression in each group.
 
     ``groups`` (n,) are those of the points. ``wanted``: names of genes; if empty, the
-    leading markers of every group against all other points (Wilcoxon), three of each,
+    leading markers of every group against all other points (t-test), three of each,
     a gene standing only under the first group it leads.
 
     Raises DataError: none of the names is in the data, they are too many, or nothing
