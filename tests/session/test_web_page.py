@@ -27,7 +27,7 @@ def cells():
     X = rng.poisson(1.0, (60, 3)).astype(np.float32)
     X[:, 1] += 8 * is_right
     groups = pd.Categorical(np.where(is_right, "right", SCRIPT))
-    obs = pd.DataFrame({"group": groups, "depth": rng.normal(size=60)})
+    obs = pd.DataFrame({"group": groups, "depth": 10_000.0 + 37 * np.arange(60)})
     obs.index = [f"cell-{i}" for i in range(60)]
     obs.loc["cell-3", "depth"] = np.nan
     obs["text"] = [f"{SCRIPT} no. {i}" for i in range(60)]
@@ -157,7 +157,9 @@ def test_a_point_shows_who_it_is(opened):
         if card.is_visible():
             break
     assert "cell-" in card.inner_text()
-    assert "depth" in card.inner_text()
+    row = int(re.search(r"cell-(\d+)", card.inner_text())[1])
+    assert f"depth\t{10_000 + 37 * row:,}" in card.inner_text()
+    assert page.locator("#limits").inner_text().split() == ["10,000", "12,183"]
     assert SCRIPT in card.inner_text()
     page.mouse.down()
     page.mouse.up()

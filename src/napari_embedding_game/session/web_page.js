@@ -41,10 +41,12 @@ const columns = page.columns.map((column) => {
     : scaled(codes, ...column.limits);
   return { ...column, codes, values, colors: column.colors?.map(hexOf) };
 });
+// Numbers are written as in the window; of large ones 65,534 parts of a range give five digits.
+const numberText = (x, digits = 5) => Math.abs(x) < 999.5 ? `${Number(x.toPrecision(3))}`
+  : Math.round(Number(x.toPrecision(digits))).toLocaleString("en");
 const written = (column, row) => {
   if (column.codes[row] === MISSING) return "–";
-  return column.levels ? column.levels[column.codes[row]]
-    : Number(column.values[row].toPrecision(3)).toString();
+  return column.levels ? column.levels[column.codes[row]] : numberText(column.values[row]);
 };
 
 byId("title").textContent = page.title;
@@ -89,7 +91,7 @@ async function colorBy(column) {
   if (!column.levels) {
     byId("scale").style.background = `linear-gradient(to right, ${page.shades.join(",")})`;
     const ends = byId("limits").children;
-    column.limits.forEach((end, i) => { ends[i].textContent = Number(end.toPrecision(3)); });
+    column.limits.forEach((end, i) => { ends[i].textContent = numberText(end, 15); });
   }
 }
 
