@@ -49,6 +49,7 @@ from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
+from napari_embedding_game.data.expression import natural
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
@@ -313,7 +314,8 @@ def compare(
         samples are compared by Welch's t-test, each counts once (pseudobulk).
         Samples with fewer than 10 rows in a group are left out.
     log1p : bool
-        Whether ``X`` holds ln(1 + x), which the fold change and means of samples undo.
+        Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy noted, which
+        the fold change and means of samples undo.
     n_top : int, optional
         Rows of the table; None is all columns.
 
@@ -331,8 +333,9 @@ def compare(
             f"obs has no column {samples!r}: name the one that tells the sample of "
             "each row."
         )
+    X = _loaded(adata.X)
     table = markers(
-        _loaded(adata.X),
+        natural(X, adata.uns.get("log1p", {}).get("base")) if log1p else X,
         _mask(adata, inside),
         None if outside is None else _mask(adata, outside),
         list(adata.var_names),

@@ -28,5 +28,9 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
         np.testing.assert_allclose(dense(one.values), wanted, rtol=1e-5)
         np.testing.assert_allclose(one.column(3), wanted[:, 3], rtol=1e-5)
         assert one.cell(8, 3) == pytest.approx(wanted[8, 3])
+    counts.X, counts.uns["log1p"]["base"] = counts.X / np.log(2), 2
+    of_two = from_anndata(counts, "cells")
+    np.testing.assert_allclose(dense(of_two.expression.values), wanted, rtol=1e-5)
+    assert "Logarithms of base 2 are compared as ln(1 + x)." in of_two.notes
     logs = np.repeat(np.float32([[0, 0.5], [0, 1.5]]), 50_000, axis=0)
     assert Expression(logs, True).kind == "logarithms"  # also without the first gene

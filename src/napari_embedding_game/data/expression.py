@@ -7,6 +7,7 @@ are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,6 +105,13 @@ class Expression:
 def dense(values: Any) -> NDArray[Any]:
     """Return a matrix, dense or sparse, as an array."""
     return np.asarray(values.toarray() if sp.issparse(values) else values)
+
+
+def natural(logarithms: Any, base: Any) -> Any:
+    """Return logarithms of a base as ln(1 + x); ``base`` None or text: as they are."""
+    if not isinstance(base, int | float | np.number) or base in (0, 1):
+        return logarithms
+    return logarithms * math.log(base)
 
 
 def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:

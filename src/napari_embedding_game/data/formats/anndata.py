@@ -26,7 +26,7 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.expression import dense
+from napari_embedding_game.data.expression import Expression, dense, natural
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ids_of, names_of
@@ -291,6 +291,11 @@ def _genes(
     if profile.shape != shape:
         raise ValueError(f"genes of {profile.shape} where {shape} are described")
     unique, repeats = numbered_names(names)
+    base = _noted(source, "log1p", "base")
+    if base is not None and Expression(profile, True).kind == "logarithms":
+        if (converted := natural(profile, base)) is not profile:
+            notes = [*notes, f"Logarithms of base {base:g} are compared as ln(1 + x)."]
+            profile = converted
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)
     return profile, unique, notes
