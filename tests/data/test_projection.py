@@ -59,7 +59,7 @@ def by_scanpy(counts, scales):
         warnings.simplefilter("ignore")
         adata = counts[counts.obs_names != "cell7"].copy()
         sc.pp.normalize_total(adata, target_sum=5_000)
-        sc.pp.log1p(adata)
+        sc.pp.log1p(adata, base=2)
         sc.pp.highly_variable_genes(adata, n_top_genes=100)
         if scales:
             adata.raw = adata

@@ -14,7 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression, dense
+from napari_embedding_game.data.expression import (
+    TARGET_SUM,
+    Expression,
+    dense,
+    natural,
+)
 from napari_embedding_game.data.projection import Projection, normalised, sum_of
 
 if TYPE_CHECKING:
@@ -40,20 +45,26 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
     stored, values = stored[rows], adata.X
     is_scaled = _lowest(values) < 0
+    base = adata.uns.get("log1p", {}).get("base")
+    unit = natural(1.0, base)  # of its logarithms
     if not is_scaled and Expression(values, True).has_counts:
         values = normalised(values, TARGET_SUM, "These cells")
+    elif not is_scaled:
+        values = natural(values, base)
     values = values[:, used]
     plain = Projection(
         genes=tuple(map(str, adata.var_names[used])),
         mean=np.asarray(values.mean(axis=0, dtype=np.float64), np.float32).ravel(),
-        std=np.ones(len(used), np.float32),
+        std=np.full(len(used), unit, np.float32),
         loadings=loadings[used],
         offset=np.zeros(loadings.shape[1], np.float32),
         target_sum=_target_sum(adata),
     )
     candidates = [] if is_scaled else [plain]
     if {"mean", "std"} <= set(adata.var.columns):
-        mean, std = (adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std"))
+        mean, std = (
+            unit * adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std")
+        )
         most = max(float(values.max()), -_lowest(values)) if is_scaled else _MAX_VALUE
         std = np.where(std > 0, std, 1).astype(np.float32)
         candidates.append(replace(plain, mean=mean, std=std, max_value=most))
@@ -79,7 +90,9 @@ def _target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
     logarithms = (one for one in matrices if Expression(one, True).kind == "logarithms")
-    return next(filter(None, map(sum_of, logarithms)), TARGET_SUM)
+    base = adata.uns.get("log1p", {}).get("base")
+    sums = (sum_of(natural(one, base)) for one in logarithms)
+    return next(filter(None, sums), TARGET_SUM)
 
 
 def _lowest(values: Any) -> float:
