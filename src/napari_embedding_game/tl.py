@@ -314,8 +314,8 @@ def compare(
         samples are compared by Welch's t-test, each counts once (pseudobulk).
         Samples with fewer than 10 rows in a group are left out.
     log1p : bool
-        Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy noted, which
-        the fold change and means of samples undo.
+        Whether ``X`` holds ln(1 + x), or logarithms of the base that scanpy noted,
+        which the fold change and means of samples undo.
     n_top : int, optional
         Rows of the table; None is all columns.
 

@@ -292,10 +292,9 @@ def _genes(
         raise ValueError(f"genes of {profile.shape} where {shape} are described")
     unique, repeats = numbered_names(names)
     base = _noted(source, "log1p", "base")
-    if base is not None and Expression(profile, True).kind == "logarithms":
-        if (converted := natural(profile, base)) is not profile:
-            notes = [*notes, f"Logarithms of base {base:g} are compared as ln(1 + x)."]
-            profile = converted
+    if natural(1.0, base) != 1 and Expression(profile, True).kind == "logarithms":
+        profile = natural(profile, base)
+        notes = [*notes, f"Logarithms of base {base:g} are compared as ln(1 + x)."]
     notes = [note for note in (*notes, note, *repeats) if note]
     profile = profile if profile is values else as_float32(profile)
     return profile, unique, notes
