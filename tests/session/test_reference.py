@@ -107,10 +107,14 @@ def test_a_map_of_neighbours_made_by_scanpy(reference):
     adata.obs["kind"] = adata.obs["kind"].astype("category")
     new = cells(90, "ABCD", seed=3)
     new.uns["embedding_game"] = "what is known of a map of its own"
+    sc.pp.normalize_total(new, target_sum=3e3)
+    sc.pp.log1p(new, base=2)
     tl.map_onto_reference(new, adata, "kind")
     check_kinds(new)
     assert "embedding_game" not in new.uns
-    assert "graph of neighbours" in new.uns["embedding_game_reference"]["notes"]
+    notes = new.uns["embedding_game_reference"]["notes"]
+    assert "graph of neighbours" in notes
+    assert "are taken as they are" not in notes  # it is known of which counts
 
 
 def test_a_map_of_logarithms_of_some_genes():
