@@ -17,7 +17,9 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-LOOP: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"}
+CHECKED: dict[str, Any] = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
+"""numba's options of a loop in which a division by 0 raises; C calls none of ours."""
+LOOP: dict[str, Any] = {"error_model": "numpy", **CHECKED}
 """numba's options of a loop that :func:`run_blocks` may share."""
 
 PARALLEL = threading.Lock()

@@ -28,18 +28,14 @@ from napari_embedding_game.core.simd import (
     spread,
     store,
 )
+from napari_embedding_game.core.threads import LOOP
 
 CHUNK = 1024
 _AT_ONCE = 1024
 """Edges whose logarithms are taken side by side."""
 _TRIANGLE_CHUNKS = 16
 
-OPTIONS: dict[str, Any] = {
-    "fastmath": STRICT,
-    "nogil": True,
-    "cache": True,
-    "error_model": "numpy",
-}
+OPTIONS: dict[str, Any] = {"fastmath": STRICT, **LOOP}
 INSIDE: dict[str, Any] = {"inline": "always", **OPTIONS}
 
 

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
-from napari_embedding_game.core.threads import run_blocks
+from napari_embedding_game.core.threads import CHECKED, run_blocks
 
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
@@ -46,7 +46,7 @@ def _solved(loop: Any, distances: Distances, number: Any) -> Any:
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _probabilities(begin, end, distances, perplexity, out):
     k = distances.shape[1]
     target = log(perplexity)
@@ -79,12 +79,12 @@ def _probabilities(begin, end, distances, perplexity, out):
             out[i, j] = p[j] / total
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _mean(distances):
     return distances.mean()
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _memberships(begin, end, distances, mean_of_all, out):
     k = distances.shape[1]
     target = log(k + 1.0) / _LOG2

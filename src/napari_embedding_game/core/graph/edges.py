@@ -22,6 +22,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.threads import CHECKED
 
 N_NEAREST = 15
 """Neighbours by which isolation is measured."""
@@ -165,7 +166,7 @@ def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def sum_rows(indptr, weights):
     """Return the sum of |w| of each compressed row, (N,) float64."""
     sums = np.zeros(len(indptr) - 1)

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from napari_embedding_game.core.simd import across, fused, load, spread
+from napari_embedding_game.core.threads import CHECKED, LOOP
 
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
@@ -30,7 +31,7 @@ _LONG = np.float32(1e30)
 """Squared length above which scores may be infinite."""
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(forceinline=True, **CHECKED)
 def _squares(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
@@ -39,7 +40,7 @@ def _squares(x, y, begin, end, zero):
     return across(total)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(forceinline=True, **CHECKED)
 def _products(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
@@ -47,7 +48,7 @@ def _products(x, y, begin, end, zero):
     return across(total)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(forceinline=True, **CHECKED)
 def squared_distance(x, y):
     """Return the squared distance of two rows."""
     zero, n = np.float32(0), len(x)
@@ -57,7 +58,7 @@ def squared_distance(x, y):
     return total + _squares(x, y, rest, n, spread(zero, 1))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@njit(forceinline=True, **CHECKED)
 def dot(x, y):
     """Return the product of two rows."""
     zero, n = np.float32(0), len(x)
@@ -67,7 +68,7 @@ def dot(x, y):
     return total + _products(x, y, rest, n, spread(zero, 1))
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _add_pair(a, b, others, filled, s, t):
     """Add the products of two rows (D,) with ``others`` (D, M) to ``s``, ``t`` (M,).
 
@@ -98,7 +99,7 @@ def _add_pair(a, b, others, filled, s, t):
             t[j] = fused(b0, o0[j], t[j])
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always", **CHECKED)
 def insert(indices, distances, index, distance):
     """Put an entry into a list that is sorted by distance; the last one drops out.
 
@@ -116,7 +117,7 @@ def insert(indices, distances, index, distance):
     indices[at] = index
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _keep_smallest(scores, numbers, first, excluded, indices, distances):
     """Keep the smallest of the scores of candidates, but for that of ``excluded``."""
     last = distances.shape[0] - 1
@@ -133,7 +134,7 @@ def _keep_smallest(scores, numbers, first, excluded, indices, distances):
                 insert(indices, distances, number, scores[j])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def scan(queries, excluded, rows, numbers, first, indices, distances):
     """Keep those ``numbers`` of ``rows`` nearest to each query, by |y|^2 - 2 x y.
 
@@ -171,14 +172,14 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
                     _keep_smallest(scores, near, first, skip, indices[p], distances[p])
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always", **CHECKED)
 def _is_lost(query, squared):
     length, last = dot(query, query), squared[-1]
     # Scores find rows that are the same.
     return not (length < _LONG and (last == 0 or last >= _LOST * length))
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def are_lost(queries, squared):
     """Return for which queries scores were too rough, by what is nearest (Q, k)."""
     is_lost = np.empty(len(queries), np.bool_)
@@ -187,7 +188,7 @@ def are_lost(queries, squared):
     return is_lost
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always", **CHECKED)
 def _look_at(query, row, number, indices, squared):
     """Keep a row if it is among the nearest of one query, by differences."""
     distance, last = squared_distance(query, row), len(indices) - 1
@@ -197,7 +198,7 @@ def _look_at(query, row, number, indices, squared):
         insert(indices, squared, number, distance)
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def look(queries, excluded, rows, first, indices, squared):
     """Keep those of ``rows`` nearest to each query, as :func:`scan`, by differences."""
     for q in range(len(queries)):
@@ -206,7 +207,7 @@ def look(queries, excluded, rows, first, indices, squared):
                 _look_at(queries[q], rows[j], first + j, indices[q], squared[q])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def rank(queries, rows, candidates, indices, squared):
     """Keep the nearest of candidates (Q, M), -1 for none, by differences of rows."""
     for q in range(len(candidates)):
@@ -217,7 +218,7 @@ def rank(queries, rows, candidates, indices, squared):
                 _look_at(queries[q], rows[j], j, indices[q], squared[q])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def power_pass(rows, basis, moved):
     """Add R^T R b to ``moved`` (d, D) for each b of a basis (d, D)."""
     for i in range(len(rows)):
@@ -225,7 +226,7 @@ def power_pass(rows, basis, moved):
             _add_multiple(rows[i], dot(rows[i], basis[k]), moved[k])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def project(rows, basis, out):
     """Write the products of rows (N, D) and a basis (d, D), (N, d)."""
     for i in range(len(rows)):
@@ -233,7 +234,7 @@ def project(rows, basis, out):
             out[i, k] = dot(rows[i], basis[k])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _add_multiple(row, factor, out):
     for c in range(len(row)):
         out[c] += factor * row[c]
@@ -242,7 +243,7 @@ def _add_multiple(row, factor, out):
 # Assignments of arrays, their sums, maxima and medians take numba seconds to compile.
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _sum_of_products(x, y):
     total = 0.0
     for c in range(len(x)):
@@ -250,7 +251,7 @@ def _sum_of_products(x, y):
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def orthonormalize(vectors, out):
     """Make vectors (d, D) float64 orthonormal one by one; what has no length is 0."""
     for k in range(len(vectors)):
@@ -267,7 +268,7 @@ def orthonormalize(vectors, out):
             out[k, c] = vector[c]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**LOOP)
 def _shrink(row):
     """Divide a row by its largest number, as squares may be too large."""
     largest = np.float32(0)
@@ -277,7 +278,7 @@ def _shrink(row):
         row[c] /= largest
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _kth_smallest(numbers, at):
     """Return the number at an index of the sorted numbers, which it reorders."""
     low, high = 0, len(numbers) - 1
@@ -298,7 +299,7 @@ def _kth_smallest(numbers, at):
     return numbers[at]
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _halve(rows, order):
     n, n_dims = len(order), rows.shape[1]
     count = min(n, _SAMPLED_ROWS)
@@ -345,14 +346,14 @@ def _halve(rows, order):
             high += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def halve(begin, end, rows, members, begins, ends):
     """Halve some lists, in place, along about their longest direction."""
     for at in range(begin, end):
         _halve(rows, members[begins[at] : ends[at]])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def mean_rows(begin, end, rows, bounds, out):
     """Write the mean row of each of the lists from ``begin`` to ``end``."""
     for at in range(begin, end):
@@ -362,7 +363,7 @@ def mean_rows(begin, end, rows, bounds, out):
         out[at] /= np.float32(bounds[at + 1] - bounds[at])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def choose(begin, end, rows, bounds, means, near, chosen):
     """Write the nearest of the lists near its list for each row."""
     for at in range(begin, end):
@@ -374,7 +375,7 @@ def choose(begin, end, rows, bounds, means, near, chosen):
                     least, chosen[i] = distance, near[at, p]
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def compare(begin, end, rows, bounds, near, fewest, indices, squared):
     """Compare the rows of some lists with those of near ones, ``fewest`` at least."""
     k = indices.shape[1]
@@ -405,7 +406,7 @@ def compare(begin, end, rows, bounds, near, fewest, indices, squared):
                         _look_at(rows[i], rows[j], j, indices[i], squared[i])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def search_lists(
     begin, end, asked, queries, rows, order, bounds, means, n_probes, indices, squared
 ):
@@ -434,7 +435,7 @@ def search_lists(
                 _look_at(query, rows[i], order[i], indices[q], squared[q])
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def reverse_neighbors(indices, squared, is_new, width):
     """Return the rows that list each row, (N, width): 2 i + is new, or -1 for none."""
     n, k = indices.shape
@@ -449,7 +450,7 @@ def reverse_neighbors(indices, squared, is_new, width):
     return reverse
 
 
-@njit(nogil=True, cache=True, inline="always")
+@njit(inline="always", **CHECKED)
 def _entry(indices, is_new, reverse, i, p):
     """Return the p-th of a row's neighbours, reverse ones last: 2 j + is new, or -1."""
     width = reverse.shape[1]
@@ -458,7 +459,7 @@ def _entry(indices, is_new, reverse, i, p):
     return reverse[i, p - width]
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def neighbors_of_neighbors(
     begin, end, rows, indices, squared, is_new, reverse, nearer, distances, is_added
 ):

@@ -24,7 +24,7 @@ from napari_embedding_game.core.graph.principal_components import (
     principal_components,
 )
 from napari_embedding_game.core.graph.rows import Rows
-from napari_embedding_game.core.threads import run_blocks
+from napari_embedding_game.core.threads import CHECKED, run_blocks
 
 POWER_ITERATIONS = 100
 """As in the paper."""
@@ -169,7 +169,7 @@ def _orthonormalize(
         layout[:, k] = column / np.where(scale > 1e-12, scale, np.inf)[part]
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
     """Move some points (N, d) half of the way to the mean of their neighbours."""
     half = np.float32(0.5)
@@ -184,7 +184,7 @@ def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
             moved[i, c] = half * layout[i, c] + share * moved[i, c]
 
 
-@njit(nogil=True, cache=True)
+@njit(**CHECKED)
 def _groups(indptr, indices, weights):
     """Return a group of neighbours for each point (N,), and how many there are.
 

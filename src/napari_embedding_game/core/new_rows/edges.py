@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edges import directed_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.threads import LOOP
 
 CLOSE = 0.1
 _ROUNDING = 1e-4
@@ -63,7 +64,7 @@ class NewEdges:
         return mixed(weights, self._mean) if self._affinity == "mixed" else weights
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(**LOOP)
 def _taken(fitted_distances, table, indices, distances, taken, factors):
     """Write what fitted rows give to new rows, and the factors of close rows."""
     last = fitted_distances.shape[1] - 1
