@@ -125,25 +125,16 @@ def iter_cluster_expression(
             f"These are {len(indices):,} names, and {MAX_GENES} can be shown beside "
             "each other: leave some out."
         )
-    summary = _summarized(dataset, indices, codes, n_groups)
+    parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
+    columns = map(dataset.expression.columns, parts)
+    summaries = [summarize(values, codes, n_groups) for values in columns]
+    means = np.hstack([one.means for one in summaries])
+    shares = np.hstack([one.shares for one in summaries])
     return ClusterExpression(
         sizes=tuple(np.bincount(codes, minlength=n_groups).tolist()),
         genes=tuple(dataset.profile_names[index] for index in indices),
-        summary=summary,
+        summary=GroupSummary(means, shares),
         note=note,
-    )
-
-
-def _summarized(
-    dataset: Dataset, indices: Sequence[int], codes: NDArray[np.intp], n_clusters: int
-) -> GroupSummary:
-    """Return the figures of columns, a few columns at a time."""
-    parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
-    columns = map(dataset.expression.columns, parts)
-    summaries = [summarize(values, codes, n_clusters) for values in columns]
-    return GroupSummary(
-        np.hstack([one.means for one in summaries]),
-        np.hstack([one.shares for one in summaries]),
     )
 
 

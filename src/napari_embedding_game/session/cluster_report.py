@@ -161,12 +161,8 @@ def _range_texts(edges: NDArray[np.float64]) -> list[str]:
     """Return a text for each range, with as few digits as distinguish the edges."""
     texts: list[str] = []
     for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
-        texts = [_rounded(edge, digits) for edge in edges]
+        numbers = [float(f"{edge:.{digits}g}") for edge in edges]
+        texts = [f"{number:.{max(digits, 15)}g}" for number in numbers]  # no exponent
         if len(set(texts)) == len(edges):
             break
     return [f"{left} to {right}" for left, right in itertools.pairwise(texts)]
-
-
-def _rounded(number: float, digits: int) -> str:
-    """Return so many digits of a number, and zeros instead of an exponent."""
-    return f"{float(f'{number:.{digits}g}'):.{max(digits, 15)}g}"

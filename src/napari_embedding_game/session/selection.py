@@ -60,9 +60,7 @@ class Selection:
 
     def shares(self) -> dict[int, float]:
         """Return for each cluster with selected points the selected share, 0 to 1."""
-        if self._drawn is None:  # whole clusters, each of which has points
-            return dict.fromkeys(sorted(self.clusters), 1.0)
-        counts = np.bincount(self._labels[self._drawn])
+        counts = np.bincount(self._labels[self.points])
         sizes = np.bincount(self._labels)
         return {i: float(counts[i] / sizes[i]) for i in np.flatnonzero(counts).tolist()}
 

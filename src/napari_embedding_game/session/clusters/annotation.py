@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,12 +11,6 @@ from numpy.typing import NDArray
 
 NONE = -1
 """Code of a cell that nobody has annotated."""
-_COLOR = re.compile(r"#[0-9a-f]{6}")
-
-
-def is_color(text: str) -> bool:
-    """Return whether this is a colour such as "#1f77b4"."""
-    return _COLOR.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +112,6 @@ def carried(
     moved = np.full(n_points, elsewhere, np.int32)
     moved[indices[indices >= 0]] = values[indices >= 0]
     return moved
-
-
-def unannotated(n_points: int) -> Annotation:
-    """Return the annotation of cells that have none."""
-    return Annotation(np.full(n_points, NONE, np.int32))
 
 
 def _of(codes: NDArray[np.int32], groups: Mapping[int, Group]) -> Annotation:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,6 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     Group,
-    is_color,
     unique_name,
 )
 from napari_embedding_game.session.clusters.following import follow
@@ -164,7 +164,7 @@ class Clusters:
     def recolor(self, cluster: int, color: str) -> None:
         """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
         color, before = color.lower(), self._find(cluster)
-        if color and not is_color(color):
+        if color and not re.fullmatch("#[0-9a-f]{6}", color):
             raise DataError(f"{color} is no colour: give one such as #1f77b4.")
         if color != before.color:
             self._annotate_cluster(f"colour of {before.name}", before, color=color)

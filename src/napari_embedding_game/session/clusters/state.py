@@ -16,7 +16,6 @@ from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     Group,
     carried,
-    unannotated,
     unique_name,
 )
 from napari_embedding_game.session.clusters.following import disjoint, free_ids
@@ -75,7 +74,7 @@ class ClusterState:
         return Clustering(labels, tuple(clusters))
 
     def parted_names_text(self) -> str:
-        """Return which names are of cells that are no longer one cluster."""
+        """Return a sentence on names whose cells are no longer one cluster."""
         sizes, parted = np.bincount(self.cluster), []
         for code, group in self.annotation.groups.items():
             if group.is_whole:
@@ -83,7 +82,13 @@ class ClusterState:
                 union = shared.sum() + sizes[: len(shared)] - shared
                 if (shared / np.maximum(union, 1)).max() < ALIKE:
                     parted.append(group.name)
-        return _parted_text(parted)
+        if len(parted) < 2:
+            keep = "is no longer one cluster: its points keep the name until you change"
+            return f"{parted[0]} {keep} it." if parted else ""
+        return (
+            f"{listed(parted, MAX_LISTED)} are no longer one cluster each: their "
+            "points keep the names until you change them."
+        )
 
     def edited(
         self, label: str, annotation: Annotation, *, joins: bool = False
@@ -135,19 +140,7 @@ class ClusterState:
         return replace(moved, annotation=annotation, done=done, undone=undone)
 
 
-def _parted_text(parted: list[str]) -> str:
-    """Return a sentence on names whose cells are no longer one cluster."""
-    if len(parted) < 2:
-        keep = "is no longer one cluster: its points keep the name until you change it."
-        return f"{parted[0]} {keep}" if parted else ""
-    return (
-        f"{listed(parted, MAX_LISTED)} are no longer one cluster each: their points "
-        "keep the names until you change them."
-    )
-
-
 def initial_state(n_points: int) -> ClusterState:
     """Return the state before any game."""
-    return ClusterState(
-        cluster=np.zeros(n_points, np.int32), annotation=unannotated(n_points)
-    )
+    cluster, codes = np.zeros(n_points, np.int32), np.full(n_points, NONE, np.int32)
+    return ClusterState(cluster=cluster, annotation=Annotation(codes))

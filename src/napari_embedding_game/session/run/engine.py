@@ -82,10 +82,8 @@ def warm_up() -> None:
         snapshot = next(playing)
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
-    with (
-        COMPUTING,
-        limited(1),
-    ):  # what is needed once there is a map: clusters and markers
+    # What is needed once there is a map: clusters and markers.
+    with COMPUTING, limited(1):
         merging(edges, snapshot.labels, 8, None)
         for values in (X, sparse.csr_matrix(X)):
             markers(values, np.arange(64) < 2)
