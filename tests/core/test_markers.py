@@ -132,6 +132,8 @@ def test_a_column_of_one_value_is_no_marker(value):
     table = markers(X, np.arange(1000) < 137, method="t-test", n_top=None)
     assert table.columns[0] == 1
     assert (table.scores[1], table.pvals[1]) == (0, 1)
+    X = np.where(np.arange(6) < 3, value, 2 * value)[:, None]  # one value each
+    assert markers(X, np.arange(6) < 3, method="t-test").pvals == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])

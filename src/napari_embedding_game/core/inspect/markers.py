@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import comb
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import marker_loops as loops
@@ -36,6 +37,8 @@ MIN_CELLS = 10
 """Least cells of a sample in a group: the mean of fewer is too noisy."""
 MIN_SAMPLES = 2
 _INSIDE, _OUTSIDE = 0, 1
+_NO_SPREAD = 1e9
+"""Of t: what rounding leaves of variances that are 0."""
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -302,13 +305,18 @@ def _adjusted(pvals: FloatArray) -> FloatArray:
 
 
 def _welch(inside: _Side, outside: _Side) -> tuple[FloatArray, FloatArray]:
-    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 of equal values."""
+    """Return t and two-sided p of Welch's test, each (G,); 0 and 1 of equal values.
+
+    Where each side has one value the test has no p: it is that of a permutation.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         both = [
             (s.mean, np.sqrt(s.squares / (s.n - 1)), s.n) for s in (inside, outside)
         ]
         t_test = _stats().ttest_ind_from_stats
         scores, pvals = t_test(*both[0], *both[1], equal_var=False)
+    among = comb(inside.n + outside.n, inside.n)
+    pvals = np.where(np.abs(scores) > _NO_SPREAD, np.minimum(2 / among, 1), pvals)
     # Where all values are equal there is no difference.
     is_same = np.isnan(scores)
     return np.where(is_same, 0.0, scores), np.where(np.isnan(pvals), 1.0, pvals)
