@@ -280,6 +280,8 @@ def test_groups_are_compared_as_scanpy_compares_logarithms(cells):
     assert len(two) == 12
     with pytest.raises(InputError, match="both groups"):
         tl.compare(cells, inside, inside)
+    with pytest.raises(InputError, match="n_top"):
+        tl.compare(cells, inside, n_top=-1)
 
 
 def test_a_group_goes_by_names_and_is_true_or_false(cells, tmp_path):

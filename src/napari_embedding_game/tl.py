@@ -333,6 +333,8 @@ def compare(
             f"obs has no column {samples!r}: name the one that tells the sample of "
             "each row."
         )
+    if n_top is not None:
+        check_integer("n_top", n_top, 1)
     X = _loaded(adata.X)
     table = markers(
         natural(X, adata.uns.get("log1p", {}).get("base")) if log1p else X,
