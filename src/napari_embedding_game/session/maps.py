@@ -191,6 +191,8 @@ class MapTree:
         added = state.annotation.adopted(returned, added, state.free_ids())
         state = replace(state, cluster=disjoint(state.cluster, added), annotation=added)
         keeps_all = (old.annotation.codes[indices < 0] == NONE).all()
+        if self.current == base and base_map.parent is not None:
+            keeps_all = (indices >= 0).all()  # which rows a part has, no file knows
 
         def move() -> None:
             self._session.load(dataset)
