@@ -19,7 +19,7 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression
+from napari_embedding_game.data.expression import TARGET_SUM, Expression, natural
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.spaces import RAW, maps_of, root_of, split_space
@@ -232,22 +232,24 @@ def _searched(
 def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space in ("X", RAW):
-        return _of_columns(_cells_of(adata, name, space))
+        base = adata.uns.get("log1p", {}).get("base")
+        return _of_columns(_cells_of(adata, name, space), base)
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return pca_projection(adata, name)
     return None
 
 
-def _of_columns(dataset: Dataset) -> Projection | None:
-    """Return the way from genes to genes: the numbers of the map are theirs."""
+def _of_columns(dataset: Dataset, base: Any) -> Projection | None:
+    """Return the way from genes to genes: the map is of their logarithms of a base."""
     if Expression(dataset.X, True).kind != "logarithms":
         return None
-    n = dataset.X.shape[1]
+    n, unit = dataset.X.shape[1], natural(1.0, base)
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
     eye = sp.eye_array(n, dtype=np.float32, format="csr")
-    std, target_sum = np.ones(n, np.float32), sum_of(dataset.X) or TARGET_SUM
-    return Projection(dataset.var_names, mean, std, eye, -mean, target_sum)
+    std = np.full(n, unit, np.float32)
+    target_sum = sum_of(natural(dataset.X, base)) or TARGET_SUM
+    return Projection(dataset.var_names, unit * mean, std, eye, -mean, target_sum)
 
 
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
