@@ -180,7 +180,7 @@ def _of_samples(
     means[counts < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
     of_side = (np.arange(n_profiles[-1]) >= n_profiles[1]).astype(np.int32)
     parts = [of_side == side for side in (_INSIDE, _OUTSIDE)]
-    shares = [positive[part].sum(axis=0) / counts[part].sum(axis=0) for part in parts]
+    shares = [positive[p].sum(0) / np.maximum(counts[p].sum(0), 1) for p in parts]
     return np.log1p(means) if log1p else means, of_side, shares
 
 
