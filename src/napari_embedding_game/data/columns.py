@@ -219,16 +219,19 @@ def as_metadata(column: pd.Series) -> pd.Series:
         return column.astype("boolean")  # with gaps
     if kind == "mixed":
         return column.astype(str).where(column.notna())
-    whole = column
-    if pd.api.types.is_integer_dtype(column):
+    is_integer = pd.api.types.is_integer_dtype(column)
+    if is_integer or kind == "floating":
         kind = "integer"
-    elif kind in ("integer", "floating") and numbers_of(column) is not None:
-        kind, whole = "integer", column.astype("Int64")  # 1.0, or with gaps
-    elif kind not in _MAX_GROUPS or kind == "integer":
+    if kind not in _MAX_GROUPS:
         return column
     most = min(_MAX_GROUPS[kind], len(column) // 2)
-    few = n_levels(column, most) <= most
-    return whole.astype("category") if few else column
+    if n_levels(column, most) > most:
+        return column
+    groups = column.astype("category")
+    if kind == "integer" and not is_integer:  # 1.0, or with gaps
+        numbers = numbers_of(groups.cat.categories.to_series())
+        return column if numbers is None else groups.cat.rename_categories(numbers)
+    return groups
 
 
 def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
