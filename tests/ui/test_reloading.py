@@ -96,6 +96,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     assert len(session.dataset.obs) == 60
     session.selection.select_points(np.arange(25))
     dock.select.embed.click()
+    assert dock.data.trouble.isHidden()
     qtbot.waitUntil(lambda: session.state == "finished")
     part = set(session.dataset.obs.index)
     cells = give_name(session, "naive")

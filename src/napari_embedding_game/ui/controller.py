@@ -133,6 +133,7 @@ class Controller(QObject):
         by_id = clusters.clustering.by_id
         names = [by_id[c].title for c in selection.clusters if c in by_id]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
+        self.workspace.trouble.emit("")
         try:
             self.workspace.maps.embed(selection.points, title)
         except DataError as error:
