@@ -49,7 +49,7 @@ from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.expression import natural
+from napari_embedding_game.data.expression import log_base, natural
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
@@ -337,7 +337,7 @@ def compare(
         check_integer("n_top", n_top, 1)
     X = _loaded(adata.X)
     table = markers(
-        natural(X, adata.uns.get("log1p", {}).get("base")) if log1p else X,
+        natural(X, log_base(adata)) if log1p else X,
         _mask(adata, inside),
         None if outside is None else _mask(adata, outside),
         list(adata.var_names),

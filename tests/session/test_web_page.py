@@ -220,13 +220,16 @@ def test_whole_numbers_of_a_table_are_no_counts(tmp_path, cells, has_expression)
 
 
 def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
+    most = np.log1p(cells.X[:, 1].max())
+    cells.X, cells.uns["log1p"] = np.log2(1 + cells.X), {"base": 2}
     cells.write_h5ad(tmp_path / "map.h5ad")
     files = tmp_path / "map.h5ad", tmp_path / "map.html"
     done = command_line("export", *files, "--basis", "X_umap")
     assert done.exit_code == 0, done.output
-    text = (tmp_path / "map.html").read_text(encoding="utf-8")
+    text = files[1].read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
     assert SCRIPT not in text
+    assert _columns(files[1])["CD8A"]["limits"][1] == pytest.approx(most)  # as ln
 
 
 def test_levels_have_the_order_and_the_colours_of_the_file(tmp_path, cells):

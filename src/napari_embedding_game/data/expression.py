@@ -8,16 +8,19 @@ are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.raw_counts import are_counts
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 TARGET_SUM = 10_000.0
 """Counts of each cell after normalising; the recipe's too."""
@@ -105,6 +108,12 @@ class Expression:
 def dense(values: Any) -> NDArray[Any]:
     """Return a matrix, dense or sparse, as an array."""
     return np.asarray(values.toarray() if sp.issparse(values) else values)
+
+
+def log_base(adata: AnnData) -> Any:
+    """Return the base of logarithms that scanpy noted; None for e."""
+    noted = adata.uns.get("log1p")
+    return noted.get("base") if isinstance(noted, Mapping) else None
 
 
 def natural(logarithms: Any, base: Any) -> Any:

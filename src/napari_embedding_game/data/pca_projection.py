@@ -18,6 +18,7 @@ from napari_embedding_game.data.expression import (
     TARGET_SUM,
     Expression,
     dense,
+    log_base,
     natural,
 )
 from napari_embedding_game.data.projection import Projection, normalised, sum_of
@@ -45,7 +46,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
     stored, values = stored[rows], adata.X
     is_scaled = _lowest(values) < 0
-    base = adata.uns.get("log1p", {}).get("base")
+    base = log_base(adata)
     unit = natural(1.0, base)  # of its logarithms
     if not is_scaled and Expression(values, True).has_counts:
         values = normalised(values, TARGET_SUM, "These cells")
@@ -90,7 +91,7 @@ def _target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
     logarithms = (one for one in matrices if Expression(one, True).kind == "logarithms")
-    base = adata.uns.get("log1p", {}).get("base")
+    base = log_base(adata)
     sums = (sum_of(natural(one, base)) for one in logarithms)
     return next(filter(None, sums), TARGET_SUM)
 

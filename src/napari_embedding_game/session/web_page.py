@@ -15,6 +15,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order
-from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.expression import Expression, log_base, natural
 from napari_embedding_game.data.gene_names import find_names, ids_of, names_of
 from napari_embedding_game.data.palette import hexes, level_colors
 
@@ -96,6 +97,8 @@ def write_web_page(
     source = adata.uns.get(KEY, {}).get("input", {})  # whole numbers may be no counts
     expression = Expression(adata.X, bool(source.get("has_expression", True)))
     markers, has_genes = {}, adata.X is not None and adata.n_vars > 0
+    if has_genes and expression.kind == "logarithms":
+        expression = replace(expression, profile=natural(adata.X, log_base(adata)))
     if groups is not None and has_genes:
         markers = _markers(adata, expression, groups)
     if genes is None:

@@ -34,7 +34,7 @@ from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.expression import Expression, natural
+from napari_embedding_game.data.expression import Expression, log_base, natural
 from napari_embedding_game.data.formats.spaces import RAW, split_space
 from napari_embedding_game.data.gene_names import FoundNames
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -259,7 +259,7 @@ def _aligned(
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
     if Expression(values, True).kind == "logarithms":
-        values = natural(values, cells.uns.get("log1p", {}).get("base"))
+        values = natural(values, log_base(cells))
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
     ending = f"; missing: {match.listed}, taken to be as in its mean cell"

@@ -19,7 +19,12 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM, Expression, natural
+from napari_embedding_game.data.expression import (
+    TARGET_SUM,
+    Expression,
+    log_base,
+    natural,
+)
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.formats.spaces import RAW, maps_of, root_of, split_space
@@ -232,8 +237,7 @@ def _searched(
 def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space in ("X", RAW):
-        base = adata.uns.get("log1p", {}).get("base")
-        return _of_columns(_cells_of(adata, name, space), base)
+        return _of_columns(_cells_of(adata, name, space), log_base(adata))
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return pca_projection(adata, name)
