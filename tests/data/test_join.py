@@ -114,7 +114,7 @@ def test_rows_that_lie_elsewhere_are_not_linked_unasked(tmp_path):
     grid = np.arange(1, 26).reshape(5, 5)
     y, x = np.indices(grid.shape).reshape(2, 25)
     frame = table(label=grid.ravel(), X=7.5 * x + 100)
-    frame["Y"] = pd.Series(y, dtype="Int64").where(y > 0)
+    frame["Y"] = pd.Series(y, dtype="Int64").where(y > 0).astype("category")
     pixel = np.ones((4, 4), int)
     own = np.kron(grid, pixel)
     assert matched(frame, own, is_guess=True).objects is not None

@@ -236,7 +236,8 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     each picture, leaves most of the variance of one axis.  One axis is enough: labels
     are mostly numbered along the other, so that it fits labels of another image too.
     """
-    axes = table[[name for name in table if is_position(name)]].select_dtypes("number")
+    axes = table[[name for name in table if is_position(name)]].astype(object)
+    axes = axes.convert_dtypes().select_dtypes("number")  # also of groups
     there = axes.to_numpy(float, na_value=np.nan)
     every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
     # A number such as 1.8e308 stands for a missing one.
