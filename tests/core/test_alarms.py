@@ -5,11 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.dynamics.alarms import (
-    MIN_OCCUPANCY,
-    alarm,
-    occupancy,
-)
+from napari_embedding_game.core.dynamics.alarms import MIN_OCCUPANCY, alarm, occupancy
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings

@@ -225,10 +225,7 @@ def test_impossible_settings_are_told_before_the_search(
 
 @pytest.mark.parametrize(
     ("rows", "settings"),
-    [
-        (10_001, {"method": "ee_homotopy"}),
-        (50_001, {"approximation": "exact"}),
-    ],
+    [(10_001, {"method": "ee_homotopy"}), (50_001, {"approximation": "exact"})],
 )
 def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
     from napari_embedding_game.core import pipeline as steps

@@ -68,11 +68,7 @@ def of_scanpy(kind, method, reference):
 @pytest.mark.parametrize("method", ["wilcoxon", "t-test"])
 def test_the_figures_are_scanpys(method, kind, form, reference):
     X = expression(kind=kind)
-    ways = {
-        "dense": np.asarray,
-        "csr": sparse.csr_matrix,
-        "csc": sparse.csc_matrix,
-    }
+    ways = {"dense": np.asarray, "csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
     expected = of_scanpy(kind, method, reference)
     outside = groups() == "b" if reference == "b" else None
     table = markers(
@@ -109,10 +105,7 @@ def test_rank_sums_are_those_of_scipy_for_values_of_both_signs(seed, is_sparse, 
     X[rng.random(X.shape) < 0.4] = rng.choice([0.0, -0.0])
     inside = rng.permutation(40) < rng.integers(2, 38)
     table = markers(
-        sparse.csr_matrix(X) if is_sparse else X,
-        inside,
-        n_top=None,
-        log1p=False,
+        sparse.csr_matrix(X) if is_sparse else X, inside, n_top=None, log1p=False
     )
     exact = X.astype(np.float64)  # scipy keeps float32
     n, m = inside.sum(), (~inside).sum()

@@ -7,10 +7,7 @@ import torch
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.core.energy.objective import (
-    COME_BACK,
-    make_objective,
-)
+from napari_embedding_game.core.energy.objective import COME_BACK, make_objective
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import TorchMesh
 

@@ -23,10 +23,7 @@ from napari_embedding_game.core.energy.objective import (
     Landmarks,
     make_objective,
 )
-from napari_embedding_game.core.energy.pair_functions import (
-    UMAP_A,
-    UMAP_B,
-)
+from napari_embedding_game.core.energy.pair_functions import UMAP_A, UMAP_B
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.estimator import EmbeddingGame

@@ -10,9 +10,7 @@ from napari_embedding_game.core.graph import start
 from napari_embedding_game.core.graph.choices import STARTS
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.graph.start import (
-    start_layout,
-)
+from napari_embedding_game.core.graph.start import start_layout
 
 
 def blobs(sizes, distance, n_dims=4, seed=0):

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from napari_embedding_game.core.inspect.transfer import (
-    tail_share,
-    vote,
-    vote_weights,
-)
+from napari_embedding_game.core.inspect.transfer import tail_share, vote, vote_weights
 from napari_embedding_game.core.new_rows.likeness import Unexplained
 
 

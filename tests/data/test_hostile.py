@@ -97,9 +97,7 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
         read(tmp_path / "a.npz")
     np.save(tmp_path / "X.npy", np.eye(8))
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_BZIP2) as archive:
-        archive.write(
-            tmp_path / "X.npy", "X.npy"
-        )  # unpacks to what it does not declare
+        archive.write(tmp_path / "X.npy", "X.npy")  # of more than it declares
     with pytest.raises(DataError, match="could not be read as a NumPy"):
         read(tmp_path / "b.npz")
     with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
@@ -300,14 +298,9 @@ def gzip_block(path):
 def zstd_block(path):
     worlds.write_adata(cells(), path)
     (path / ".zmetadata").unlink()
-    pca = zarr.open_group(str(path), mode="r+")["obsm"].create_array(
-        "X_pca",
-        shape=(8, 3),
-        chunks=(8, 3),
-        dtype="f4",
-        compressors=numcodecs.Zstd(),
-        overwrite=True,
-    )
+    obsm = zarr.open_group(str(path), mode="r+")["obsm"]
+    how = {"shape": (8, 3), "chunks": (8, 3), "dtype": "f4", "overwrite": True}
+    pca = obsm.create_array("X_pca", compressors=numcodecs.Zstd(), **how)
     pca.attrs.update(AS_ARRAY)
     (path / "obsm/X_pca/0.0").write_bytes(zstd_of_zeros(BOMB))
 

@@ -159,12 +159,9 @@ def test_time_series_is_measured_picture_by_picture(stack, labels):
     apart = measure(None, np.stack([labels, labels[::-1, ::-1]]))
     assert "If the planes are times" in apart.notes[0]
     second = measured(measure(image[1], labels))
-    np.testing.assert_allclose(
-        measured(dataset)["intensity_mean"][4:8], second["intensity_mean"], rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        measured(dataset)["area"][4:8], second["area"], rtol=1e-6
-    )
+    for name in ("intensity_mean", "area"):
+        found = measured(dataset)[name][4:8]
+        np.testing.assert_allclose(found, second[name], rtol=1e-6)
 
 
 def test_objects_with_missing_pixels_are_left_out(labels, image):

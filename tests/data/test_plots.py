@@ -110,10 +110,7 @@ def test_names_of_genes_stand_where_they_cover_no_other_gene():
 def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
     first, again = tmp_path / f"plot{ending}", tmp_path / f"again{ending}"
     for plot, words in (
-        (
-            volcano,
-            {"UP1", "DOWN1", "log2 fold change", volcano.title},
-        ),
+        (volcano, {"UP1", "DOWN1", "log2 fold change", volcano.title}),
         (plot_of(), {"CD3D", "T cells", "a$b", "Scaled mean"}),
     ):
         write_plot(plot, first)

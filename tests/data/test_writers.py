@@ -91,8 +91,7 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
     assert adata.uns["title"] == "mine"
     made_from = adata.uns["embedding_game"]["input"]
     assert made_from["space"] == "obsm['X_pca']"
-    assert made_from["rows"] == 6
-    assert made_from["rows_embedded"] == 5
+    assert (made_from["rows"], made_from["rows_embedded"]) == (6, 5)
     assert "1 of 6 rows left out" in made_from["notes"]
 
 
@@ -108,9 +107,7 @@ def test_h5ad_holds_what_folders_and_counts_did(tmp_path, name):
     write(dataset, result, tmp_path / "out.h5ad")
     written = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(written, result, np.ones(6, bool))
-    np.testing.assert_array_equal(
-        written.X.toarray(), read(path, space="X").X.toarray()
-    )
+    assert (written.X != read(path, space="X").X).nnz == 0
     if path.suffix == ".zarr":
         assert (written.layers["raw"] != 2 * adata.X).nnz == 0
     else:

@@ -115,15 +115,11 @@ def test_numbers_follow_what_was_seen_at_rest(looks):
     clusters.set_n_clusters(3)
 
     def receive(step):
-        clusters.receive(
-            ((np.arange(N) + step) // 20 % 3).astype(np.int32), 3, chained(3)
-        )
+        labels = ((np.arange(N) + step) // 20 % 3).astype(np.int32)
+        clusters.receive(labels, 3, chained(3))
 
     receive(0)
-    if looks:
-        clusters.fix_numbers()
-    else:
-        clusters.finish()
+    (clusters.fix_numbers if looks else clusters.finish)()
     before = clusters.clustering.names.copy()
     for step in range(1, 21):
         receive(step)
@@ -230,10 +226,9 @@ class Editing(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 9), parts=st.integers(1, 4))
     def split(self, place, parts):
-        rows = self.clusters.clustering.rows(self.some(place))
-        self.try_to(
-            self.clusters.split, self.some(place), rows, np.arange(len(rows)) % parts
-        )
+        cluster = self.some(place)
+        rows = self.clusters.clustering.rows(cluster)
+        self.try_to(self.clusters.split, cluster, rows, np.arange(len(rows)) % parts)
 
     @rule(rows=st.lists(st.integers(0, N - 1), max_size=12))
     def draw(self, rows):

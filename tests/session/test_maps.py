@@ -142,10 +142,8 @@ def test_names_given_in_a_child_show_in_its_parent(tree, session, child):
 
 def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, child):
     column = session.dataset.obs["annotation"]
-    assert column.value_counts(dropna=False).to_dict() == {
-        "lymphocytes": 10,
-        np.nan: 10,
-    }
+    counts = column.value_counts(dropna=False).to_dict()
+    assert counts == {"lymphocytes": 10, np.nan: 10}
     assert names(session) == {}  # its own clusters are on show
     session.clusters.rename(session.clusters.labels[12], "CD4")
     session.look.color_by = "annotation"
@@ -182,12 +180,9 @@ def test_what_is_done_above_holds_unless_it_changes_below(
     session.clusters.rename(0, "CD4")
     session.clusters.rename(3, "CD8")
     back(tree)
-    cd4, cd8 = (
-        next(c.id for c in session.clusters.clusters if c.name == name)
-        for name in ("CD4", "CD8")
-    )
-    session.clusters.rename(cd4, "CD4 memory")
-    session.clusters.rename(cd8, "killers")
+    ids = {c.name: c.id for c in session.clusters.clusters}
+    session.clusters.rename(ids["CD4"], "CD4 memory")
+    session.clusters.rename(ids["CD8"], "killers")
     if from_file:
         other = Desk.restored(tree.capture())
         tree, session = other.maps, other.session
@@ -298,8 +293,8 @@ def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, sessio
     tree.embed(np.arange(30), "part")
     session.clusters.make_cluster(np.arange(10), "naive")
     back(tree)
-    (group,) = (c.id for c in session.clusters.clusters if c.name == "T")
-    session.clusters.rename(group, "CD4")
+    ids = {c.name: c.id for c in session.clusters.clusters}
+    session.clusters.rename(ids["T"], "CD4")
     tree.open("child1")
     session.clusters.undo()
     back(tree)

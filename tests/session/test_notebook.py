@@ -53,15 +53,9 @@ class Desk(worlds.Desk):
         self.book.merge([second.id, third.id])
         return self
 
-    def saw(self, inside, outside=None, method="wilcoxon", **options):
-        shown = ShownComparison(
-            title="these against those",
-            inside=inside,
-            outside=outside,
-            method=method,
-            **options,
-        )
-        self.session.remember(shown)
+    def saw(self, inside, outside=None, **options):
+        how = {"title": "these against those", "method": "wilcoxon", **options}
+        self.session.remember(ShownComparison(inside=inside, outside=outside, **how))
 
     @property
     def saved(self):
@@ -216,12 +210,7 @@ def made_columns(folder, cells):
 
 
 SCENARIOS = {
-    recipe: (
-        "cells.h5ad",
-        "batch_key=",
-        "steering=",
-        'color=["cluster", "gene3", "day"]',
-    ),
+    recipe: ("batch_key=", "steering=", 'color=["cluster", "gene3", "day"]'),
     components: ('read("cells.h5ad")', 'T &lt;b>"helper"&lt;/b> cells ('),
     by_hand: ("tl.replay(",),
     of_a_given_map: ("tl.replay(",),
@@ -237,11 +226,8 @@ SCENARIOS = {
     made_columns: ('color=["map_cluster", "a set"]',),
 }
 """What was done, and what the code of it has."""
-BESIDE = {
-    by_hand: "map_run.zip",
-    of_a_given_map: "map_run.zip",
-    no_file: "map_features.h5ad",
-}
+BESIDE = dict.fromkeys((by_hand, of_a_given_map), "map_run.zip")
+BESIDE[no_file] = "map_features.h5ad"
 
 
 def code_in(path):

@@ -83,12 +83,8 @@ def test_changes_pauses_and_ends_are_marks(session):
     session.pause()
     session.resume()
     frames_to(session, 50, frames)
-    assert labels(session.timeline) == [
-        "Repulsion 300 to 900",
-        "Landmarks 200 to 100",
-        "Paused",
-        "Finished",
-    ]
+    changes = ["Repulsion 300 to 900", "Landmarks 200 to 100"]
+    assert labels(session.timeline) == [*changes, "Paused", "Finished"]
     iterations = [mark.snapshot.iteration for mark in session.timeline.marks]
     assert iterations[:3] == [10, 20, 20]
     first, _, paused, _ = session.timeline.marks
