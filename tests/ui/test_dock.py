@@ -304,7 +304,7 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
         "below)."
     )
     assert session.dataset is before
-    assert dock.workspace.loading.source is None  # Run is of the data on show
+    assert dock.controller.reading.latest is None  # Run is of the data on show
     assert not dock.data.drop.isHidden()
     load(dock.data.drop.click)
     assert dock.data.trouble.isHidden()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,6 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
-
-LOOKS = "looks"
-"""Where :attr:`Dataset.known` has what a look at all values tells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,34 +38,19 @@ class ReadResult:
     source: Any = None
     """What was read, with ``options``: how."""
     options: ReadOptions = DEFAULT_OPTIONS
-
-    @property
-    def is_counts(self) -> bool:
-        """Whether these are raw counts, which the recipe is meant for, or were."""
-        return self._looks[0]
-
-    @property
-    def batch_columns(self) -> Sequence[str]:
-        """Columns of the metadata that can be batches for Harmony."""
-        return self._looks[1]
+    is_counts: bool = False
+    """Whether these are raw counts, which the recipe is meant for, or were."""
+    batch_columns: Sequence[str] = ()
+    """Columns of the metadata that can be batches for Harmony."""
 
     def looked_at(self) -> ReadResult:
-        """Return it after looking at all values: call it in a background thread."""
-        _ = self._looks
-        return self
-
-    @property
-    def _looks(self) -> tuple[bool, Sequence[str]]:
-        """What a look at all values tells, which is taken once for the data."""
+        """Return it after a look at all values: call it in a background thread."""
         dataset, options = self.dataset, self.dataset.read_options
-        if LOOKS not in dataset.known:
-            is_prepared = options is not None and options.recipe is not None
-            is_counts = is_prepared or looks_like_counts(dataset)
-            is_mixable = is_counts or can_mix(dataset)
-            names = batch_columns(dataset.obs) if is_mixable else ()
-            dataset.known[LOOKS] = is_counts, names
-        looks: tuple[bool, Sequence[str]] = dataset.known[LOOKS]
-        return looks
+        is_prepared = options is not None and options.recipe is not None
+        is_counts = is_prepared or looks_like_counts(dataset)
+        is_mixable = is_counts or can_mix(dataset)
+        names = batch_columns(dataset.obs) if is_mixable else ()
+        return replace(self, is_counts=is_counts, batch_columns=names)
 
 
 def can_mix(dataset: Dataset) -> bool:

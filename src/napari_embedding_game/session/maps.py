@@ -25,6 +25,8 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import NONE
 from napari_embedding_game.session.clusters.following import disjoint
 from napari_embedding_game.session.clusters.state import ClusterState
@@ -85,6 +87,34 @@ class MapTree:
     def parts(self) -> list[SavedMap]:
         """The maps below the open one."""
         return [self._maps[key] for key in self._children(self.current)]
+
+    # How they were read
+
+    @property
+    def read(self) -> ReadResult | None:
+        """How the data of the open map were read, or of the one it is part of.
+
+        None where they were not read from a source, or how is not known.
+        """
+        datasets = [one.dataset for one in self.path]
+        if self._session.dataset is not None:
+            datasets.append(self._session.dataset)
+        return next(filter(None, map(read_of, datasets[::-1])), None)
+
+    def note_read(self, read: ReadResult) -> None:
+        """Note how the data on show were read; all maps are of its source now."""
+        former = self.read
+        if former is not None and read.options.columns is not None:
+            read = replace(read, columns=former.columns)  # of which these were chosen
+        for one in self._maps.values():
+            earlier = read_of(one.dataset)
+            if earlier is not None:
+                note_read(one.dataset, replace(earlier, source=read.source))
+            elif one.parent is None:
+                options = one.dataset.read_options or DEFAULT_OPTIONS
+                note_read(one.dataset, replace(read, options=options))
+        assert self._session.dataset is not None
+        note_read(self._session.dataset, read)
 
     # Going from map to map
 

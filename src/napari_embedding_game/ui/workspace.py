@@ -9,7 +9,6 @@ import napari
 from napari.layers import Layer
 from psygnal import Signal
 
-from napari_embedding_game.session.loading import Loading
 from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import unwrap
@@ -28,7 +27,6 @@ class Workspace:
     def __init__(self, session: Session | None = None) -> None:
         self.session = Session() if session is None else session
         self.maps = MapTree(self.session)
-        self.loading = Loading(self.session, self.maps)
         self.linked = LinkedLayers()
         self.maps.view = lambda: {"layers": msgspec.to_builtins(self.linked.record)}
         self.left_layers: tuple[Layer | None, ...] = ()

@@ -265,11 +265,11 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
 
 
 def _note_reading(result: ReadResult) -> None:
-    dataset = result.looked_at().dataset
+    dataset = result.dataset
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS
         source = FileSource(dataset.source)
-        note_read(dataset, replace(result, source=source, options=options))
+        note_read(dataset, replace(result.looked_at(), source=source, options=options))
 
 
 def _as_data(path: Path) -> Stages[SavedMap]:

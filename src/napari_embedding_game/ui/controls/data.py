@@ -18,7 +18,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import Stage
@@ -105,7 +105,9 @@ class DataControls(QWidget):
     ) -> None:
         super().__init__()
         self._viewer, self._session, self._reading = viewer, workspace.session, reading
-        self._loading, self._linked_layers = workspace.loading, workspace.linked
+        self._maps, self._linked_layers = workspace.maps, workspace.linked
+        self._shown: tuple[Any, ...] = ()
+        """Source and options of the data whose choices are offered."""
         self._read_complete: Then | None = None
         """Reads what was refused without the rows that have missing values."""
         self._read = ""
@@ -121,12 +123,12 @@ class DataControls(QWidget):
         self.drop = check_box(DROP, DROP_TIP, self._on_drop)
         self.start = Start(reading, store, self.use_layer)
         self.others = Fold("Open other data", self.start)
-        self.breadcrumb = Breadcrumb(self._session, workspace.maps)
+        self.breadcrumb = Breadcrumb(self._session, self._maps)
         self.recipe = RecipePanel(self.batches)
         self.columns = ColumnsPanel(lambda names: self._reload(columns=names))
         self.join = JoinPanel(viewer)
         self.measure = MeasurePanel(viewer, self._session)
-        self.relink = Relink(viewer, self._session, self._loading, self._linked_layers)
+        self.relink = Relink(viewer, self._session, self._maps, self._linked_layers)
         self._build()
         self._connect()
         self._show()
@@ -166,7 +168,8 @@ class DataControls(QWidget):
 
     def on_read_started(self, is_other: bool) -> None:
         """Follow data that are going to be read, or were read from a session file."""
-        self.relink.on_read_started()
+        request = self._reading.request
+        self.relink.on_read_started(None if request is None else request.source)
         if is_other:
             self._offer_spaces([])
             self._form.setRowVisible(self.batches, False)
@@ -176,24 +179,23 @@ class DataControls(QWidget):
             self.recipe.withdraw()
             self.offers_changed.emit()
 
-    def on_read_finished(self, loaded: ReadResult) -> None:
+    def on_read_finished(self) -> None:
         """Offer what else could come of the source that was taken up."""
         self.relink.on_read_finished()
-        self.show_loaded(loaded=loaded)  # all of whose values were looked at
+        self.show_loaded()
 
-    def show_loaded(
-        self, read_complete: Then | None = None, loaded: ReadResult | None = None
-    ) -> None:
+    def show_loaded(self, read_complete: Then | None = None) -> None:
         """Show the data that are loaded; offer to read their complete rows only."""
-        self._read_complete, options = read_complete, self._loading.options
+        self._read_complete, read = read_complete, self._maps.read
         is_offered = read_complete is not None  # of what was not taken up
-        drops = options.missing == "drop" and not is_offered
+        has_dropped = read is not None and read.options.missing == "drop"
+        drops = has_dropped and not is_offered
         with QSignalBlocker(self.drop):
             self.drop.setChecked(drops)
         self.drop.setVisible(drops or is_offered)
-        loaded = loaded or self._loading.current
-        if loaded is not None:
-            self._show_read(loaded)
+        if read is not None:
+            self._shown = read.source, read.options
+            self._show_read(read)
 
     def set_stage(self, stage: Stage | None) -> None:
         """Show how far reading is, None when nothing is read."""
@@ -233,7 +235,7 @@ class DataControls(QWidget):
         reading, connections = self._reading, Connections(self)
         for signal, slot in (
             (self._session.dataset_changed, self._on_dataset),
-            (self._loading.changed, self.show_loaded),
+            (self._maps.changed, self._on_map),
             (reading.started, self.on_read_started),
             (reading.loaded, self.on_read_finished),
             (reading.cancelled, self.show_loaded),
@@ -250,9 +252,9 @@ class DataControls(QWidget):
         self._reading.load(source, linked=linked, then=then)
 
     def _reload(self, *, then: Then | None = None, **changes: Any) -> None:
-        if self._loading.source is not None:
-            options = self._loading.change(**changes)
-            self._reading.reload(options, then)
+        latest = self._reading.latest
+        if latest is not None:
+            self._reading.reload(replace(latest.options, **changes), then)
 
     def _on_batches(self, column: str | None) -> None:
         """Mix batches of components; those of counts are mixed when prepared."""
@@ -270,41 +272,40 @@ class DataControls(QWidget):
 
     def _read_labels_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, source = self._linked_layers.current, self._loading.current_source
-        is_experiment = isinstance(source, ExperimentSource)
-        if linked is None and not is_experiment:
-            return
-        if linked is not None and not is_experiment:
+        linked, read = self._linked_layers.current, self._maps.read
+        if read is not None and isinstance(read.source, ExperimentSource):
+            self._reading.read_again(read.source, read.options)
+        elif linked is not None:
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = Linked(linked.labels, tuple(images))
-            source = self._with_labels(source, linked)
             self._linked_layers.set(linked, self._linked_layers.missed)
-        assert source is not None
-        self._loading.replace_source(source)
-        self._reload()
+            self._reading.read_again(*self._with_labels(read, linked))
 
-    def _with_labels(self, source: Source | None, linked: Linked) -> Source:
-        """Return a source with the labels as they are now."""
-        is_measured = isinstance(source, MeasuredSource)
-        if source is not None and source.pixels is not None and not is_measured:
-            return source.with_pixels(finest(linked.labels))
-        if not is_measured:
-            # The present options are for what a file or sample holds.
-            self._loading.options = DEFAULT_OPTIONS
+    def _with_labels(
+        self, read: ReadResult | None, linked: Linked
+    ) -> tuple[Source, ReadOptions]:
+        """Return a source with the labels as they are now, and how to read it."""
+        options = DEFAULT_OPTIONS
+        if read is not None and isinstance(read.source, MeasuredSource):
+            options = read.options  # others are for what a file or sample holds
+        elif read is not None and read.source.pixels is not None:
+            return read.source.with_pixels(finest(linked.labels)), read.options
         source = self.measure.measured(linked)
-        return replace(source, how={**source.how, **self._measure_options()})
+        how = {**source.how, **self._measure_options()}
+        return replace(source, how=how), options
 
     def _join_again(self, request: JoinRequest | None) -> None:
         """Join the rows of the file with other objects, or with none."""
-        source = self._loading.current_source
-        if isinstance(source, FileSource | FeaturesSource):
-            self._loading.replace_source(replace(source, request=request))
-            self._reload()
+        read = self._maps.read
+        if read is not None and isinstance(read.source, FileSource | FeaturesSource):
+            source = replace(read.source, request=request)
+            self._reading.read_again(source, read.options)
 
     def _on_image_ticked(self) -> None:
         """Cut the pictures of a table's rows out of the images that are ticked."""
-        source, linked = self._loading.current_source, self._linked_layers.current
-        is_table = isinstance(source, FileSource | FeaturesSource | AnnDataSource)
+        read, linked = self._maps.read, self._linked_layers.current
+        kinds = FileSource | FeaturesSource | AnnDataSource
+        is_table = read is not None and isinstance(read.source, kinds)
         if linked and is_table and linked.labels is self.measure.labels.value:
             self._linked_layers.set(self.measure.linked_to(linked.labels))
 
@@ -320,10 +321,18 @@ class DataControls(QWidget):
         }
 
     def _on_transpose(self) -> None:
-        turned = not self._loading.options.transposed
-        self._reload(transposed=turned, **OF_ROWS)
+        latest = self._reading.latest
+        if latest is not None:
+            self._reload(transposed=not latest.options.transposed, **OF_ROWS)
 
     # What came of it
+
+    def _on_map(self) -> None:
+        """Follow another map that is open, if its data were read in another way."""
+        read = self._maps.read
+        is_read = read is not None and self._reading.request is None
+        if is_read and (read.source, read.options) != self._shown:
+            self.show_loaded()
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         if dataset is not None:
@@ -332,9 +341,9 @@ class DataControls(QWidget):
 
     def _show_read(self, loaded: ReadResult) -> None:
         """Offer what else could come of the source."""
-        dataset, options = loaded.dataset, self._loading.options
+        dataset, options = loaded.dataset, loaded.options
         recipe, is_turned = options.recipe, options.transposed
-        is_table = isinstance(self._loading.current_source, FileSource | FeaturesSource)
+        is_table = isinstance(loaded.source, FileSource | FeaturesSource)
         self.join.show_join(loaded.join, is_table=is_table)
         self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
@@ -350,7 +359,7 @@ class DataControls(QWidget):
             self.recipe.show_for(loaded.quality, dataset, recipe)
         else:
             self.recipe.withdraw()
-        columns = () if recipe is not None else self._loading.columns
+        columns = () if recipe is not None else loaded.columns
         self.columns.set_columns(columns, dataset.var_names)
         self._show()
         if asks:  # the offer says it better

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from qtpy.QtWidgets import QFileDialog
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.label_objects import Objects, share_matching
+from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.loading import Loading
+from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session, error_text
-from napari_embedding_game.session.sources import ExperimentSource
+from napari_embedding_game.session.sources import ExperimentSource, Source
 from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
@@ -76,11 +78,11 @@ class Relink(LayerPanel):
         self,
         viewer: napari.Viewer,
         session: Session,
-        loading: Loading,
+        maps: MapTree,
         record: LinkedLayers,
     ) -> None:
         super().__init__(viewer)
-        self._session, self._loading, self._record = session, loading, record
+        self._session, self._maps, self._record = session, maps, record
         self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
         self._is_read = False
@@ -127,11 +129,11 @@ class Relink(LayerPanel):
                 self._link(fitting)
         self._update()
 
-    def on_read_started(self) -> None:
+    def on_read_started(self, source: Source | None) -> None:
         """Note whether the objects of the labels are read as they are now."""
         for layer in self._viewer.layers:
             self._strokes[layer] = strokes(layer)
-        source, labels = self._loading.source, self._watched
+        labels = self._watched
         is_linked = source is not None and labels is not None
         self._is_read = is_linked and source.pixels is finest(labels)
 
@@ -222,7 +224,7 @@ class Relink(LayerPanel):
             return text, words, lambda: self._use_as_missing(image)
         is_measured = bool(how_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
-        can_read = is_measured or self._loading.current_source is not None
+        can_read = is_measured or self._maps.read is not None
         return self._edit_text, words if can_read else "", self.requested.emit
 
     @property
@@ -278,7 +280,9 @@ class Relink(LayerPanel):
     def _on_opened(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
         if images.names == _image_names(dataset):
-            self._loading.replace_source(ExperimentSource(images.folder, images))
+            read = self._maps.read or ReadResult(dataset)
+            source = ExperimentSource(images.folder, images)
+            self._maps.note_read(replace(read, source=source))
             self._link(show_experiment(self._viewer, images, dataset.name))
         else:
             self._folder_text = OTHER_IMAGES.format(images.folder.name)

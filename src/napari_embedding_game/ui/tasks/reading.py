@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,28 @@ from napari_embedding_game.ui.workspace import Workspace
 MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
 
 
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A source that is being read, and how.
+
+    ``linked``: the layers that show its objects. ``is_again``: whether it is the source
+    of the open map: then that map stays.
+    """
+
+    source: Source
+    options: ReadOptions
+    linked: Linked | None
+    is_again: bool = False
+
+
 class ReadingTask(QObject):
     """Reads one source at a time: the newest request replaces the former."""
 
     started = Signal(bool)
     """Something is going to be read, or a session file was taken up, and whether that
     is another source than before."""
-    loaded = Signal(object)
-    """The :class:`ReadResult` that came of the source that was taken up."""
+    loaded = Signal()
+    """A source was taken up."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
     cancelled = Signal(object)
@@ -61,25 +76,30 @@ class ReadingTask(QObject):
         super().__init__()
         self._viewer, self._workspace = viewer, workspace
         self._store = store
-        self._loading = workspace.loading
+        self._maps = workspace.maps
+        self.request: Request | None = None
+        """What is being read, if that is no session file."""
         self.jobs = Latest(
             self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
         )
         """Busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
-        self._linked: Linked | None = None
-        """The layers that show the objects of the requested data."""
-        self._read_complete: Callable[[], None] | None = None
-        """Reads the requested data without the rows that have missing values."""
         begin_process()
+
+    @property
+    def latest(self) -> Request | None:
+        """What is being read, or else how what is on show was; None without either."""
+        read = self._maps.read
+        if self.request is not None or read is None:
+            return self.request
+        return Request(read.source, read.options, self._workspace.linked.current, True)
 
     def load(
         self,
         source: Source,
-        options: ReadOptions | None = None,
+        options: ReadOptions = DEFAULT_OPTIONS,
         *,
         linked: Linked | None = None,
-        is_again: bool = False,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up.
@@ -88,43 +108,21 @@ class ReadingTask(QObject):
         is found under Data > Recent maps.  The rows of a file are joined with the
         objects of an open Labels layer where they clearly fit.
 
-        ``linked``: the layers that show its objects. ``is_again``: whether it is the
-        source of the open map: then that map stays. ``then``: called if all went well.
+        ``linked``: the layers that show its objects. ``then``: called if all went well.
         """
-        if not is_again:
-            source = with_labels(source, self._viewer)
-        self._linked = linked
-
-        def read_complete() -> None:
-            complete = replace(options or DEFAULT_OPTIONS, missing="drop")
-            self.load(source, complete, linked=linked, is_again=is_again)
-
-        self._read_complete = read_complete
-        self.started.emit(self._loading.request(source))
-        if options is not None:
-            self._loading.options = options
-
-        def finish(loaded: ReadResult) -> None:
-            self._show_result(loaded, linked, is_again=is_again)
-            self._loading.finish(source, loaded)
-            self.loaded.emit(loaded)
-            if then is not None:
-                then()
-
-        def read() -> Stages[ReadResult]:
-            return (yield from source.read(options or DEFAULT_OPTIONS)).looked_at()
-
-        self._read(source.name, read, finish)
+        self._load(Request(source, options, linked), then)
 
     def reload(
         self, options: ReadOptions, then: Callable[[], None] | None = None
     ) -> None:
         """Read the latest request in another way, with the same layers."""
-        source, linked = self._loading.source, self._workspace.linked.current
-        is_again = source is self._loading.current_source
-        if self._loading.is_reading:
-            linked = self._linked
-        self.load(source, options, linked=linked, is_again=is_again, then=then)
+        if self.latest is not None:
+            self._load(replace(self.latest, options=options), then)
+
+    def read_again(self, source: Source, options: ReadOptions) -> None:
+        """Read what the source of the open map has become, as its edited labels."""
+        linked = self._workspace.linked.current
+        self._load(Request(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
         """Go on with a map that was saved, or read data and call ``then``."""
@@ -147,12 +145,11 @@ class ReadingTask(QObject):
         def finish(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self._store.start_new()
-            self.started.emit(self._loading.request(None))
+            self.started.emit(True)
             self._workspace.linked.set(None)
-            self._workspace.maps.restore(saved)
-            read = self._loading.restore()
-            if read is not None:
-                self.loaded.emit(read)
+            self._maps.restore(saved)
+            if self._maps.read is not None:
+                self.loaded.emit()
             self.session_opened.emit()
             if troubles:
                 self._workspace.trouble.emit(" ".join(troubles))
@@ -172,14 +169,39 @@ class ReadingTask(QObject):
         """Deliver nothing any more."""
         if self.jobs.is_busy:
             self.jobs.stop(CLOSE_SECONDS)
-            self._loading.cancel()
+            self.request = None
 
     # Inside
 
+    def _load(self, request: Request, then: Callable[[], None] | None = None) -> None:
+        if not request.is_again:
+            source = with_labels(request.source, self._viewer)
+            request = replace(request, source=source)
+        source, options, latest = request.source, request.options, self.latest
+        is_same = latest is not None and source is latest.source
+
+        def read() -> Stages[ReadResult]:
+            return (yield from source.read(options)).looked_at()
+
+        def finish(loaded: ReadResult) -> None:
+            self._show_result(loaded, request)
+            self.request = None
+            self._maps.note_read(replace(loaded, source=source, options=options))
+            self.loaded.emit()
+            if then is not None:
+                then()
+
+        self._read(source.name, read, finish, request)
+        self.started.emit(not (request.is_again or is_same))
+
     def _read(
-        self, name: str, read: Callable[[], Stages[Any]], then: Callable[[Any], None]
+        self,
+        name: str,
+        read: Callable[[], Stages[Any]],
+        then: Callable[[Any], None],
+        request: Request | None = None,
     ) -> None:
-        self._then = then
+        self._then, self.request = then, request
         self.jobs.submit(read)
         self._workspace.trouble.emit("")
         self.stage_changed.emit(Stage(f"Reading {name}"))
@@ -194,14 +216,17 @@ class ReadingTask(QObject):
     def _on_failed(self, error: BaseException) -> None:
         self.stage_changed.emit(None)
         self._workspace.trouble.emit(error_text(error))
-        is_incomplete = isinstance(error, MissingValuesError)
-        self._cancel(self._read_complete if is_incomplete else None)
+        read_complete = None
+        if self.request is not None and isinstance(error, MissingValuesError):
+            options = replace(self.request.options, missing="drop")
+            complete = replace(self.request, options=options)
+            read_complete = partial(self._load, complete)
+        self._cancel(read_complete)
 
-    def _show_result(
-        self, loaded: ReadResult, linked: Linked | None, *, is_again: bool
-    ) -> None:
+    def _show_result(self, loaded: ReadResult, request: Request) -> None:
         """Show what was read: another reading of the open map, or other data."""
         viewer, name = self._viewer, loaded.dataset.name
+        linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
         layers = self._workspace.linked
@@ -214,7 +239,7 @@ class ReadingTask(QObject):
                 missing = LayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
-        maps, session = self._workspace.maps, self._workspace.session
+        maps, session = self._maps, self._workspace.session
         if not (is_again and maps.reload(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
             names = maps.carried(loaded.dataset) if is_again else None
@@ -235,5 +260,5 @@ class ReadingTask(QObject):
         return present if is_same else show_pictures(self._viewer, loaded)
 
     def _cancel(self, read_complete: Callable[[], None] | None = None) -> None:
-        self._loading.cancel()
+        self.request = None
         self.cancelled.emit(read_complete)
