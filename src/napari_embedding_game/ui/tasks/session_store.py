@@ -133,9 +133,7 @@ class SessionStore(QObject):
 
 def _recent_text(path: Path) -> str:
     saved, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
-    begin, verb = ("", "closed") if was_closed(path) else ("Not closed: ", "saved")
+    begin = "" if was_closed(path) else "Not closed: "
     names = f", {counted(saved.n_names, 'named cluster')}" if saved.n_names else ""
-    return (
-        f"{begin}{saved.title}, {saved.n_points:,} points{names}, "
-        f"{verb} {when:%d %B, %H:%M}"
-    )
+    size = f"{saved.n_points:,} points{names}"  # last: a dock is narrow
+    return f"{begin}{saved.title}, {when:%d %b %H:%M}, {size}"
