@@ -256,7 +256,8 @@ class MapPicture:
         napari makes the canvas larger for a screenshot, or fits all of the map on it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
-        is_same = self._image.canvas.native.devicePixelRatioF() == self._ratio
+        scene = scene_of(self._viewer, self.layer)
+        is_same = scene is None or scene.canvas.devicePixelRatioF() == self._ratio
         if self._image.visible and not (is_window and is_same):
             self._paint()
 
