@@ -44,7 +44,7 @@ class Learned:
         return int(self.counts.sum())
 
 
-# OpenBLAS may say so of lanes that it does not use (numpy issue 24067).
+# OpenBLAS may set this flag for lanes that it does not use (numpy issue 24067).
 @np.errstate(invalid="ignore")
 def learn(
     X: Any,
