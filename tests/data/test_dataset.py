@@ -15,7 +15,9 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
         obs=obs,
         kept=kept,
         images=np.arange(6 * 4).reshape(6, 2, 2),
-        source_objects=Objects(np.arange(6) + 10, np.zeros((6, 4), np.int64)),
+        source_objects=Objects(
+            np.arange(6) + 10, np.zeros((6, 4), np.int64), np.arange(6)
+        ),
     )
     part = dataset.subset(np.array([0, 1, 1, 0, 1], dtype=bool), "a part")
     assert part.obs.index.tolist() == ["r1", "r3", "r5"]

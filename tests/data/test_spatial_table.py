@@ -1,7 +1,5 @@
 """Tables of SpatialData, found in the metadata of a layer and written into again."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,10 +47,6 @@ def adata():
     return adata
 
 
-def sdata(**tables):
-    return SimpleNamespace(tables=tables)
-
-
 def read(table, image=None, **options):
     source = AnnDataSource(table, "cells", image)
     return finish(source.read(ReadOptions(**options)))
@@ -73,16 +67,10 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
     assert loaded.spaces == ["obsm['X_pca']", "X"]
 
 
-def test_the_table_of_the_sdata_about_the_layer_is_taken(adata):
-    other = AnnData(np.ones((3, 2), "f4"))
-    other.uns["spatialdata_attrs"] = {
-        "region": "spots",
-        "region_key": None,
-        "instance_key": None,
-    }
-    metadata = {"sdata": sdata(spots=other, table=adata), "name": "cells"}
+def test_the_table_is_about_the_element_that_the_layer_shows(adata):
+    metadata = {"adata": adata, "name": "cells"}
     table = table_of_layer(metadata, "cells of the left half")
     assert table.adata.obs_names.tolist() == adata.obs_names[2:-3].tolist()
-    assert table_of_layer({"sdata": sdata(spots=other)}, "spots").adata is other
-    with pytest.raises(DataError, match=r"about 'blobs': they annotate cells, nuclei"):
+    with pytest.raises(DataError, match=r"'blobs' has no row .* names cells, nuclei"):
         table_of_layer(metadata | {"name": "blobs"}, "blobs")
+    assert table_of_layer({"sdata": None, "adata": None}, "cells") is None

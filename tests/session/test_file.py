@@ -170,7 +170,7 @@ def joined(folder):
 
 
 def measured(folder):
-    objects = Objects(np.arange(N) + 3, np.arange(4 * N).reshape(N, 4))
+    objects = Objects(np.arange(N) + 3, np.arange(4 * N).reshape(N, 4), np.arange(N))
     values = numbers() * 7
     return of_layer(
         source_objects=objects,

@@ -209,7 +209,9 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
         profile=area[new.kept],
         profile_names=("area",),
         obs=new.obs.assign(dose=new.obs.index.astype(float), score="of the file"),
-        source_objects=Objects(np.arange(41) + 1, np.zeros((41, 4), int)),
+        source_objects=Objects(
+            np.arange(41) + 1, np.zeros((41, 4), int), np.ones(41, int)
+        ),
     )
     tree.reload(new)
     assert session.snapshot is shown
@@ -222,7 +224,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
         assert dataset.obs["dose"].tolist() == rows.tolist()
         assert dataset.objects.label_ids.tolist() == (rows + 1).tolist()
     assert "annotation" in tree.maps[1].dataset.obs
-    twice = Objects(2 * np.arange(41), np.zeros((41, 4), int))
+    twice = Objects(2 * np.arange(41), np.zeros((41, 4), int), np.ones(41, int))
     tree.reload(replace(read("other", 3), source_objects=twice))
     assert {one.dataset.source_objects for one in tree.maps} == {twice}
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.expression import Expression
@@ -33,6 +34,8 @@ Kind: TypeAlias = Literal["score", "map", "taught", "predicted"]
 """Columns scored by genes, worked out of a map, learned by example, voted for by a
 reference."""
 
+UNASSIGNED = "unassigned"
+"""The level of rows that are in no cluster, as they are not on the map."""
 SAMPLE = "sample"
 """In the provenance: which sample these rows are."""
 MISSING_VALUES = "missing or infinite values"
@@ -350,16 +353,25 @@ class Dataset:
             why[rows & ~self.kept] = words
         return pd.Categorical(why)
 
-    def expand(self, values: Any, fill: Any) -> NDArray[Any]:
+    def expand(self, values: Any, fill: Any = None) -> Any:
         """Return (n_source_rows, ...) values, of the n usable rows (n, ...).
 
-        A left-out row receives the `fill`, such as NaN or "unassigned".
+        A left-out row receives the `fill`: by default "unassigned" among levels, -1
+        among whole numbers, nothing in a sparse matrix, else NaN.
         """
-        values = np.asarray(values)
-        dtype = np.promote_types(values.dtype, np.min_scalar_type(fill))
-        full = np.full((self.n_source_rows, *values.shape[1:]), fill, dtype=dtype)
-        full[self.kept] = values
-        return full
+        rows = np.where(self.kept, np.cumsum(self.kept) - 1, -1)
+        if sp.issparse(values):
+            ones = sp.eye_array(self.n_source_rows, dtype=np.float32, format="csr")
+            return values if self.kept.all() else ones[:, self.kept] @ values
+        if isinstance(values, pd.Categorical):
+            if not self.kept.all() and UNASSIGNED not in values.categories:
+                values = values.add_categories(UNASSIGNED)
+            fill = UNASSIGNED if (rows < 0).any() else None
+        else:
+            values = np.asarray(values)
+            usual = -1 if values.dtype.kind in "iu" else np.nan
+            fill = usual if fill is None else fill
+        return pd.api.extensions.take(values, rows, allow_fill=True, fill_value=fill)
 
 
 def is_of_pairs(space: str) -> bool:

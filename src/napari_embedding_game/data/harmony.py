@@ -5,8 +5,6 @@ Korsunsky et al., Nature Methods 16, 1289 (2019), as the package harmonypy compu
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future, wait
 from typing import Any
 
 import numpy as np
@@ -76,28 +74,17 @@ def mixed_by_harmony(
     cells of all batches.  The result is that of harmonypy's defaults and seed 0,
     whatever the number of threads.
 
-    It is computed in a separate thread: closing the stages does not wait for it.
     :func:`check_batches` has passed the metadata of the n rows.
     """
-    future: Future[NDArray[Any]] = Future()
+    yield Stage("Mixing batches by Harmony")
+    from harmonypy import run_harmony
 
-    def run() -> None:
-        from harmonypy import run_harmony
-
-        X = np.asarray(components, dtype=np.float64)
-        try:
-            result = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
-            future.set_result(result.Z_corr)
-        except Exception as error:  # told by whoever waits
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="harmony", daemon=True).start()
-    while not future.done():
-        yield Stage("Mixing batches by Harmony")
-        wait([future], 0.05)
-    if (error := future.exception()) is not None:
+    X = np.asarray(components, dtype=np.float64)
+    try:
+        mixed = run_harmony(X, obs[[key]], [key], random_state=SEED, verbose=False)
+    except Exception as error:  # as various as its libraries
         raise DataError(
             f'Harmony could not mix by "{key}" ({error}): choose another column, or '
             "none."
         ) from error
-    return np.ascontiguousarray(future.result(), dtype=np.float32)
+    return np.ascontiguousarray(mixed.Z_corr, dtype=np.float32)

@@ -32,8 +32,8 @@ class Objects:
 
     The axes are those of the label image, as in scikit-image's ``bbox``.
     """
-    areas: NDArray[np.int64] | None = None
-    """(N,) number of pixels; None where they were not counted."""
+    areas: NDArray[np.int64]
+    """(N,) number of pixels."""
 
     def __post_init__(self) -> None:
         n = len(self.label_ids)
@@ -94,20 +94,17 @@ class Objects:
         return np.where((same < 0) & is_free, named, same)
 
     def _keys(self) -> list[tuple[int, ...]]:
-        areas = np.zeros(len(self), int) if self.areas is None else self.areas
-        return list(map(tuple, np.column_stack([self.boxes, areas]).tolist()))
+        return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
-        areas = None if self.areas is None else self.areas[rows]
-        return Objects(self.label_ids[rows], self.boxes[rows], areas)
+        return Objects(self.label_ids[rows], self.boxes[rows], self.areas[rows])
 
     def spread(self, indices: NDArray[np.integer]) -> Objects:
         """(M,) the object at each of these indices (M,); no object where -1."""
         result = self.take(indices)
         for values in (result.label_ids, result.boxes, result.areas):
-            if values is not None:
-                values[indices < 0] = 0
+            values[indices < 0] = 0
         return result
 
     def within(self, index: Sequence[int]) -> Objects:
@@ -156,12 +153,8 @@ def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
 
 def joined(parts: Sequence[Objects]) -> Objects:
     """All objects of several parts, one part after the other."""
-    areas = [part.areas for part in parts if part.areas is not None]
-    return Objects(
-        np.concatenate([part.label_ids for part in parts]),
-        np.concatenate([part.boxes for part in parts]),
-        np.concatenate(areas) if len(areas) == len(parts) else None,
-    )
+    values = ([one.label_ids, one.boxes, one.areas] for one in parts)
+    return Objects(*map(np.concatenate, zip(*values, strict=True)))
 
 
 def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
@@ -183,24 +176,16 @@ def share_matching(labels: Any, objects: Objects, n_checked: int = 30) -> float:
 
     Only so many of the objects are looked at, evenly spread.
     """
-    from scipy import ndimage
-
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
         return 0.0
     if (objects.ends[:, 1] > np.array(labels.shape)).any():
         return 0.0
-
-    def is_there(row: int) -> bool:
-        mask = np.asarray(labels[objects.slices(row)]) == objects.label_ids[row]
-        whole = tuple(slice(0, n) for n in mask.shape)
-        fills = ndimage.find_objects(mask, 1) == [whole]
-        return bool(
-            fills and (objects.areas is None or mask.sum() == objects.areas[row])
-        )
-
     rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
-    return float(np.mean([is_there(int(row)) for row in rows]))
+    some = objects.take(rows)
+    boxes = (np.asarray(labels[some.slices(row)]) for row in range(len(some)))
+    areas = [(x == k).sum() for x, k in zip(boxes, some.label_ids, strict=True)]
+    return float(np.mean(areas == some.areas))
 
 
 def check_labels(labels: NDArray[Any]) -> NDArray[Any]:

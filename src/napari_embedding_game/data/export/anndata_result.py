@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_names
-from napari_embedding_game.data.dataset import Dataset, Matrix
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import make_room, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
@@ -29,7 +28,6 @@ from napari_embedding_game.data.palette import scanpy_colors
 if TYPE_CHECKING:
     from anndata import AnnData
 
-UNASSIGNED = "unassigned"
 GREY = "#b0b0b0"
 _CLUSTER, _ANNOTATION, _LEFT_OUT = (
     f"{KEY}_{word}" for word in ("cluster", "annotation", "left_out")
@@ -63,9 +61,7 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
         values[f"{KEY}_landmark"] = snapshot.labels
-    indices = np.full(dataset.n_source_rows, -1)
-    indices[dataset.kept] = np.arange(len(dataset.obs))
-    columns = {name: _expanded(one, indices) for name, one in values.items()}
+    columns = {name: dataset.expand(one) for name, one in values.items()}
     if not dataset.kept.all():
         columns[_LEFT_OUT] = dataset.why_left_out()
     return {**dataset.quality, **columns}
@@ -76,7 +72,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
     Of objects that were measured here also their time, centres and measures.
     """
-    positions = dataset.expand(result.snapshot.embedding, np.nan)
+    positions = dataset.expand(result.snapshot.embedding)
     objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
     is_measured = "measured" in dataset.provenance
     if objects is not None:  # missing where a row is no object
@@ -87,7 +83,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     columns |= zip([f"{KEY}_x", f"{KEY}_y", f"{KEY}_z"], positions.T, strict=False)
     columns |= result_columns(dataset, result)
     if is_measured and dataset.profile is not dataset.X:  # in their own units
-        values = dataset.expand(dataset.profile, np.nan)
+        values = dataset.expand(dataset.profile)
         columns |= zip(dataset.profile_names, values.T, strict=True)
     heading = "row_name" if "row" in columns else "row"  # the row of a plate
     return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis(heading)
@@ -130,7 +126,7 @@ def is_stored_in_h5ad(source: Path) -> bool:
 def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
     adata = _of_dataset(dataset)
-    parts = _result_parts(dataset, result, np.arange(dataset.n_source_rows))
+    parts = _result_parts(dataset, result)
     adata.obs = adata.obs.assign(**parts["obs"])
     adata.obsm.update(parts["obsm"])
     adata.uns.update(parts["uns"])
@@ -149,12 +145,12 @@ def _of_dataset(dataset: Dataset) -> AnnData:
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
     obs = storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
-    values = _all_rows(dataset, dataset.profile)
+    values = dataset.expand(dataset.profile)
     adata = adata_of(values, obs, dataset.profile_names, dataset.gene_ids)
     adata.uns |= scanpy_colors(obs, dataset.level_colors)
     element = split_space(dataset.space)
     if element is not None and element[0] == "obsm":
-        adata.obsm[element[1]] = _all_rows(dataset, dataset.X)
+        adata.obsm[element[1]] = dataset.expand(dataset.X)
     return adata
 
 
@@ -178,16 +174,6 @@ def _storable(column: pd.Series) -> pd.Series:
         return column.astype(_GAPS[dtype.kind])
     texts = column.astype(str).astype(object)  # a day without its hour
     return texts if column.notna().all() else text_levels(texts.where(column.notna()))
-
-
-def _all_rows(dataset: Dataset, matrix: Matrix) -> Matrix:
-    """Rows of the source from usable rows: NaN, or nothing if sparse, elsewhere."""
-    if dataset.kept.all():
-        return matrix
-    if not sp.issparse(matrix):
-        return dataset.expand(matrix, np.nan)
-    ones = np.ones(dataset.n_source_rows, np.float32)
-    return sp.diags_array(ones, format="csr")[:, dataset.kept] @ matrix
 
 
 def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
@@ -281,44 +267,33 @@ def rows_by_name(names: pd.Index, file_names: pd.Index, where: str) -> NDArray[n
 def _result_parts(
     dataset: Dataset,
     result: EmbeddingResult,
-    indices: NDArray[np.intp],
+    rows: Any = slice(None),
     used_keys: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Return what a result adds: ``obs``, ``obsm`` and ``uns``; see _laid_out."""
-    obs = {
-        name: _expanded(column, indices)
-        for name, column in result_columns(dataset, result).items()
-    }
-    positions = dataset.expand(result.snapshot.embedding, np.nan)
-    components = computed_components(dataset, used_keys)
-    obsm = {f"X_{KEY}": positions, **components}
-    uns: dict[str, Any] = {KEY: _record(dataset, result, components)}
+    """Return what a result adds to ``obs``, ``obsm`` and ``uns``, of these rows.
+
+    Components that the recipe made here are among it.  The file keeps the arrays that
+    it has: the key of the components gets an ending if it is one of `used_keys`.
+    """
+    obs, key = result_columns(dataset, result), components_key(dataset)
+    obsm = {f"X_{KEY}": dataset.expand(result.snapshot.embedding)}
+    if key is not None:
+        key = f"{key}_{KEY}" if key in used_keys else key
+        obsm[key] = dataset.expand(dataset.X)
+    uns: dict[str, Any] = {KEY: _record(dataset, result, key)}
     color_of = {one.name: one.color for one in result.groups.clusters if one.color}
-    for key, name in _COLORED.items():
+    for colors, name in _COLORED.items():
         if color_of and name in obs:
-            colors = [color_of.get(n, GREY) for n in obs[name].categories]
-            uns[key] = np.array(colors, dtype=object)
-    obsm = {key: _expanded(values, indices) for key, values in obsm.items()}
-    return {"obs": obs, "obsm": obsm, "uns": uns}
-
-
-def _expanded(values: Any, indices: NDArray[np.intp]) -> Any:
-    """Return values at indices, and NaN, -1 or "unassigned" where an index is -1."""
-    fill: Any = UNASSIGNED
-    if not isinstance(values, pd.Categorical):
-        values = np.asarray(values)
-        fill = -1 if values.dtype.kind in "iu" else np.nan
-    elif (indices < 0).any() and UNASSIGNED not in values.categories:
-        values = values.add_categories(UNASSIGNED)
-    elif (indices >= 0).all():
-        return values.take(indices)
-    return pd.api.extensions.take(values, indices, allow_fill=True, fill_value=fill)
+            each = [color_of.get(n, GREY) for n in obs[name].categories]
+            uns[colors] = np.array(each, dtype=object)
+    of_rows = [{name: x[rows] for name, x in part.items()} for part in (obs, obsm)]
+    return {"obs": of_rows[0], "obsm": of_rows[1], "uns": uns}
 
 
 def _record(
-    dataset: Dataset, result: EmbeddingResult, components: Collection[str]
+    dataset: Dataset, result: EmbeddingResult, components: str | None
 ) -> dict[str, Any]:
-    """Everything that is needed to do the same again; `components`: keys in obsm."""
+    """Everything that is needed to do the same again; `components`: a key of obsm."""
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
     snapshot = result.snapshot
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
@@ -340,29 +315,14 @@ def _record(
         "provenance": storable(dataset.provenance),
         "versions": versions(),
     }
-    if components:
-        (record["components"],) = components
+    if components is not None:
+        record["components"] = components
     if dataset.projection is not None:
-        space = next((f"obsm['{key}']" for key in components), dataset.space)
+        space = dataset.space if components is None else f"obsm['{components}']"
         record["projection"] = {**dataset.projection.stored(), "space": space}
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
     return record
-
-
-def computed_components(
-    dataset: Dataset, used_keys: Collection[str] = ()
-) -> dict[str, NDArray[np.float32]]:
-    """Principal components that the recipe made here, by their key of obsm.
-
-    (n_source_rows, C), NaN in rows left out.  The file keeps the arrays that it has:
-    the key gets an ending if it is one of `used_keys`.
-    """
-    key = components_key(dataset)
-    if key is None:
-        return {}
-    key = f"{key}_{KEY}" if key in used_keys else key
-    return {key: dataset.expand(dataset.X, np.nan)}
 
 
 def components_key(dataset: Dataset) -> str | None:

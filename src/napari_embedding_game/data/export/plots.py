@@ -482,23 +482,25 @@ def _write(
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
     text = axes.annotate(plain(name[0]), name[1], (0, 0), **look)
     inside, height = axes.get_window_extent(), text.get_size()
-    pixels, best = axes.transData.transform(over), np.inf
-    look = {"ha": offsets[0][0], "position": (0, 0)}
-    for side, right, up in offsets:
-        position = {"ha": side, "position": (right * height, up * height)}
-        text.set(**position)
+    pixels = axes.transData.transform(over)
+
+    def covers(offset: tuple[str, float, float]) -> tuple[bool, int]:
+        side, right, up = offset
+        text.set(ha=side, position=(right * height, up * height))
         box = text.get_window_extent()
         is_in = not may_be_left_out or inside.x0 <= box.x0 <= box.x1 <= inside.x1
-        if is_in and not any(map(box.overlaps, boxes)):
-            is_under = (box.min < pixels) & (pixels < box.max)
-            if (covered := is_under.all(axis=1).sum()) < best:
-                best, look = covered, position
-            if not best:
-                break
-    if may_be_left_out and best == np.inf:
+        is_under = (box.min < pixels) & (pixels < box.max)
+        return not is_in or any(map(box.overlaps, boxes)), is_under.all(axis=1).sum()
+
+    tried = dict[Any, tuple[str, float, float]]()
+    for offset in offsets:
+        tried.setdefault(covers(offset), offset)
+        if (False, 0) in tried:
+            break
+    covers(tried[min(tried)])
+    if min(tried)[0] and may_be_left_out:
         text.remove()
         return
-    text.set(**look)
     box, page = text.get_window_extent(), axes.figure.canvas.figure.bbox
     boxes.append(box.padded(0.15 * height))
     beyond = max(page.x0 - box.x0, 0.0) - max(box.x1 - page.x1, 0.0)
