@@ -298,6 +298,7 @@ def test_missing_and_unknown_files(run, tmp_path, out):
         ["--schedule", "slow"],
         ["--method", "ee_homotopy", "--approximation", "landmarks"],
         ["--method", "given"],
+        ["--n-jobs", "0"],
     ],
 )
 def test_settings_that_cannot_be_used(run, table, out, options):
@@ -442,6 +443,7 @@ def test_help_and_out_have_a_letter(run, command):
     assert shown.stdout == run(*command, "--help").stdout
     assert "-o OUT, --out OUT" in shown.stdout
     assert "--quiet" in shown.stdout or not command
+    assert "given" not in shown.stdout  # a method that needs a map
 
 
 def test_version(run):

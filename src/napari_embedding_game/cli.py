@@ -155,7 +155,9 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     kinds = {"int": int, "float": float}
     for each in fields(Settings):
         text = each.metadata
-        among = f" One of {', '.join(text['choices']())}." if "choices" in text else ""
+        names = text["choices"]() if "choices" in text else ()
+        names = [one for one in names if one != "given"]  # which needs a map
+        among = f" One of {', '.join(names)}." if names else ""
         among = f" {text['allowed'].capitalize()}." if "allowed" in text else among
         default = f" [{each.default}]" if each.default is not None else ""
         add(f"--{each.name.replace('_', '-')}", default=each.default,
@@ -234,6 +236,7 @@ def _fit(options: Options) -> int:
     from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
     from napari_embedding_game.core.graph.neighbors import check_rows
     from napari_embedding_game.core.progress import with_progress
+    from napari_embedding_game.data.columns import share_text
     from napari_embedding_game.data.export.writers import write
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
@@ -260,11 +263,11 @@ def _fit(options: Options) -> int:
     if not snapshot.finished:
         _print("Stopped early: the last layout before that is written.")
     if not quiet:
-        pressured = f"{snapshot.pressured_share:.0%} under pressure"
+        pressured = f"{share_text(snapshot.pressured_share)} under pressure"
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
             f"({dataset.space}), {_state(snapshot)}, "
-            f"{snapshot.stretched_share:.1%} misplaced, "
+            f"{share_text(snapshot.stretched_share)} misplaced, "
             f"{pressured if snapshot.has_pressure else 'no pressure known'}"
         )
     return code

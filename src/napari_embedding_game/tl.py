@@ -44,7 +44,7 @@ from napari_embedding_game.core.inspect.firmness import (
     suggested,
 )
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
-from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
@@ -402,8 +402,9 @@ def stability(
     adata.obs[f"{key}_stability"] = shares
     steady = (np.min(all_shares, axis=0) >= STEADY).mean()
     adata.uns[key]["stability"] = (
-        f"{steady:.0%} of the cells keep at least half of their neighbours on each of "
-        f"{n_seeds} maps from other seeds. Do not rely on what surrounds the others."
+        f"{share_text(steady)} of the cells keep at least half of their neighbours on "
+        f"each of {n_seeds} maps from other seeds. Do not rely on what surrounds the "
+        "others."
     )
     return adata if copy else None
 

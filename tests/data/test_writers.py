@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import anndata
 import numpy as np
@@ -39,6 +40,17 @@ def test_what_a_killed_program_left_half_written_goes_with_the_next_saving(tmp_p
         one.write_text("whole")
         other.write_text("of another thread")
     assert {*tmp_path.iterdir()} == {path, kept}
+
+
+def test_a_file_held_by_another_program_is_replaced_later(tmp_path, monkeypatch):
+    held, path = PermissionError(13, "held by a virus scanner"), tmp_path / "map.csv"
+    tries = [held, held, None, *[held] * 4]
+    monkeypatch.setattr("time.sleep", Mock())
+    monkeypatch.setattr(os, "replace", tried := Mock(side_effect=tries))
+    with atomic_write(path):
+        assert not tried.called
+    with pytest.raises(DataError, match="virus scanner"), atomic_write(path):
+        assert tried.call_count == 3
 
 
 def layout(n):
@@ -162,9 +174,7 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
     assert adata.obs["ok"].tolist() == [True, False, True, True]
     assert adata.obs["mixed"].tolist() == ["1", "a", np.nan, "2.5"]
     assert adata.obs["both"].tolist() == ["1", "1", np.nan, "2"]
-    assert adata.obs["gaps"].tolist() == pytest.approx(
-        [1.5, np.nan, 2.5, 3.5], nan_ok=True
-    )
+    np.testing.assert_array_equal(adata.obs["gaps"], [1.5, np.nan, 2.5, 3.5])
     assert adata.obs["arrow"].tolist() == [1, pd.NA, 3, 4]
     assert adata.obs["list"].tolist() == ["[1]", "[2]", "[]", np.nan]
     assert adata.obs["seen"].tolist() == ["2020-01-01"] * 4

@@ -37,17 +37,7 @@ BEFORE = b"what was there before"
 AUTOSAVE = ".open.zip"
 BESIDE = "_beside.h5ad"
 """The end of the name of a map that is written beside what an .h5ad file holds."""
-ENDINGS = (
-    ".zip",
-    AUTOSAVE,
-    ".h5ad",
-    BESIDE,
-    ".csv",
-    ".parquet",
-    ".png",
-    ".ipynb",
-    ".html",
-)
+ENDINGS = *READERS, AUTOSAVE, BESIDE, ".ipynb", ".html"
 
 
 @pytest.fixture

@@ -189,6 +189,10 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     one.scale, one.translate = (325, 325), 1_000 * np.array(laid["translate"])
     panel.refresh()
     assert ticked(panel) == ["DNA"]
+    assert "shear" not in dock.data.notes.text()
+    one.shear = viewer.layers["cells"].shear = [0.5]
+    loading(panel.measure)
+    assert "leave out the layer's shear" in dock.data.notes.text()
 
 
 def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):

@@ -209,7 +209,7 @@ class Settings:
     n_jobs: int | None = _setting(
         None,
         "Threads",
-        "Threads; by the size of the data. The map does not depend on it.",
+        "How many, -1 for all cores. The map does not depend on it.",
     )
 
     def validate(self) -> Settings:
@@ -231,6 +231,8 @@ class Settings:
                 f"{spec.title} cannot be steered: leave the repulsion at its own, "
                 f"{spec.repulsion:g}."
             )
+        if self.n_jobs == 0:
+            raise refused("n_jobs", "1 or more threads, or -1 for all cores", 0)
         return Settings(**plain)
 
 

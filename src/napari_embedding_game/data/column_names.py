@@ -20,8 +20,9 @@ KIND_WORDS = frozenset({
     "cluster", "leiden", "louvain", "kind", "lineage", "phase",
     "state", "subtype", "cell", "ontology", "prediction", "identity",
 })
+MEASURE_WORDS = frozenset({"n", "total", "pct", "percent", "score"})
 # fmt: on
-"""Words in the names of columns of samples, and of cell types."""
+"""Words in the names of columns of samples, cell types, and figures of each cell."""
 
 
 def names_samples(column: str) -> bool:
@@ -32,6 +33,11 @@ def names_samples(column: str) -> bool:
 def names_kinds(column: str) -> bool:
     """Return whether a column has a name of cell types, not of samples."""
     return bool(_words(column) & KIND_WORDS) and not names_samples(column)
+
+
+def names_measures(column: str) -> bool:
+    """Return whether a column has a name of figures of cells, as n_genes_by_counts."""
+    return bool(_words(column) & MEASURE_WORDS) and not names_samples(column)
 
 
 def _words(column: str) -> set[str]:

@@ -304,6 +304,15 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if is_whole else f"{number:.3g}"
 
 
+def share_text(share: float) -> str:
+    """Return a share in percent: only 0 as 0%, only 1 as 100%; "" where not known."""
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0 < share < 0.0995 or 0.995 <= share < 1:
+        return f"{min(share, 0.999):.1%}"
+    return f"{share:.0%}" if share == share else ""
+
+
 def counted(n: int, what: str) -> str:
     """Number and noun, such as "1 image" and "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -11,7 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import names_kinds, names_samples
+from napari_embedding_game.data.column_names import (
+    names_kinds,
+    names_measures,
+    names_samples,
+)
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -28,7 +32,8 @@ def batch_columns(obs: pd.DataFrame) -> list[str]:
     Those that name samples come first, those that name kinds of cells last.
     """
     names = obs.columns[~obs.columns.duplicated(keep=False)]
-    usable = [str(name) for name in names if _has_batches(obs[name])]
+    levels = [str(name) for name in names if _has_batches(obs[name])]
+    usable = [name for name in levels if not names_measures(name)]
     return sorted(usable, key=lambda name: (names_kinds(name), not names_samples(name)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.panels import Layout, lay_out
 from napari_embedding_game.session.quality import comparable
@@ -50,9 +51,9 @@ class Compared:
         half = float(np.median(self.maps.moved))
         is_near = half < FAR_OFF
         return (
-            f"{self.maps.kept:.0%} of a point's neighbours are the same on both maps. "
-            f"Half of the points move by {'less' if is_near else 'more'} than "
-            f"{half:.0%} of the map's radius"
+            f"{share_text(self.maps.kept)} of a point's neighbours are the same on "
+            f"both maps. Half of the points move by {'less' if is_near else 'more'} "
+            f"than {half:.0%} of the map's radius"
             f"{'.' if is_near else ': whole islands may have changed places.'}"
             + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
         )

@@ -104,16 +104,19 @@ class MapTree:
     def note_read(self, read: ReadResult) -> None:
         """Note how the data on show were read; all maps are of its source now."""
         former = self.read
+        assert self._session.dataset is not None
         if former is not None and read.options.columns is not None:
             read = replace(read, columns=former.columns)  # of which these were chosen
         for one in self._maps.values():
             earlier = read_of(one.dataset)
             if earlier is not None:
-                note_read(one.dataset, replace(earlier, source=read.source))
+                is_same = one.dataset.provenance is self._session.dataset.provenance
+                options = read.options if is_same else earlier.options
+                earlier = replace(earlier, source=read.source, options=options)
+                note_read(one.dataset, earlier)
             elif one.parent is None:
                 options = one.dataset.read_options or DEFAULT_OPTIONS
                 note_read(one.dataset, replace(read, options=options))
-        assert self._session.dataset is not None
         note_read(self._session.dataset, read)
 
     # Going from map to map

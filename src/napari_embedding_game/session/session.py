@@ -71,8 +71,6 @@ State = Literal[
 ]
 ALIVE: tuple[State, ...] = ("preparing", "running", "paused", "finished")
 """States in which a run can still be steered."""
-MAX_COMPARISONS = 12
-"""Comparisons that are remembered: the newest."""
 RESTING: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 
 
@@ -572,8 +570,8 @@ class Session:
 
     def remember(self, new: ShownComparison) -> None:
         """Add a comparison to the notebook; it replaces one of its key."""
-        others = [one for one in self.comparisons if one.key != new.key]
-        self.comparisons = (*others[1 - MAX_COMPARISONS :], new)
+        others = (one for one in self.comparisons if one.key != new.key)
+        self.comparisons = (*others, new)
 
     # To and from a file
 

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,9 @@ from pathlib import Path
 import psutil
 
 from napari_embedding_game.data.errors import DataError
+
+_HELD = (0.05, 0.2, 0.8)
+"""Seconds between tries where another program, as OneDrive, holds the old file."""
 
 
 @contextmanager
@@ -39,7 +43,14 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
                 os.fsync(file.fileno())
             if mode is not None:
                 temporary.chmod(mode)
-            os.replace(temporary, target)
+            for seconds in (*_HELD, None):
+                try:
+                    os.replace(temporary, target)
+                    break
+                except PermissionError:
+                    if seconds is None:
+                        raise
+                    time.sleep(seconds)
             if os.name == "posix":  # elsewhere renaming is durable
                 folder = os.open(target.parent, os.O_RDONLY)
                 os.fsync(folder)

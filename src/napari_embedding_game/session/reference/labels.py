@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.as_anndata import as_anndata
-from napari_embedding_game.data.columns import KEY
+from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.predicted import PredictedLabels
@@ -152,7 +152,7 @@ def confidence_text(found: PredictedLabels, reference: ReferenceMap) -> str:
     n, label = len(found.labels), found.how.label
     clear, unlike = float((found.confidence >= SURE).mean()), int(found.unlike.sum())
     return (
-        f"{label} of {reference.name} for {n:,} cells: {clear:.0%} with at least "
-        f"{SURE:.0%} of the votes. {unlike:,} ({unlike / n:.1%}) are unlike anything "
-        "in it."
+        f"{label} of {reference.name} for {n:,} cells: {share_text(clear)} with at "
+        f"least {SURE:.0%} of the votes. {unlike:,} ({share_text(unlike / n)}) are "
+        "unlike anything in it."
     )

@@ -410,4 +410,5 @@ def _summary(dataset: Dataset | None) -> str:
     if dataset.is_distances:
         return f"{rows} by their neighbours, from {space}"
     is_genes = dataset.has_expression and dataset.profile is dataset.X
-    return f"{rows} × {counted(n, 'gene' if is_genes else 'value')}, from {space}"
+    columns = f" × {counted(n, 'gene' if is_genes else 'value')}" if n else ""
+    return f"{rows}{columns}, from {space}"

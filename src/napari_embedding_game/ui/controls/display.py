@@ -14,6 +14,7 @@ from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.coloring import (
     LONG_NAMES,
+    MAX_COLORS,
     MOVEMENT,
     PRESSURE,
     choices,
@@ -23,11 +24,12 @@ from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.legend import LegendView
 
 COLOR_TIP = (
-    "What the colours mean; grey is missing. For a gene, press / and type its name.\n\n"
+    "Grey is missing. For a gene, press / and type its name. Columns of over "
+    f"{MAX_COLORS:,} names are not listed.\n\n"
     f"Misplaced (stretch, usually 1): from {FAR:.0f} on far from similar points: doubt "
     "the position. True neighbours, under Selection, shows where they are.\n\n"
     f"Outliers (isolation, usually 1): above {UNLIKE:g} unlike all others: debris, a "
-    "rare cell or an error.\n\nCrowded: how far others would push it out of the map."
+    "rare cell, an error.\n\nCrowded: how far others would push it out."
 )
 SPLIT_TIP = "The groups of a column, such as samples, side by side."
 NO_SPLIT = "Nothing: one map"

@@ -13,6 +13,7 @@ from qtpy.QtGui import QColor, QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem, QMenu
 
 from napari_embedding_game.core.energy.methods import get_method
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.comparing import Compared, comparing_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
@@ -25,7 +26,6 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     row,
 )
-from napari_embedding_game.ui.style.table import share_text
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest

@@ -11,6 +11,7 @@ from superqt import QElidingLabel
 from superqt.utils import qthrottled
 
 from napari_embedding_game.core.inspect.quality import MapQuality
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import is_same
@@ -18,7 +19,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import set_role, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.table import Column, Table, share_text
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
 WORDS_MS = 500

@@ -91,6 +91,13 @@ def pixel_size(labels: Labels) -> tuple[float, ...]:
     return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
 
 
+def is_sheared(labels: Labels) -> bool:
+    """Return whether the pixels of a layer are no boxes in the world."""
+    matrix, _ = _to_world(labels)
+    lengths = np.linalg.norm(matrix, axis=0)
+    return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())
+
+
 def _words(name: str) -> set[str]:
     """Return words and numbers of a name, without those that say what it is."""
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))

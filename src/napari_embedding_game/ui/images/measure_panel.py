@@ -18,7 +18,12 @@ from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import misfit, pixel_size, proposed
+from napari_embedding_game.ui.images.alignment import (
+    is_sheared,
+    misfit,
+    pixel_size,
+    proposed,
+)
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     LAID,
@@ -48,6 +53,7 @@ HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
 SHAPE_ONLY = "No image is ticked: only the shape is measured."
 NO_IMAGE = "Only the shape was measured: no image was ticked."
+SHEARED = "Sizes and shapes leave out the layer's shear: deskew it first."
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
@@ -161,6 +167,7 @@ class MeasurePanel(LayerPanel):
         images = [image for image in linked.images if not misfit(image, labels)]
         names = ", ".join(f"'{image.name}'" for image in images)
         note = f"Measured in {names}." if images else NO_IMAGE
+        notes = (note, SHEARED) if is_sheared(labels) else (note,)
         options = {
             "scale": pixel_size(labels),
             "first_axis": self.axis.value,
@@ -168,7 +175,7 @@ class MeasurePanel(LayerPanel):
             "with_border": not self.without_border.isChecked(),
         }
         pixels = _pixels(images, labels)
-        return MeasuredSource(pixels, finest(labels), labels.name, options, (note,))
+        return MeasuredSource(pixels, finest(labels), labels.name, options, notes)
 
     # Inside
 

@@ -16,6 +16,7 @@ from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFileDialog
 
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.label_objects import Objects, share_matching
@@ -48,7 +49,7 @@ MOSTLY = 0.5
 """Share of the objects from which on a label image is taken for an edited one."""
 COMPARED = 1_000
 """Objects whose pixels are compared."""
-OTHERS = "{:.1%} of the objects have changed in the labels '{}' since they were read."
+OTHERS = "{} of the objects have changed in the labels '{}' since they were read."
 EDITED = "The labels '{}' were edited since they were read."
 OTHER_IMAGES = (
     "The images of {} are others than those that were measured: locate the folder that "
@@ -192,7 +193,7 @@ class Relink(LayerPanel):
         if previous is None or previous.labels is not new.labels:
             objects, pixels = self._session.dataset.source_objects, finest(new.labels)
             share = share_matching(pixels, objects, COMPARED) if objects else 1.0
-            changed = OTHERS.format(1 - share, new.labels.name)
+            changed = OTHERS.format(share_text(1 - share), new.labels.name)
             self._edit_text = changed if share < 1 else ""
 
     # Texts

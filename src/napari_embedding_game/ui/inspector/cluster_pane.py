@@ -7,6 +7,7 @@ import pandas as pd
 from qtpy.QtCore import Qt
 
 from napari_embedding_game.core.snapshot import FAR
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.firmness import Firmness, firmness_job
@@ -16,7 +17,7 @@ from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
 from napari_embedding_game.ui.style.layouts import column
-from napari_embedding_game.ui.style.table import Column, Table, share_text
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace

@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.export.plots import ExpressionPlot
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
@@ -29,7 +29,6 @@ from napari_embedding_game.ui.style.coloring import (
 from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.style.table import share_text
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."

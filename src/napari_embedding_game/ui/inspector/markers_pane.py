@@ -17,6 +17,7 @@ from napari_embedding_game.core.inspect.markers import (
     MarkerTable,
     iter_markers,
 )
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison
@@ -39,7 +40,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.table import Column, Table, share_text
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QStringListModel, Qt
 from qtpy.QtWidgets import QCompleter, QLineEdit
 
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.palette import Colors, point_colors
@@ -19,7 +20,6 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import value_extent, worded
 from napari_embedding_game.ui.style.form_widgets import CTRL, add_row, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.style.table import share_text
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
 GATED = "{inside:,} of {all:,} points in the gate, {share}."

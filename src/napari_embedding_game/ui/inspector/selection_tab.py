@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QLineEdit, QVBoxLayout
 from superqt.utils import qdebounced
 
 from napari_embedding_game.data.clustering import Clustering
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import counted, listed, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -39,7 +39,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, literal, panel, plain_tabs
-from napari_embedding_game.ui.style.table import Column, Table, share_text
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
 

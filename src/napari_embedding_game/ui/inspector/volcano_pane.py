@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, p_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
-from napari_embedding_game.ui.style.table import share_text
 
 HINT = "Right: higher in the selected points; up: more certain. Click colours the map."
 

@@ -57,15 +57,6 @@ COLOR = BAR + 1
 """Of its row, as "#rrggbb"; None without a swatch."""
 
 
-def share_text(share: float) -> str:
-    """Return a share in percent: only 0 as 0%, only 1 as 100%; "" where not known."""
-    if 0 < share < 0.0005:
-        return "<0.1%"
-    if 0 < share < 0.0995 or 0.995 <= share < 1:
-        return f"{min(share, 0.999):.1%}"
-    return f"{share:.0%}" if share == share else ""
-
-
 @dataclass(frozen=True)
 class Column:
     """How a column of a frame is shown."""

@@ -45,7 +45,7 @@ class WritingTask(QObject):
     saved = Signal(str)
     """The name of what was written."""
     busy_changed = Signal(str)
-    """What is being written, "" when nothing is."""
+    """What is being written, or that it is, "" when nothing is."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class WritingTask(QObject):
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
         if self._worker is not None:
-            self._workspace.trouble.emit(BUSY)
+            self.busy_changed.emit(BUSY)
             return
         prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
         try:  # what is saved is what is seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import napari
 import numpy as np
 
+from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
@@ -21,7 +22,6 @@ from napari_embedding_game.ui.style.coloring import shades, value_colors
 from napari_embedding_game.ui.style.form_widgets import Choice
 from napari_embedding_game.ui.style.layouts import push_button, row
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
-from napari_embedding_game.ui.style.table import share_text
 
 COUNT = "Number of points"
 CHOOSE = "Click a cluster on the map: wells then show its share."

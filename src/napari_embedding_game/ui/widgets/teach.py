@@ -11,7 +11,7 @@ import pandas as pd
 from qtpy.QtWidgets import QSizePolicy
 
 from napari_embedding_game.core.inspect.teaching import Learned
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
 from napari_embedding_game.data.stages import Stages
@@ -23,7 +23,7 @@ from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
-from napari_embedding_game.ui.style.table import Column, Table, share_text
+from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
