@@ -26,7 +26,7 @@ def parse_well(text: object) -> Well | None:
 
 def well_at(row: object, column: object) -> Well | None:
     """Return the well in a row and a column of these names, or None."""
-    position = parse_row(row), parse_column(column)
+    position = parse_row(row), _counted(str(column).strip(), FORMATS[1536][1])
     return None if None in position else position  # type: ignore[return-value]
 
 
@@ -34,11 +34,6 @@ def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
     name = str(text).strip().upper()
     return ROWS.index(name) if name in ROWS else _counted(name, FORMATS[1536][0])
-
-
-def parse_column(text: object) -> int | None:
-    """Return the column, from 0, that a number from 1 names, or None."""
-    return _counted(str(text).strip(), FORMATS[1536][1])
 
 
 def _counted(text: str, most: int) -> int | None:

@@ -182,7 +182,9 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
     from anndata.io import read_elem, write_elem
 
     with h5py.File(target) as file:
-        obs, used_keys = read_elem(file["obs"]), _kept_keys(file)
+        obs, used_keys = read_elem(file["obs"]), {*file.get("obsm", ())}
+        if (components := f"uns/{KEY}/components") in file:  # of a former map
+            used_keys.discard(read_elem(file[components]))
     indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
     new = _result_parts(dataset, result, indices, used_keys)
     old_columns = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
@@ -201,14 +203,6 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
             if key in file["uns"]:
                 del file["uns"][key]
         write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
-
-
-def _kept_keys(file: Any) -> set[str]:
-    """Return the keys of ``obsm`` that hold no components of a former map."""
-    from anndata.io import read_elem
-
-    path = f"uns/{KEY}/components"
-    return {*file.get("obsm", ())} - {read_elem(file[path]) if path in file else ""}
 
 
 def _contents(file: Any) -> set[str]:

@@ -51,24 +51,14 @@ class Plot:
         return 8.0, 6.0
 
     def paint(self, axes: Any) -> None:
-        """Draw into empty axes; the legend takes space next to them."""
-
-    def finish(self, axes: Any) -> None:
-        """Draw what depends on the size of the axes in pixels."""
+        """Draw into empty axes, and lay out the figure with all that explains them."""
 
 
 def draw(plot: Plot) -> Any:
     """Return a plot as a matplotlib figure."""
     figure = new_figure(plot.size())
-    paint(plot, figure.add_subplot())
+    plot.paint(figure.add_subplot())
     return figure
-
-
-def paint(plot: Plot, axes: Any) -> None:
-    """Draw a plot into empty axes, and finish it once they have their size."""
-    plot.paint(axes)
-    axes.figure.draw_without_rendering()
-    plot.finish(axes)
 
 
 def new_figure(size: tuple[float, float]) -> Any:
@@ -186,9 +176,8 @@ class MapPlot(Plot):
             explain_scale(axes, self.colors)
         elif key := self.key():
             explain_levels(axes, key, self.colors.title)
-
-    def finish(self, axes: Any) -> None:
-        """Write the names, up or down where they would cover one another."""
+        # Names go up or down where they would cover one another.
+        axes.figure.draw_without_rendering()
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
         offsets = [("center", 0.0, 1.25 * line) for line in lines]
         under = {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6}
@@ -238,10 +227,8 @@ class ExpressionPlot(Plot):
         axes.tick_params(length=2)
         axes.xaxis.tick_top()
         explain_scale(axes, self, location="top")  # seen however many groups there are
-
-    def finish(self, axes: Any) -> None:
-        """Resize the space of the legend of sizes, which follows that of the cells."""
-        axes.figure.draw_without_rendering()
+        for _ in range(2):  # the space of the legend of sizes follows that of the cells
+            axes.figure.draw_without_rendering()
 
     def _explain_sizes(self, axes: Any) -> None:
         """Draw the legend of shares at the right, dots one below the other."""
@@ -293,10 +280,14 @@ class VolcanoPlot(Plot):
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
 
     def paint(self, axes: Any) -> None:
-        """Draw each gene: its change to the right or left, its certainty upwards."""
+        """Draw each gene: its change to the right or left, its certainty upwards.
+
+        The first and last genes that have room are named.
+        """
         positions = self.positions()
         x, y = positions.T
-        is_finite, stands_out = np.isfinite(x), _stand_out(positions)
+        stands_out = (y > -np.log10(SURE)) & (abs(x) > LARGE)
+        is_finite = np.isfinite(x)
         look: Any = {"s": 6.0, "linewidths": 0, "rasterized": len(x) > MAX_VECTOR}
         axes.scatter(*positions[is_finite & ~stands_out].T, c=_GREY, **look)
         axes.scatter(*positions[stands_out & (x < 0)].T, c="#c45e2b", **look)
@@ -312,11 +303,8 @@ class VolcanoPlot(Plot):
             axes.axvline(change, **line)
         axes.axhline(-np.log10(SURE), **line)
         axes.spines[["top", "right"]].set_visible(False)
-
-    def finish(self, axes: Any) -> None:
-        """Write the names of the first and last genes that have room."""
-        positions, boxes = self.positions(), list[Any]()
-        genes = np.flatnonzero(_stand_out(positions))
+        axes.figure.draw_without_rendering()
+        genes, boxes = np.flatnonzero(stands_out), list[Any]()
         for row in dict.fromkeys([*genes[:N_NAMED], *genes[::-1][:N_NAMED]]):
             offsets = [("left", 0.3, 0.0), ("right", -0.3, 0.0)]
             offsets += [("center", 0.0, up) for up in (0.9, -0.9)]
@@ -326,12 +314,6 @@ class VolcanoPlot(Plot):
             name = str(self.names[row]), positions[row]
             how: Any = {"may_be_left_out": True, "over": positions, "size": "small"}
             _write(axes, name, offsets, boxes, **how)
-
-
-def _stand_out(positions: Points) -> NDArray[np.bool_]:
-    """Return which genes differ significantly and strongly."""
-    x, y = positions.T
-    return np.asarray((y > -np.log10(SURE)) & (abs(x) > LARGE))
 
 
 def drawn_changes(changes: Points, p_values: Points) -> Points:
@@ -378,9 +360,9 @@ class PlatePlot(Plot):
         """Draw wells as discs, row A above."""
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
-        _discs(axes, every, np.full(len(every), 0.78), "none", edges=_GREY)
+        _discs(axes, every, 0.78, "none", edges=_GREY)
         measured = np.array(self.wells, float).reshape(-1, 2)[:, ::-1]
-        _discs(axes, measured, np.full(len(measured), 0.78), self.rgba)
+        _discs(axes, measured, 0.78, self.rgba)
         axes.set(xlim=(-0.6, n_columns - 0.4), ylim=(n_rows - 0.4, -0.6))
         axes.set_aspect("equal", anchor="NW")
         step = 1 if n_columns <= 24 else 2
@@ -392,8 +374,9 @@ class PlatePlot(Plot):
         axes.set_title(plain(self.plate), size="medium", loc="left")
         explain_scale(axes, self, self.is_share, location="top")  # a dock is narrow
         chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
-        sides, color = np.full(len(chosen), 0.92), axes.xaxis.label.get_color()
-        _discs(axes, chosen, sides, "none", edges=color).set_linewidth(1.5)
+        color = axes.xaxis.label.get_color()
+        _discs(axes, chosen, 0.92, "none", edges=color).set_linewidth(1.5)
+        axes.figure.draw_without_rendering()
 
 
 # What all have in common
@@ -509,13 +492,14 @@ def _write(
 
 
 def _discs(
-    axes: Any, positions: Points, diameters: Points, colors: Any, edges: str = _EDGE
+    axes: Any, positions: Points, sides: Any, colors: Any, edges: str = _EDGE
 ) -> Any:
     """Draw discs whose diameters are in units of the axes, and return them."""
     from matplotlib.collections import EllipseCollection
 
+    sides = np.broadcast_to(sides, len(positions))
     discs = EllipseCollection(
-        *(diameters, diameters, np.zeros(len(positions))),
+        *(sides, sides, 0 * sides),
         units="xy",
         offsets=positions,
         offset_transform=axes.transData,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -66,15 +66,13 @@ def _joined(
     columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
 ) -> tuple[pd.DataFrame, str]:
     """Return the columns with those of a table, and a note; raise DataError if none."""
-    links, used, how = _by_name(frame, pairs)
-    if links.empty:
-        links, used, how = _by_well(frame, columns)
+    links, used = _links(frame, _keys(pairs, columns["well"]), columns["plate"])
     if links.empty:
         raise DataError(
             f"{name} names none of the images, so it was not joined: one of its "
             "columns has to hold the names of the image files, or their wells."
         )
-    rows = links.drop_duplicates().set_index("image")["row"].sort_index()
+    rows = links.set_index("image")["row"].sort_index()
     if several := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
         raise DataError(
             f"{name} has several rows for {listed(several, 3)}, so it was not joined: "
@@ -94,6 +92,7 @@ def _joined(
     # What a person wrote down goes before names of files.
     new = [one for one in added if one not in columns]
     columns = added.combine_first(columns).astype(object)[[*columns, *new]]
+    how = "well" if links["is_well"].any() else "file name"
     note = f"Joined by {how}: {listed(list(added)) or 'no column'} of {name}."
     missed = [pair.name for i, pair in enumerate(pairs) if i not in rows.index]
     if missed:
@@ -104,58 +103,51 @@ def _joined(
     return columns, note
 
 
-_Links = tuple[pd.DataFrame, list[str], str]
-"""``row`` and ``image`` that belong together, the columns that told it, and of what."""
-
-
-def _by_name(frame: pd.DataFrame, pairs: Sequence[ImagePair]) -> _Links:
-    """Join by the column with the most names of image files."""
-    spellings = [
-        (_spelled(name), i)
+def _keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
+    """Return what images are called: names of files that no other has, and wells."""
+    names = [
+        (_key(name), i)
         for i, pair in enumerate(pairs)
         for path in (*pair.images, pair.labels)
         for name in (pair.name, path.name, path.stem, f"{path.parent.name}/{path.name}")
     ]
-    images = pd.DataFrame(spellings, columns=["key", "image"]).drop_duplicates()
-    images = images[~images["key"].duplicated(keep=False)]  # of several images
-    return *_best(frame, images, lambda names: names.map(_spelled)), "file name"
+    keys = pd.DataFrame(names, columns=["key", "image"]).drop_duplicates()
+    keys = keys[~keys["key"].duplicated(keep=False)].assign(is_well=False)
+    of_wells = wells.dropna().map(_key).rename("key").rename_axis("image")
+    return pd.concat([keys, of_wells.reset_index().assign(is_well=True)])
 
 
-def _spelled(value: object) -> str:
-    """Names as spreadsheets leave them: 21 for 0021, with any separators."""
+def _key(value: object) -> str:
+    """Name of a well, or a name as spreadsheets leave it: 21 for 0021, a_b for A-B."""
+    if well := parse_well(value):
+        return well_name(well)
     text = str(value).strip().replace("\\", "/").lower()
     text = re.sub(r"[\s_\-.]+", "_", "/".join(text.rsplit("/", 2)[-2:]))
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
 
-def _by_well(frame: pd.DataFrame, columns: pd.DataFrame) -> _Links:
-    """Join by the column with the most wells, and by plates where both sides have."""
-
-    def wells(names: pd.Series) -> pd.Series:
-        parsed = names.map(parse_well).dropna()
-        return parsed.map(well_name) if len(parsed) > len(frame) / 2 else parsed[:0]
-
-    images = pd.DataFrame({"key": columns["well"], "image": range(len(columns))})
-    links, used = _best(frame, images.dropna(), wells)
-    plate = next((name for name in frame if name.lower() == "plate"), None)
-    if plate is not None and columns["plate"].notna().any():
-        theirs = frame[plate].iloc[links["row"]].map(_spelled)
-        ours = columns["plate"].iloc[links["image"]].map(_spelled)
-        links, used = links[theirs.to_numpy() == ours.to_numpy()], [plate, *used]
-    return links, used, "well"
-
-
-def _best(
-    frame: pd.DataFrame, images: pd.DataFrame, keys: Callable[[pd.Series], pd.Series]
+def _links(
+    frame: pd.DataFrame, keys: pd.DataFrame, plates: pd.Series
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the links by the column whose keys are of the most images, and which."""
-    best = images[:0].assign(row=0), [""]
+    """Return which ``row`` and ``image`` belong together, and the columns that say it.
+
+    Those are the column with a row for the most images, and of wells the plate, where
+    both sides have it.
+    """
+    plate = next((name for name in frame if name.lower() == "plate"), None)
+    best, used, most = keys[:0].assign(row=0), [""], (0, 0)
     for column in frame:
-        rows = keys(frame[column].dropna()).rename("key").rename_axis("row")
-        links = rows.reset_index().merge(images, on="key")[["row", "image"]]
-        if links["image"].nunique() > best[0]["image"].nunique():
-            best = links, [str(column)]
-    return best
+        rows = frame[column].dropna().map(_key).rename("key").rename_axis("row")
+        links, columns = rows.reset_index().merge(keys, on="key"), [column]
+        if plate is not None and plates.notna().any() and links["is_well"].any():
+            theirs = frame[plate].iloc[links["row"]].map(_key).to_numpy()
+            is_of_plate = theirs == plates.iloc[links["image"]].map(_key).to_numpy()
+            links, columns = links[is_of_plate | ~links["is_well"]], [plate, column]
+        links = links.drop_duplicates(["row", "image"])
+        counts = links["image"].value_counts()
+        if (n := (int((counts == 1).sum()), len(counts))) > most:
+            best, used, most = links, columns, n
+    return best, used
 
 
 def _as_group(column: pd.Series) -> pd.Series:

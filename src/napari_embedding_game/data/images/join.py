@@ -193,16 +193,16 @@ def _ids_of(
 
     That is the first of a known name by which most rows are objects.
     """
-    candidates = id_columns(table) if chosen is None else [chosen]
-    numbers = {one: numbers_of(table[one]) for one in candidates if one in table}
-    integers = {one: ids for one, ids in numbers.items() if ids is not None}
-    if chosen is not None:
-        if chosen not in integers:
-            raise DataError(
-                f'column "{chosen}" of {where} holds no whole numbers: choose the '
-                "column that says which object a row is."
-            )
+    columns = id_columns(table) if chosen is None else [chosen]
+    numbers = ((one, numbers_of(table[one])) for one in columns if one in table)
+    integers = {one: ids for one, ids in numbers if ids is not None}
+    if chosen in integers:
         return chosen, integers[chosen]
+    if chosen is not None:
+        raise DataError(
+            f'column "{chosen}" of {where} holds no whole numbers: choose the '
+            "column that says which object a row is."
+        )
     labels = objects.label_ids
     counting = [one for one, ids in integers.items() if _may_count(ids, labels)]
     shares = {

@@ -73,6 +73,7 @@ class QualityPlot(Plot):
             for beyond in ((ends[0], low), (high or ends[1], ends[1])):
                 if beyond[0] < beyond[1]:
                     span(*beyond, color="0.5", alpha=0.45, linewidth=0)
+        axes.figure.draw_without_rendering()
 
     def _paint_bars(self, axes: Any, name: str) -> None:
         values = self.values[name]

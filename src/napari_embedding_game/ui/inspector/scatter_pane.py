@@ -68,6 +68,7 @@ class ScatterPlot(Plot):
             (left, right), (low, high) = self.gate
             corners = (left, right, right, left, left), (low, low, high, high, low)
             axes.plot(*corners, "--", color=axes.xaxis.label.get_color(), linewidth=1)
+        axes.figure.draw_without_rendering()
 
 
 class ScatterPane(PlotPane):

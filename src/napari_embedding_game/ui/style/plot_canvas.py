@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QRubberBand, QScrollArea
 
-from napari_embedding_game.data.export.plots import Plot, paint
+from napari_embedding_game.data.export.plots import Plot
 from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
@@ -145,7 +145,7 @@ class PlotCanvas(QScrollArea):
             figure.set_layout_engine("constrained")
             with rc_context(_style(self._colors)):
                 self.axes = figure.add_subplot()
-                paint(self.plot, self.axes)
+                self.plot.paint(self.axes)
             figure.set_layout_engine("none")  # the room does not change until then
         self.canvas.draw()
         end = time.monotonic()
