@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import pickle
-import sys
 import tracemalloc
 import zipfile
 import zlib
@@ -111,7 +110,7 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     table = pa.table({"a": pa.array(np.zeros(5_000_000)), "b": ["x"] * 5_000_000})
     pq.write_table(table, tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
-    with pytest.raises(DataError, match=r"a\.parquet says .*5,000,000 x 2"):
+    with pytest.raises(DataError, match=r"a\.parquet says .* 160\.0 MB"):
         read(tmp_path / "a.parquet")
 
 
@@ -148,7 +147,10 @@ def setting(part, place, value):
 
 
 H5AD = {
-    "a size beyond all": (lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]), "says"),
+    "a size beyond all": (
+        lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]),
+        ".* memory",
+    ),
     "an index outside": (setting("indices", 3, 99), "could not be read"),
     "a row outside": (setting("indptr", 3, 10**9), "could not be read"),
     "a link": (link, "has a part .* in another file"),
@@ -171,7 +173,7 @@ def test_harmful_parts_of_h5ad(tmp_path, harm):
 @pytest.mark.parametrize("options", [{}, {"compression": "gzip"}])
 def test_declared_rows_of_h5ad(tmp_path, options):
     with_pca(tmp_path / "a.h5ad", **options)
-    with pytest.raises(DataError, match=r"a\.h5ad says .*1,000,000,000,000 x 3.* TB"):
+    with pytest.raises(DataError, match=r"a\.h5ad says that its X_pca .* 12\.0 TB"):
         read(tmp_path / "a.h5ad")
 
 
@@ -200,12 +202,12 @@ def test_harmful_zarr(tmp_path, zarr_cells, sprung):
     place = metadata_of(zarr_cells / "obsm/X_pca")
     honest = place.read_text()
     change(place, shape=[HUGE, 3])
-    with pytest.raises(DataError, match=r"a\.zarr says .*1,000,000,000,000 x 3"):
+    with pytest.raises(DataError, match=r"a\.zarr says that its X_pca .* 24\.0 TB"):
         read(zarr_cells)
     place.write_text(honest)
     grid = {"name": "regular", "configuration": {"chunk_shape": [HUGE, 3]}}
     change(place, chunks=[HUGE, 3], chunk_grid=grid)
-    with pytest.raises(DataError, match=r"a\.zarr says that one block"):
+    with pytest.raises(DataError, match=r"a\.zarr could not be read"):
         read(zarr_cells)
     place.write_text(honest)
     evil = zarr_cells / "obsm" / "X_evil"
@@ -229,8 +231,8 @@ def test_pipe_in_place_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("heading", "sentence"),
     [
-        (f"4 3 {HUGE}", r"its list of counts \(1,000,000,000,000\)"),
-        (f"4 {HUGE} 2", r"1,000,000,000,000 cells, and 4 and 3 are named"),
+        (f"4 3 {HUGE}", "memory"),
+        (f"4 {HUGE} 2", "memory"),
         ("4 3 1000", "could not be read"),
         ("4 3", "could not be read"),
         ("9 9 2", "9 genes and 9 cells"),
@@ -320,7 +322,7 @@ MORE = r"holds more than 300\.0 MB when"
 BOMBS = {
     "gzip.h5ad": (gzip_block, MORE),
     "zstd.zarr": (zstd_block, MORE),
-    "text.h5ad": (long_text, "could not be read" if sys.platform == "linux" else ""),
+    "text.h5ad": (long_text, MORE),
 }
 
 

@@ -149,7 +149,7 @@ def test_row_names_as_r_writes_them(tmp_path):
     counted = read(text(tmp_path, " ,a,b\n5,1,2\n6,2,3\n"))  # by ImageJ
     assert counted.obs.index.tolist() == ["5", "6"]
     # A label of None is none; others are what they are, beyond 2^53 too.
-    for ids in (["9007199254740993", "9007199254740992"], [3, 4]):
+    for ids in ([9007199254740993, 9007199254740992], [3, 4]):
         for end in ("", ".5"):
             rows = "".join(f"{x},{i}{end},7\n" for i, x in enumerate([*ids, "None", 0]))
             path = text(tmp_path, f"id,a,b\n{rows}8,9,9\n")

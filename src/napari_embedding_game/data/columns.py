@@ -116,31 +116,36 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
         return None
     # Most columns are measures: the first rows show it.
     for part in (column.head(FIRST), column):
-        filled = part.notna().to_numpy()
-        values = pd.Series(part[filled].to_numpy())  # of Arrow, too, as numpy has them
-        if not types.is_numeric_dtype(values):
-            values = to_numbers(values)
-        if not ((values.abs() < 2**63) & (values % 1 == 0)).all():
+        values = part if types.is_numeric_dtype(part) else to_numbers(part)
+        known = pd.Series(values.dropna().to_numpy())  # of Arrow, too, as numpy's
+        is_whole = (known.abs() < 2**63) & (known % 1 == 0)
+        if len(known) < part.count() or not is_whole.all():
             return None
-    if not filled.any():
-        return None
-    integers = np.full(len(column), -1, np.int64)
-    integers[filled] = values
-    return integers
+    return np.asarray(values.fillna(-1).to_numpy(np.int64)) if len(known) else None
 
 
 def to_numbers(column: pd.Series) -> pd.Series:
-    """Numbers of a column that may be written as text, NaN for what is none."""
+    """Numbers of a column that may be written as text, missing for what is none.
+
+    They are pandas' own, of which whole ones with gaps are exact.
+    """
+    column = column.astype(object)  # texts of Arrow would give NaN that is a value
     if has_huge_exponent("\n".join(map(str, column))):
         column = column.mask(column.map(str).map(has_huge_exponent))
-    # Of texts of Arrow it would give NaN that does not count as missing.
-    return pd.to_numeric(column.astype(object), errors="coerce")
+    return pd.to_numeric(column, errors="coerce", dtype_backend="numpy_nullable")
 
 
 def has_huge_exponent(text: str) -> bool:
-    """Tell whether a number goes beyond 32 bits, where pandas ends the program."""
+    """Tell whether a number goes beyond 32 bits, where pandas 3.0 ends the program."""
     starts = (one.start() for one in _HUGE_EXPONENT.finditer(text))
     return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
+
+
+def are_codes(texts: pd.Series) -> bool:
+    """Tell whether texts are digits that count nothing, as some begin with a 0."""
+    texts = texts.dropna().astype(str).str.strip()
+    all_digits = texts.str.fullmatch(r"\d+|None").all()
+    return bool(all_digits and texts.str.fullmatch(CODE).any())
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
@@ -219,8 +224,7 @@ def as_metadata(column: pd.Series) -> pd.Series:
         return column.astype("boolean")  # with gaps
     if kind == "mixed":
         return column.astype(str).where(column.notna())
-    is_integer = pd.api.types.is_integer_dtype(column)
-    if is_integer or kind == "floating":
+    if kind == "floating" or pd.api.types.is_integer_dtype(column):
         kind = "integer"
     if kind not in _MAX_GROUPS:
         return column
@@ -228,7 +232,7 @@ def as_metadata(column: pd.Series) -> pd.Series:
     if n_levels(column, most) > most:
         return column
     groups = column.astype("category")
-    if kind == "integer" and not is_integer:  # 1.0, or with gaps
+    if kind == "integer":  # perhaps 1.0, or with gaps
         numbers = numbers_of(groups.cat.categories.to_series())
         return column if numbers is None else groups.cat.rename_categories(numbers)
     return groups

@@ -11,7 +11,6 @@ content of a file is unpickled.
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import math
 import os
@@ -26,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
-from weakref import WeakSet
+from weakref import finalize
 
 import numpy as np
 import psutil
@@ -43,14 +42,11 @@ SECONDS, A_BYTE = 4.0, 2e-5
 """Of the processor, and for each byte, that no stage of a file takes in earnest."""
 _DEFLATED = 1_032
 """Bytes that gzip packs into one, at most."""
-_THREAD = 1 << 24
-"""Bytes that a thread is given at once; libraries start one for each core."""
 LISTENER = "Reading process"
 """Name of the thread that waits for messages of the process."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
-_all: WeakSet[_Process] = WeakSet()
 begun = threading.Event()
 """Whether there is a window."""
 
@@ -109,12 +105,6 @@ def _keep_idle(process: _Process) -> None:
         _idle.append(process)
 
 
-@atexit.register
-def _end_all() -> None:
-    for process in tuple(_all):
-        process.kill(waits=True)
-
-
 class _Process:
     """The process, seen from here."""
 
@@ -128,7 +118,7 @@ class _Process:
             pipesize=1 << 20,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-        _all.add(self)
+        finalize(self, self._process.kill)  # also where the program ends
         self._pid = self._process.pid
         """On Windows an environment's python starts another, which reads."""
         self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
@@ -145,7 +135,7 @@ class _Process:
         name, size = Path(path).name, _size(Path(path))
         most_here, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
-            pickle.dump((SPARE + TIMES * size, *job), self._process.stdin)
+            pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
@@ -257,10 +247,9 @@ def serve() -> None:
     while True:
         result: Any = None  # or a file's memory is held while it waits
         try:
-            earnest, read, values, options = pickle.load(jobs)  # noqa: S301
+            read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
-        _refuse_beyond(earnest)
         _send(answers, "stage", None)  # now it begins
         try:
             result = read(*values, **options)
@@ -271,17 +260,3 @@ def serve() -> None:
             # What a library has raised may not be pickled, as tblib does if installed.
             error.__cause__ = error.__context__ = None
             _send(answers, "error", error)
-
-
-def _refuse_beyond(n_bytes: float) -> None:
-    """Let the system refuse what a damaged length asks for, before it is filled."""
-    if sys.platform != "linux":
-        return
-    import resource
-
-    n_bytes += (os.cpu_count() or 1) * _THREAD
-    most, none = psutil.Process().memory_info().data + n_bytes, resource.RLIM_INFINITY
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if hard == none:
-        soft = none if most == math.inf else int(most)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

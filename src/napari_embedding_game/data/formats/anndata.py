@@ -152,7 +152,7 @@ def _read_group(root: Any, path: Path) -> AnnData:
         return whole
     from anndata import read_h5ad
 
-    store.check_part(root, path.name, "its content")
+    memory.check_fits(store.declared_bytes(root), path.name, "its content")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it is old
         return read_h5ad(path)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError, check_filled
-from napari_embedding_game.data.limits.memory import check_fits, check_shape_fits
+from napari_embedding_game.data.limits.memory import check_fits
 
 _TEXT_BYTES = 80  # a short text as a Python object
 _LOOKED_AT = 1 << 22  # values looked at to recognise what a matrix holds
@@ -83,16 +83,6 @@ def declared_bytes(item: Any) -> int:
     return math.prod(map(int, item.shape or ())) * int(itemsize)  # None: of a null
 
 
-def check_part(item: Any, where: str, what: str) -> Any:
-    """Return a part if what it declares fits into memory, else raise DataError."""
-    if is_array(item):
-        check_shape_fits(item.shape or (), max(1, item.dtype.itemsize), where, what)
-    elif "shape" in item.attrs:  # of a sparse matrix, which has an end of each row
-        check_shape_fits((sum(map(int, item.attrs["shape"])),), 8, where, what)
-    check_fits(declared_bytes(item), where, what)
-    return item
-
-
 def read_element(item: Any, where: str, what: str) -> Any:
     """Read a part by anndata, or by Dask; a sparse matrix as CSR, and checked.
 
@@ -104,7 +94,7 @@ def read_element(item: Any, where: str, what: str) -> Any:
     if not is_stored(item):
         lazy = getattr(item, "compute", None) or getattr(item, "to_memory", None)
         return item if lazy is None else lazy()
-    check_part(item, where, what)
+    check_fits(declared_bytes(item), where, what)
     try:
         values = read_elem(item)
     except Exception as error:
@@ -132,7 +122,6 @@ def first_values(item: Any) -> NDArray[Any]:
         return np.asarray(item.data if sp.issparse(item) else item)
     values = item if is_array(item) else item["data"]
     width = max(1, math.prod(map(int, values.shape[1:])))
-    check_shape_fits((width,), max(1, values.dtype.itemsize), "The file", "X")
     return np.asarray(values[: max(1, _LOOKED_AT // width)])
 
 
@@ -174,7 +163,7 @@ def check_folder(path: Path) -> None:
 
 
 def _check_array(entry: dict[str, Any], where: str) -> None:
-    """Look at the codecs and the size of a block in a piece of metadata."""
+    """Look at the codecs in a piece of metadata."""
     for named in map(entry.get, _CODEC_KEYS):
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):
@@ -185,9 +174,6 @@ def _check_array(entry: dict[str, Any], where: str) -> None:
                     "program and is never used: write it again with AnnData's "
                     "write_zarr."
                 )
-    for chunk in (entry.get("chunks"), entry.get("chunk_shape")):
-        if isinstance(chunk, list) and all(isinstance(size, int) for size in chunk):
-            check_fits(8 * math.prod(chunk), where, "one block of it")
 
 
 def _objects(metadata: Any) -> Iterator[dict[str, Any]]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_string_dtype
 
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
@@ -46,10 +43,10 @@ _IDS = "gene_ids"
 _PARSED = 8
 # With fewer other measurements, x and y are what the table is about.
 _MIN_BESIDE_POSITIONS = 2
-# A number with a point or a comma that is all between two separators, and which.
+# A number with a point or a comma, and which.
 _NUMBER = (
-    r'(?:^|{0}) *"?[+-]?(\d{{1,3}}(?:,\d{{3}})+(?=\.)|\d{{1,3}}(?:\.\d{{3}})+(?=,)|\d*)'
-    r'([.,])(\d+)(?:[eE][+-]?\d+)?"? *(?={0}|\r?$)'
+    r"^[+-]?(\d{1,3}(?:,\d{3})+(?=\.)|\d{1,3}(?:\.\d{3})+(?=,)|\d*)"
+    r"([.,])(\d+)(?:[eE][+-]?\d+)? *$"
 )
 _THOUSANDS = r"[+-]?([1-9]\d{{0,2}}(\{0}\d{{3}})+|0|[1-9]\d*)(\{1}\d+)?"
 MISSING = [
@@ -345,10 +342,8 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
-    shape = (file.metadata.num_rows, max(1, file.metadata.num_columns))
-    memory.check_shape_fits(shape, 2 * _PARSED, where, "its table")
-    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-    memory.check_fits(sum(one.total_byte_size for one in groups), where, "its table")
+    n_values = file.metadata.num_rows * max(1, file.metadata.num_columns)
+    memory.check_fits(2 * _PARSED * n_values, where, "its table")
     table = file.read()
     names = columns.unique_names(pd.Index(table.column_names))
     known = table.schema.metadata  # which of them pandas had as row names
@@ -356,10 +351,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
     table = table.drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
-    frame = table.to_pandas()
-    for name in _rounded(frame):
-        if pa.types.is_integer(table[name].type):
-            frame[name] = table[name].cast(pa.string()).to_numpy()
+    whole = [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
+    exact = {pa.type_for_alias(x.lower()): pd.api.types.pandas_dtype(x) for x in whole}
+    frame = _plain(table.to_pandas(types_mapper=exact.get))
     if nested and frame.shape[1] == 0:
         raise DataError(
             f"{where} holds only lists or nested values ({columns.listed(nested)}): "
@@ -387,63 +381,68 @@ def separated(text: str, kind: str) -> tuple[str, str]:
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
     text, separator = separated(text, kind)
-    marks = _marks(re.findall(_NUMBER.format(separator), text[:65_536], re.MULTILINE))
-    is_comma = separator == ";" or (separator == "\t" and "." not in marks)
-    has_commas = is_comma and "," in marks
-    rows = csv.reader(
-        io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True
-    )
-    try:
-        first, second = [*islice(filter(any, rows), 2), [], []][:2]
-    except csv.Error:  # a text of more than 131,072 letters
-        first, second = [], []
-    # In a single column an empty line is an empty value; elsewhere it is none.
-    is_single = len(first) == 1
     read = partial(
         pd.read_csv,
         sep=separator,
-        decimal="," if has_commas else ".",
         low_memory=False,  # types from the whole column, not from parts of it
-        skip_blank_lines=not is_single,
         skipinitialspace=True,
         keep_default_na=False,
         na_values=["", *MISSING],
+        dtype_backend="numpy_nullable",  # whole numbers with gaps are exact
     )
-    text = text.lstrip().rstrip("\r\n") if is_single else text
-    # Its parser of numbers ends the program at exponents beyond 32 bits.
-    dtype = str if columns.has_huge_exponent(text) else None
-    code = rf'[{separator}\n] *"?0\d+"? *[{separator}\r\n]'
     try:
-        frame = read(io.StringIO(text), dtype=dtype)
-        _read_numbers(frame, marks - {separator}, separator)
-        n = text[:65_536].count("\n") if re.search(code, text[:65_536]) else 0
-        head = read(io.StringIO(text), dtype=str, nrows=n) if n else frame.head(0)
-        is_code = columns.CODE.fullmatch
-        coded = [c for c in head if any(is_code(str(x).strip()) for x in head[c])]
-        if doubtful := {*_rounded(frame), *_integers(frame[coded])}:
-            exact = read(io.StringIO(text), dtype=dict.fromkeys(doubtful, str))
-            for name in doubtful:
-                texts = exact[name].str.strip().replace("None", np.nan)
-                if texts.dropna().str.fullmatch(r"[+-]?\d+").all():
-                    frame[name] = texts
+        n_rows = text[:65_536].count("\n")
+        head = read(io.StringIO(text), dtype=str, nrows=n_rows)
+        marks = _marks(head)
+        is_comma = separator == ";" or (separator == "\t" and "." not in marks)
+        # In a single column an empty line is an empty value; elsewhere it is none.
+        is_single = head.shape[1] == 1
+        text = text.lstrip().rstrip("\r\n") if is_single else text
+        codes = [c for c in head if columns.are_codes(head[c])]
+        has_huge = columns.has_huge_exponent(text)
+        frame = read(
+            io.StringIO(text),
+            # Its parser of numbers ends the program at exponents beyond 32 bits.
+            dtype=str if has_huge else dict.fromkeys(codes, str),
+            decimal="," if is_comma and "," in marks else ".",
+            skip_blank_lines=not is_single,
+        )
     except pd.errors.ParserError as error:
         note = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
             f"{where} is no table that can be read ({note}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
+    frame, marks = _plain(frame), marks - {separator}
+    texts = frame.drop(columns=[*codes, *frame.select_dtypes(["number", "bool"])])
+    numbers = {c: _with_numbers(x, marks, separator) for c, x in texts.items()}
+    frame[texts.columns] = _plain(pd.DataFrame(numbers, frame.index))
+    are_numbers = columns.to_numbers(pd.Series(frame.columns)).notna().all()
     frame.columns = columns.unique_names(frame.columns.str.strip())
-    frame = _with_row_names(frame, len(second) - len(first), separator, where)
-    if first and columns.to_numbers(pd.Series(first)).notna().all():
+    frame = _with_row_names(frame, separator, where)
+    if are_numbers:
         frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
     return frame
 
 
-def _marks(numbers: Sequence[tuple[str, str, str]]) -> set[str]:
-    """Return the decimal mark: 12,5 and 0,234 show it, 1,234 only if alone.
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns as numpy has them, but for whole numbers with gaps."""
 
-    Of numbers as whole part, mark and what is behind it.
-    """
+    def plain(column: pd.Series) -> Any:
+        dtype: Any = column.dtype
+        if isinstance(dtype, pd.StringDtype):
+            return column.to_numpy(object, na_value=np.nan)
+        if dtype.kind == "f" or not column.hasnans:
+            return column.astype(getattr(dtype, "numpy_dtype", dtype))
+        return column
+
+    return pd.DataFrame({name: plain(frame[name]) for name in frame}, frame.index)
+
+
+def _marks(head: pd.DataFrame) -> set[str]:
+    """Return the decimal mark in texts: 12,5 and 0,234 show it, 1,234 only if alone."""
+    texts = "\n".join(head.to_numpy().ravel().astype(str))
+    numbers = re.findall(_NUMBER, texts, re.MULTILINE)
     sure = {
         mark
         for whole, mark, decimals in numbers
@@ -452,44 +451,16 @@ def _marks(numbers: Sequence[tuple[str, str, str]]) -> set[str]:
     return sure or {mark for _, mark, _ in numbers}
 
 
-def _integers(frame: pd.DataFrame) -> list[str]:
-    """Names of columns of whole numbers."""
-    numbers = frame.select_dtypes(["int64", "float64"]).items()
-    return [str(name) for name, x in numbers if (x.dropna() % 1 == 0).all()]
-
-
-def _rounded(frame: pd.DataFrame) -> list[str]:
-    """Names of columns of whole numbers that floats do not hold, as they have gaps."""
-    floats = (name for name, kind in frame.dtypes.items() if kind == np.float64)
-    gaps = {name: x.to_numpy() for name in floats if (x := frame[name]).hasnans}
-    large = [name for name, x in gaps.items() if (abs(x) >= 2**53).any()]
-    return _integers(frame[large])
-
-
-def _read_numbers(
-    frame: pd.DataFrame, decimals: Collection[str], separator: str
-) -> None:
-    """Make numbers of columns such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
+def _with_numbers(
+    column: pd.Series, decimals: Collection[str], separator: str
+) -> pd.Series:
+    """Make numbers of texts such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
 
     Also of 1.234 and 987 where the other mark is known to be that of `decimals`, and
-    of numbers and None.  Of 1,234 in all rows between semicolons the comma is one of
-    decimals, as is usual there.
+    of plain numbers and None.  Of 1,234 in all rows between semicolons the comma is
+    one of decimals, as is usual there.  Any other texts are returned as they are.
     """
-    kinds = frame.dtypes.items()
-    for name in [name for name, kind in kinds if is_string_dtype(kind)]:
-        texts = frame[name].mask(frame[name] == "None")
-        numbers = _marked(texts, decimals, separator)
-        if numbers is None and texts.count() < frame[name].count():
-            are_codes = texts.str.fullmatch(columns.CODE).any()
-            numbers = None if are_codes else columns.to_numbers(texts)
-        if numbers is not None and numbers.count() == texts.count() > 0:
-            frame[name] = numbers
-
-
-def _marked(
-    texts: pd.Series, decimals: Collection[str], separator: str
-) -> pd.Series | None:
-    """Numbers of texts that surely have marks of thousands or decimals, else None."""
+    texts = column.mask(column == "None")
     filled = texts.dropna()
     for point, mark in _MARKS:
         number, both_marks = _THOUSANDS.format(mark, point), rf"\{mark}.*\{point}"
@@ -500,21 +471,20 @@ def _marked(
             are_alike = filled.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
             if not (are_alike and separator == ";"):
                 texts = texts.str.replace(mark, "")
-            return pd.to_numeric(texts.str.replace(r"[.,]", ".", regex=True))
-    return None
+            return columns.to_numbers(texts.str.replace(r"[.,]", ".", regex=True))
+    numbers = columns.to_numbers(texts)
+    return numbers if numbers.count() == len(filled) > 0 else column
 
 
-def _with_row_names(
-    frame: pd.DataFrame, unnamed: int, separator: str, where: str
-) -> pd.DataFrame:
+def _with_row_names(frame: pd.DataFrame, separator: str, where: str) -> pd.DataFrame:
     """Return a frame, noted where lines have a value more than the heading: their name.
 
     R writes them so.  A separator at each line's end looks the same and would shift
     all columns, and so do commas between columns and in numbers alike.
     """
-    if unnamed < 1:
+    if isinstance(frame.index, pd.RangeIndex):
         return frame
-    n_names = frame.shape[1]
+    n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:
         raise DataError(
             f"{where} has {n_names + unnamed} values in a line and {n_names} column "

@@ -19,7 +19,7 @@ from napari_embedding_game.data.errors import DataError, check_filled, explain_d
 from napari_embedding_game.data.formats import store
 from napari_embedding_game.data.formats.anndata import adata_stages
 from napari_embedding_game.data.formats.matrices import adata_of
-from napari_embedding_game.data.limits.memory import check_shape_fits, unpacked
+from napari_embedding_game.data.limits.memory import check_fits, unpacked
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _GENES = "Gene Expression"
-_ENTRY_BYTES = 32  # of a value with its indices, while a text matrix is read
+_ENTRY_RATIO = 5  # what a value and its indices take for each byte of their line
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
 _Counts = tuple[Any, list[str], pd.DataFrame]
@@ -91,11 +91,11 @@ def _read_h5(path: Path) -> _Counts:
                 "Cell Ranger 3 and later write them: export what it holds as .h5ad or "
                 ".csv."
             )
-        group = store.check_part(file["matrix"], path.name, "X")
+        group = file["matrix"]
+        check_fits(store.declared_bytes(group), path.name, "X")
         data, indices, indptr, shape = (
             group[part][:] for part in ("data", "indices", "indptr", "shape")
         )
-        check_shape_fits((int(shape.sum()),), 8, path.name, "X")
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
         features = group["features"]
         names = _texts(features["name"])
@@ -123,16 +123,21 @@ def _read_folder(path: Path) -> _Counts:
         prefix = ""
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
-    content = _text(matrix)
-    _check_heading(content, matrix.name, len(barcodes), len(features))
+    content = _text(matrix, _ENTRY_RATIO)
     genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
     names = features[min(1, features.shape[1] - 1)].tolist()
     kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
     cells = barcodes[0].tolist()
+    if genes.shape != (len(names), len(cells)):
+        raise DataError(
+            f"{matrix.name} has {genes.shape[0]:,} genes and {genes.shape[1]:,} cells, "
+            f"and {len(names):,} and {len(cells):,} are named beside it: export it "
+            "again."
+        )
     return store.checked_sparse(genes.T), cells, _var(names, features[0], kinds)
 
 
-def _text(path: Path, times: int = 1) -> bytes:
+def _text(path: Path, times: int) -> bytes:
     """Return what a file holds: of a damaged stream scipy may end the program."""
     check_filled(path)
     content = unpacked(path, times)
@@ -152,16 +157,3 @@ def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
         f"{matrix.parent} has no {names[0]} beside {matrix.name}: put it there as "
         "Cell Ranger writes it."
     )
-
-
-def _check_heading(content: bytes, where: str, n_cells: int, n_genes: int) -> None:
-    """Compare the size in the heading of a matrix with the names and the memory."""
-    lines = io.BytesIO(content)
-    line = next((one for one in lines if not one.startswith(b"%")), b"")
-    n_rows, n_columns, n_entries = map(int, line.split())
-    if (n_rows, n_columns) != (n_genes, n_cells):
-        raise DataError(
-            f"{where} says that it has {n_rows:,} genes and {n_columns:,} cells, and "
-            f"{n_genes:,} and {n_cells:,} are named beside it: export it again."
-        )
-    check_shape_fits((n_entries,), _ENTRY_BYTES, where, "its list of counts")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -32,14 +30,6 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
         f"has {size_text(2 * budget())} of memory free: embed a smaller part, or check "
         "where the file comes from."
     )
-
-
-def check_shape_fits(
-    shape: Sequence[int], itemsize: int, where: str, what: str = "its numbers"
-) -> None:
-    """Raise DataError if an array of this declared shape is too large."""
-    rows = " x ".join(f"{length:,}" for length in shape)
-    check_fits(math.prod(map(int, shape)) * itemsize, where, f"{what} ({rows})")
 
 
 def unpacked(path: Path, times: int = 1) -> bytes:
