@@ -19,14 +19,14 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
             np.arange(6) + 10, np.zeros((6, 4), np.int64), np.arange(6)
         ),
     )
-    part = dataset.subset(np.array([0, 1, 1, 0, 1], dtype=bool), "a part")
+    part = dataset.subset(np.array([0, 1, 1, 0, 1], dtype=bool), "apart")
     assert part.obs.index.tolist() == ["r1", "r3", "r5"]
     assert part.X[:, 0].tolist() == [2, 6, 10]
     assert part.texts == ["B", "D", "F"]
     assert part.images[:, 0, 0].tolist() == [4, 12, 20]
     assert part.objects.label_ids.tolist() == [11, 13, 15]
     assert dataset.objects.label_ids.tolist() == [10, 11, 13, 14, 15]
-    assert part.notes == ("a part",)
+    assert [*part.left_out] == ["missing or infinite values", "apart"]
     assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
     frame, names = part.source_obs, part.source_obs.columns.tolist()
     part.add_column("score", np.ones(3))

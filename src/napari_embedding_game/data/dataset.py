@@ -203,27 +203,19 @@ class Dataset:
             return self.source_objects
         return self.source_objects.take(self.kept)
 
-    def subset(
-        self, rows: NDArray[np.bool_], *notes: str, why: str = NOT_ON_THE_MAP
-    ) -> Dataset:
+    def subset(self, rows: NDArray[np.bool_], why: str = NOT_ON_THE_MAP) -> Dataset:
         """Return the dataset of the rows where `rows` (n,) is True.
 
         The rows of the source stay what they are, so that what is found out about
         a part can be given back to the whole.
 
-        The others are left out because of `why`, in a few words; `notes` are sentences.
+        The others are left out because of `why`, in a few words.
         """
         kept = self.expand(rows, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
         if removed.any():
             left_out[why] = removed | left_out.get(why, False)
-        return replace(
-            self,
-            **self._parts_of(rows),
-            kept=kept,
-            notes=(*self.notes, *notes),
-            left_out=left_out,
-        )
+        return replace(self, **self._parts_of(rows), kept=kept, left_out=left_out)
 
     def in_order(self, order: NDArray[np.integer]) -> Dataset:
         """Return the dataset with the rows of its source (n_source_rows,) reordered."""

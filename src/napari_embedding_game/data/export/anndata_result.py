@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_names
-from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.dataset import UNASSIGNED, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import make_room, write_h5ad
 from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
@@ -32,7 +32,7 @@ GREY = "#b0b0b0"
 _CLUSTER, _ANNOTATION, _LEFT_OUT = (
     f"{KEY}_{word}" for word in ("cluster", "annotation", "left_out")
 )
-_COLORED = {f"{name}_colors": name for name in (_CLUSTER, _ANNOTATION)}
+_COLORED = (_CLUSTER, _ANNOTATION)
 _GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
 """Types of numbers with gaps that anndata writes, by numpy's kind."""
 _SPARE = 1 << 22
@@ -199,7 +199,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
                 write_elem(file, group, {})
             for key, value in part.items():
                 write_elem(file[group], key, value)
-        for key in _COLORED.keys() - new["uns"].keys():
+        for key in {f"{name}_colors" for name in _COLORED} - new["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
         write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
@@ -275,11 +275,9 @@ def _result_parts(
         key = f"{key}_{KEY}" if key in used_keys else key
         obsm[key] = dataset.expand(dataset.X)
     uns: dict[str, Any] = {KEY: _record(dataset, result, key)}
-    color_of = {one.name: one.color for one in result.groups.clusters if one.color}
-    for colors, name in _COLORED.items():
-        if color_of and name in obs:
-            each = [color_of.get(n, GREY) for n in obs[name].categories]
-            uns[colors] = np.array(each, dtype=object)
+    if colors := {x.name: x.color for x in result.groups.clusters if x.color}:
+        levels = {name: {UNASSIGNED: GREY, **colors} for name in _COLORED}
+        uns |= scanpy_colors(pd.DataFrame(obs), levels)
     of_rows = [{name: x[rows] for name, x in part.items()} for part in (obs, obsm)]
     return {"obs": of_rows[0], "obsm": of_rows[1], "uns": uns}
 

@@ -32,7 +32,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary = target.with_name(f".{token}-{target.name}")
     try:
-        delete_temporaries(target, of_the_living=False)
+        delete_temporaries(target)
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
         # The temporary file is no more readable than the final one.
         new = 0o600 if is_private or mode is not None else 0o666
@@ -64,15 +64,12 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
         ) from error
 
 
-def delete_temporaries(path: Path, *, of_the_living: bool = True) -> None:
-    """Delete the temporary files of programs that were killed while they wrote a file.
-
-    Also those of programs that still run, if `of_the_living`.
-    """
+def delete_temporaries(path: Path) -> None:
+    """Delete what programs left that were killed while they wrote a file."""
     name = re.compile(rf"\.(\d+)-[0-9a-f]{{8}}-{re.escape(path.name)}")
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
         match = name.fullmatch(half.name)
-        if match and (of_the_living or not psutil.pid_exists(int(match[1]))):
+        if match and not psutil.pid_exists(int(match[1])):
             with suppress(OSError):  # another program may do the same
                 half.unlink()
 

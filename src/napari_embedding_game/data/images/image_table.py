@@ -135,7 +135,7 @@ def _links(
     both sides have it.
     """
     plate = next((name for name in frame if name.lower() == "plate"), None)
-    best, used, most = keys[:0].assign(row=0), [""], (0, 0)
+    best, used, most = keys[:0].assign(row=0), [""], (0, 0, True)
     for column in frame:
         rows = frame[column].dropna().map(_key).rename("key").rename_axis("row")
         links, columns = rows.reset_index().merge(keys, on="key"), [column]
@@ -144,8 +144,8 @@ def _links(
             is_of_plate = theirs == plates.iloc[links["image"]].map(_key).to_numpy()
             links, columns = links[is_of_plate | ~links["is_well"]], [plate, column]
         links = links.drop_duplicates(["row", "image"])
-        counts = links["image"].value_counts()
-        if (n := (int((counts == 1).sum()), len(counts))) > most:
+        counts, is_well = links["image"].value_counts(), links["is_well"].any()
+        if (n := (int((counts == 1).sum()), len(counts), not is_well)) > most:
             best, used, most = links, columns, n
     return best, used
 

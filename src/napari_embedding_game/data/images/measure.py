@@ -103,7 +103,11 @@ def measure_stages(
     if not len(objects):
         raise DataError(label_objects.NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
-    table.index = pd.Index(_names(table))
+    names, at = table["label"].astype(str), table.get(first_axis)
+    if at is not None:  # of several pictures
+        where = at.astype(int) if first_axis == "time" else at
+        names = f"{first_axis} " + where.astype(str) + " label " + names
+    table.index = pd.Index(names)
     twice = (len(pixels), *pixels.shape)
     if pixels.ndim > 2 and getattr(image, "shape", ()) == twice:
         notes.append(
@@ -295,13 +299,3 @@ def _textures(
         total += np.bincount(pair_of, np.abs(along[1:] - along[:-1])[pairs], n)
         n_pairs += np.bincount(pair_of, minlength=n)
     return {"entropy": entropy, "contrast": total / np.maximum(n_pairs, 1)}
-
-
-def _names(table: pd.DataFrame) -> list[str]:
-    """Return a name of each object: its label, and its picture among several."""
-    names: pd.Series = table["label"].astype(str)
-    if "time" in table:
-        names = "time " + table["time"].astype(int).astype(str) + " label " + names
-    elif "image" in table:
-        names = "image " + table["image"] + " label " + names
-    return list(names)

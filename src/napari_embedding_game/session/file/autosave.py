@@ -47,7 +47,7 @@ def find_recent_sessions() -> list[Path]:
     where = folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
-        delete_temporaries(written, of_the_living=False)
+        delete_temporaries(written)
     killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_living(x)]
     files = []
     for path in (*killed, *where.glob(f"[!.]*{_ENDING}")):
