@@ -41,14 +41,10 @@ def check_installed(package: str, what: str, remedy: str = "") -> None:
 
 
 def check_filled(path: Path) -> None:
-    """Raise DataError if there is nothing in a file, or in a folder."""
-    if path.is_dir():
-        kind, is_empty = "folder", next(path.iterdir(), None) is None
-    else:
-        kind, is_empty = "file", path.stat().st_size == 0
-    if is_empty:
+    """Raise DataError if there is nothing in a file."""
+    if path.stat().st_size == 0:
         raise DataError(
-            f"{path.name} is empty: there is nothing in the {kind}; copy or export it "
+            f"{path.name} is empty: there is nothing in the file; copy or export it "
             "again."
         )
 
@@ -60,6 +56,8 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
     `kind` completes "could not be read as ...", for instance "an .npz file".
     """
     try:
+        if path.is_file():
+            check_filled(path)
         yield
     except DataError:
         raise

@@ -16,8 +16,6 @@ SYMBOLS = (
     *("symbols", "hgncsymbol", "mgisymbol", "externalgenename", "geneshortname"),
 )
 """Letters of columns of var that name genes whose identifiers are its index."""
-MAX_LISTED = 8
-"""Missing names that are listed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +47,7 @@ class FoundNames:
     @property
     def listed(self) -> str:
         """The first few of the missing names, and how many there are more."""
-        first, more = (
-            ", ".join(self.missing[:MAX_LISTED]),
-            len(self.missing) - MAX_LISTED,
-        )
+        first, more = ", ".join(self.missing[:8]), len(self.missing) - 8
         return f"{first} and {more:,} more" if more > 0 else first
 
     @property

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.columns import as_metadata
 from napari_embedding_game.data.dataset import Dataset, Matrix
-from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
 from napari_embedding_game.data.limits.memory import check_fits
@@ -87,7 +87,6 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
 def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return all arrays of a file that are no pickles, and a note on those."""
-    check_filled(path)
     if not zipfile.is_zipfile(path):
         check_fits(path.stat().st_size, path.name)
         with path.open("rb") as file:
@@ -96,12 +95,7 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
         one = partial(np.load, path, allow_pickle=False)
         return _unpickled({path.stem: one}, path.name)
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    # Of other kinds Python unpacks a part at once, however long it becomes.
-    if any(member.compress_type > zipfile.ZIP_DEFLATED for member in members):
-        raise ValueError("not packed as numpy does it")
-    # Reading a member never gives more than its declared size.
-    total = sum(member.file_size for member in members)
+        total = sum(member.file_size for member in archive.infolist())
     check_fits(total, path.name, "what is packed in it")
     with np.load(path, allow_pickle=False) as file:
         return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)

@@ -44,21 +44,22 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 
+_Events = tuple[pd.DataFrame, pd.DataFrame, list[str]]
+"""Events by the names of channels, what is known of these, and notes."""
+
 
 def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
-    """Return the names and kinds of the p channels.
+    """Return the kinds of the p channels, by name: "CD3 (FITC-A)", or the detector.
 
-    ``name`` is "CD3 (FITC-A)", or the detector alone; ``measures``: whether the channel
-    measures a stain of the cell.
+    ``measures``: whether the channel measures a stain of the cell.
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
     long_names = table["marker"] + " (" + table["detector"] + ")"
     names = pd.Index(long_names.where(is_marked, table["detector"]))
     measures = ~table["detector"].str.fullmatch(_BESIDE)
-    return table.assign(
-        name=unique_names(names), measures=measures, is_marked=is_marked
-    )
+    table = table.assign(measures=measures, is_marked=is_marked)
+    return table.set_axis(pd.Index(unique_names(names)))
 
 
 def _usual(channels: pd.DataFrame) -> tuple[str, ...]:
@@ -70,7 +71,7 @@ def _usual(channels: pd.DataFrame) -> tuple[str, ...]:
     measures = channels["measures"]
     choices = (some & measures for some in (channels["is_marked"], is_area, ~is_area))
     usual = next((some for some in choices if some.any()), measures | True)
-    return tuple(channels["name"][usual])
+    return tuple(channels.index[usual])
 
 
 def fcs_files(folder: Path) -> list[Path]:
@@ -96,30 +97,28 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         with explain_damage(file, "an .fcs file of cytometry"):
             check_fits(_READ * n_bytes, path.name, "its events")
             read.append(_read(file))
-    events, channels, notes = _joined(read, path.name)
-    notes += _notes_of_files([more for *_, more in read], files)
+    events, channels, notes = _joined(read, files, path.name)
     check_shape(events.shape, path.name)
     yield Stage("Checking the numbers")
-    is_mass, names = channels["detector"].str.fullmatch(_MASS), channels["name"]
+    is_mass, names = channels["detector"].str.fullmatch(_MASS), channels.index
     usual = MASS if is_mass.any() else FLOW
     space = options.space_among([usual, *COFACTORS], path.name)
     measures = channels["measures"].to_numpy()
     if cofactor := COFACTORS[space]:
-        events[:, measures] = np.arcsinh(events[:, measures] / cofactor)
+        stained = names[measures]
+        events[stained] = np.arcsinh(events[stained] / cofactor)
     chosen = options.columns or _usual(channels)
     check_chosen(names, chosen, path.name)
     # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
     is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
     used = names[names.isin(chosen)] if is_mixed else names
-    counts = [len(part) for part, *_ in read]
-    index = pd.Index(np.concatenate([*map(np.arange, counts)]) + 1).astype(str)
-    obs = pd.DataFrame(events, index, names).drop(columns=[*chosen])
+    samples, index = (events.index.get_level_values(i).astype(str) for i in (0, 1))
+    obs = events.drop(columns=[*chosen]).set_axis(index)
     if path.is_dir():
-        samples = np.repeat([file.stem for file in files], counts)
-        obs = obs.set_axis(pd.Index(samples) + " " + index)
+        obs = obs.set_axis(samples + " " + index)
         obs = obs.assign(sample=pd.Categorical(samples))
     dataset = from_matrix(
-        as_rows(events[:, used.index]),
+        as_rows(events[used].to_numpy()),
         obs,
         list(used),
         space,
@@ -134,43 +133,30 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     return ReadResult(dataset, spaces, list(names))
 
 
-def _joined(
-    read: Sequence[tuple[NDArray[np.float64], pd.DataFrame, list[str]]], where: str
-) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
+def _joined(read: Sequence[_Events], files: Sequence[Path], where: str) -> _Events:
     """Return the events of files by the channels that all have, these, and notes."""
-    tables = [channels.set_index("name") for _, channels, _ in read]
-    shared = tables[0]
-    for table in tables[1:]:
-        shared = shared[shared.index.isin(table.index)]
-    if not shared["measures"].any() and len(read) > 1:
+    events = pd.concat(
+        [one for one, *_ in read], join="inner", keys=[file.stem for file in files]
+    )
+    channels = read[0][1].loc[events.columns]
+    if not channels["measures"].any() and len(read) > 1:
         raise DataError(
             f"The .fcs files in {where} have no stained channel in common: put those "
             "of one panel into a folder of their own."
         )
-    others = pd.concat(tables).index.unique().difference(shared.index, sort=False)
-    notes = []
-    if len(others):
-        notes.append(f"Left out because not all files have them: {listed(others)}.")
-    parts = [
-        events[:, table.index.get_indexer(shared.index)]
-        for (events, *_), table in zip(read, tables, strict=True)
-    ]
-    return np.concatenate(parts), shared.reset_index(), notes
+    names = dict.fromkeys(name for one, *_ in read for name in one)
+    others = [name for name in names if name not in events]
+    notes = [f"Left out because not all files have them: {listed(others)}."]
+    of_files: dict[str, list[str]] = {}
+    for file, (*_, file_notes) in zip(files, read, strict=True):
+        for note in file_notes:
+            of_files.setdefault(note, []).append(file.name)
+    for note, noted in of_files.items():
+        notes.append(note if len(noted) == len(files) else f"{listed(noted)}: {note}")
+    return events, channels, notes if others else notes[1:]
 
 
-def _notes_of_files(notes: Sequence[Sequence[str]], files: Sequence[Path]) -> list[str]:
-    """Return each note once, with the files that have it if not all do."""
-    names: dict[str, list[str]] = {}
-    for file, of_file in zip(files, notes, strict=True):
-        for note in of_file:
-            names.setdefault(note, []).append(file.name)
-    return [
-        note if len(noted) == len(files) else f"{listed(noted)}: {note}"
-        for note, noted in names.items()
-    ]
-
-
-def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
+def _read(path: Path) -> _Events:
     """Return events (n, p) on a linear scale and compensated, channels, and notes."""
     import flowio
 
@@ -192,7 +178,9 @@ def _read(path: Path) -> tuple[NDArray[np.float64], pd.DataFrame, list[str]]:
         notes.append("The file has several data sets, of which the first one was read.")
     if spillover := data.text.get("spillover") or data.text.get("spill"):
         notes.append(_compensated(events, data.pnn_labels, spillover))
-    return events, _channels(data.pnn_labels, markers), notes
+    channels = _channels(data.pnn_labels, markers)
+    numbers = pd.RangeIndex(1, len(events) + 1)
+    return pd.DataFrame(events, numbers, channels.index), channels, notes
 
 
 def _without_blanks(path: Path) -> io.BytesIO:

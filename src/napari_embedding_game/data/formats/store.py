@@ -18,12 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.errors import DataError, check_filled
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits.memory import check_fits
 
 _TEXT_BYTES = 80  # a short text as a Python object
 _LOOKED_AT = 1 << 22  # values looked at to recognise what a matrix holds
-_METADATA = (".zarray", ".zmetadata", "zarr.json")
+_METADATA = (".zarray", "zarr.json")
 _CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
 # Compressors, filters and codecs that only rearrange bytes.
 _HARMLESS = {
@@ -45,7 +45,6 @@ def open_store(path: Path) -> Iterator[Any]:
     import h5py
     import zarr
 
-    check_filled(path)
     if path.is_dir():
         check_folder(path)
         # Of names that differ in case alone zarr mistakes its list of all parts.
@@ -158,12 +157,11 @@ def check_folder(path: Path) -> None:
                 "with everything inside."
             )
         if file.name in _METADATA:
-            for entry in _objects(json.loads(file.read_bytes())):
-                _check_array(entry, path.name)
+            _check_codecs(json.loads(file.read_bytes()), path.name)
 
 
-def _check_array(entry: dict[str, Any], where: str) -> None:
-    """Look at the codecs in a piece of metadata."""
+def _check_codecs(entry: dict[str, Any], where: str) -> None:
+    """Look at the codecs of an array, and those within a codec."""
     for named in map(entry.get, _CODEC_KEYS):
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):
@@ -174,14 +172,4 @@ def _check_array(entry: dict[str, Any], where: str) -> None:
                     "program and is never used: write it again with AnnData's "
                     "write_zarr."
                 )
-
-
-def _objects(metadata: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects in a piece of metadata, from the outermost inwards."""
-    if isinstance(metadata, dict):
-        yield metadata
-        # What users note ("attributes") names nothing that zarr runs.
-        metadata = [part for key, part in metadata.items() if key != "attributes"]
-    if isinstance(metadata, list):
-        for part in metadata:
-            yield from _objects(part)
+            _check_codecs(codec.get("configuration") or {}, where)

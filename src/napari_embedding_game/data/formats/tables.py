@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import columns
-from napari_embedding_game.data.errors import DataError, check_filled, explain_damage
+from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ENSEMBL, ids_of, names_of
 from napari_embedding_game.data.limits import memory
@@ -318,7 +318,6 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
-        check_filled(path)
         content = memory.unpacked(path, 1 if kind == ".parquet" else _PARSED)
         if kind == ".parquet":
             return _parse_parquet(content, path.name)

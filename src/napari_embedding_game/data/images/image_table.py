@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from napari_embedding_game.data.columns import counted, listed, to_numbers
-from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.tables import MISSING, decoded, separated
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.images.folder import ImagePair
 from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
@@ -38,7 +37,8 @@ def join_tables(
     columns, notes = columns.replace("", None), list[str]()
     for path in tables:
         try:
-            columns, note = _joined(columns, _read(path), pairs, path.name)
+            frame = read_frame(path).reset_index(drop=True)
+            columns, note = _joined(columns, frame, pairs, path.name)
         except DataError as error:  # the images are measured all the same
             note = str(error)
         notes.append(note)
@@ -47,19 +47,6 @@ def join_tables(
     columns.loc[wells.index, "row"] = wells.map(lambda well: ROWS[well[0]])
     columns.loc[wells.index, "column"] = wells.map(lambda well: str(well[1] + 1))
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
-
-
-def _read(path: Path) -> pd.DataFrame:
-    """Return a table of texts, or raise DataError."""
-    with explain_damage(path, "a table"):
-        text, kind = decoded(path.read_bytes(), path.name), path.suffix.lower()
-        text, separator = separated(text, kind)
-        how = {"dtype": str, "keep_default_na": False, "na_values": ["", *MISSING]}
-        frame = pd.read_csv(io.StringIO(text), sep=separator, **how)
-    if separator == ";":  # with 3,14 for 3.14
-        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
-    frame = frame.rename(columns=lambda name: str(name).strip())
-    return frame.loc[:, ~frame.columns.duplicated()].reset_index(drop=True)
 
 
 def _joined(
