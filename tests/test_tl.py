@@ -156,7 +156,7 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(cells, options, error, 
 
 
 def test_steering_is_passed_on_and_noted(cells):
-    steering = [(10, {"repulsion": 600.0})]
+    steering = [(np.int64(10), {"repulsion": np.float32(600)})]
     tl.embedding_game(cells, use_rep="X_pca", steering=steering, stop_at=25, **QUICK)
     model = EmbeddingGame(random_state=0, **QUICK)
     model.fit(cells.obsm["X_pca"], steering=steering, stop_at=25)

@@ -148,7 +148,8 @@ def embedding_game(
     used = {**estimator.parameters_of(model), **noted}
     if steering or stop_at is not None:
         steps = [(at, dict(changed)) for at, changed in steering]
-        used |= {"steering": json.dumps(steps), "stop_at": stop_at}
+        noted_steps = json.dumps(steps, default=reference_map.plain)
+        used |= {"steering": noted_steps, "stop_at": stop_at}
     parts = {name: getattr(model, f"{name}_") for name in _WRITTEN}
     _write_map(adata, parts, model.labels_, used, key_added)
     return adata if copy else None

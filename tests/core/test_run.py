@@ -13,7 +13,8 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core import live_run
 from napari_embedding_game.core.dynamics import play
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.live_run import Run, without
+from napari_embedding_game.core.live_run import Run
+from napari_embedding_game.core.snapshot import HandForces, Hold, Spring
 
 CLOUD = np.random.default_rng(0).normal(size=(120, 6))
 
@@ -26,6 +27,10 @@ def every_iteration_is_seen(monkeypatch):
 def game(**parameters):
     chosen = {"n_landmarks": 10, "max_iter": 40, "random_state": 0, **parameters}
     return EmbeddingGame(**chosen)
+
+
+def spring(rows, place):
+    return Spring(rows=np.array(rows), place=tuple(place))
 
 
 def is_fitted(model, snapshot):
@@ -91,62 +96,34 @@ def test_what_cannot_change_is_refused_and_the_run_goes_on(changed, told):
     assert run.steered == []
 
 
-def test_rows_are_dragged_pinned_and_let_go():
+def test_a_hand_drags_and_holds_and_lets_go():
     run = game(max_iter=120).play(CLOUD)
-    with pytest.raises(InputError, match="Nothing has a place yet"):
-        run.pin([0])
     for snapshot in run:
         if snapshot.iteration == 40:
             held = snapshot.embedding[[3, 4]]
             away = snapshot.embedding.mean(axis=0) + np.array([9.0, 0.0])
-            run.pin([3, 4])
-            run.drag(7, away)
-            with pytest.raises(InputError, match="of this map"):
-                run.pin([120])
-            with pytest.raises(InputError, match="dimensions of the map"):
-                run.drag(1, (0.0, 0.0, 0.0))
+            hold = Hold(rows=np.array([3, 4]), places=held)
+            run.hold(HandForces(holds=(hold,), springs=(spring([7], away),)))
+            for refused in (
+                spring([120], away),
+                spring(np.arange(120) > 90, away),  # rows 0 and 1 by their numbers
+                spring([0.7], away),
+                spring([1], (0.0, 0.0, 0.0)),
+            ):
+                with pytest.raises(InputError, match=r"of th(is|e) map"):
+                    run.hold(HandForces(springs=(refused,)))
     np.testing.assert_array_equal(snapshot.embedding[[3, 4]], held)
     assert np.linalg.norm(snapshot.embedding[7] - away) < 1
-    run.release([3, 7])
-    (forces,) = (forces for _, forces in run.forced)
-    assert len(forces.springs) == len(forces.holds) == 1
+    run.hold(HandForces())
     *_, last = run
-    assert np.abs(last.embedding[3] - held[0]).max() > 0
-    np.testing.assert_array_equal(last.embedding[4], held[1])  # was not let go
-    run.release()
-    *_, last = run
-    assert not run.forced[-1][1]
-    assert np.abs(last.embedding[4] - held[1]).max() > 0
-
-
-def test_rows_are_told_by_numbers_or_a_mask_and_checked_at_once():
-    run = game().play(CLOUD)
-    mask = np.arange(120) % 40 == 39
-    run.pin(mask, [[9.0, 0.0], [9.0, 1.0], [9.0, 2.0]])
-    run.drag(mask, [9.0, 5.0])
-    run.pin([39, 79], [[1.0, 2.0], [3.0, 4.0]])
-    for refused in (
-        lambda: run.drag([0], (np.nan, 0.0)),
-        lambda: run.drag([], (0.0, 0.0)),
-        lambda: run.drag([120], (0.0, 0.0)),
-        lambda: run.drag([0], [5.0]),
-        lambda: run.pin([0], [[5.0]]),
-        lambda: run.pin([0], [[0.0, 0.0], [1.0, 1.0]]),
-        lambda: run.pin([0.7], [[0.0, 0.0]]),
-        lambda: run.release(mask[:-1]),
-    ):
-        with pytest.raises(InputError):
-            refused()
-    *_, last = run
-    np.testing.assert_array_equal(last.embedding[[39, 79]], [[1, 2], [3, 4]])
-    (spring,) = run._hand.springs
-    assert spring.rows.tolist() == [119]
+    assert [len(forces.springs) for _, forces in run.forced] == [1, 0]
+    assert (np.abs(last.embedding[[3, 4]] - held).max(axis=1) > 0).all()
 
 
 def test_what_is_not_played_is_not_steered():
     run = game(method="pca").play(CLOUD)
     *_, last = run
-    for told in (lambda: run.set(n_landmarks=5), lambda: run.drag(0, (0.0, 0.0))):
+    for told in (lambda: run.set(n_landmarks=5), lambda: run.hold(HandForces())):
         with pytest.raises(InputError, match="Only a game"):
             told()
     assert list(run) == []
@@ -156,16 +133,20 @@ def test_what_is_not_played_is_not_steered():
 
 
 def test_any_thread_may_steer_and_no_wish_is_lost(monkeypatch):
-    monkeypatch.setattr(live_run, "without", lambda *_: time.sleep(1e-3) or without(*_))
+    whole = live_run.steered
+    monkeypatch.setattr(
+        live_run, "steered", lambda *given: time.sleep(1e-3) or whole(*given)
+    )
     run = game().play(CLOUD)
-    wishes = [partial(run.pin, [i], [[9.0, i]]) for i in range(8)]
-    wishes += [partial(run.set, repulsion=70.0), partial(run.set, n_landmarks=9)]
+    hand = HandForces(springs=(spring([5], (9.0, 0.0)),))
+    wishes = [partial(run.set, repulsion=70.0), partial(run.set, n_landmarks=9)]
+    wishes += [partial(run.set, momentum=0.5), partial(run.hold, hand)]
     with ThreadPoolExecutor(len(wishes)) as threads:
         for wish in [threads.submit(wish) for wish in wishes]:
             wish.result()
     *_, last = run
-    assert (len(run.forced[0][1].holds), len(last.landmarks)) == (8, 9)
-    assert run.settings.repulsion == 70.0
+    assert (run.forced[0][1], len(last.landmarks)) == (hand, 9)
+    assert (run.settings.repulsion, run.settings.momentum) == (70.0, 0.5)
 
 
 def test_any_thread_may_stop():

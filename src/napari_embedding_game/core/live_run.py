@@ -10,19 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from napari_embedding_game.core.errors import InputError, described
 from napari_embedding_game.core.interrupts import interrupt_waits
 from napari_embedding_game.core.settings import Settings, check_hand, steered
-from napari_embedding_game.core.snapshot import (
-    HandForces,
-    Hold,
-    Snapshot,
-    Spring,
-    Steer,
-)
+from napari_embedding_game.core.snapshot import HandForces, Snapshot, Steer
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
@@ -56,7 +46,7 @@ class Run:
         self.script, self._stop_at = dict(script or {}), stop_at
         self._playing: Playing | None = None
         self._is_stopped = self._is_leaving = False
-        self._wish, self._hand = Steer(), HandForces()
+        self._wish = Steer()
         self._wishing, self._computing = threading.RLock(), threading.RLock()
 
     def set(self, **parameters: Any) -> None:
@@ -68,69 +58,24 @@ class Run:
         with self._wishing:
             self.steer(self._changed(parameters))
 
-    def drag(self, rows: Any, to: Any) -> None:
-        """Draw the mean of some rows to a position (d,), until they are released.
+    def hold(self, forces: HandForces) -> None:
+        """Let a hand act on the points, instead of what it did: drag, pin, let go.
 
-        ``rows``: numbers, or a mask (N,) of bool.  InputError: unknown rows, or a
-        position off the map.
+        ``HandForces(holds=(Hold(rows=numbers, places=positions),))`` pins rows, a
+        ``Spring(rows=numbers, place=position)`` draws their mean, a ``LandmarkHold``
+        holds a landmark (all of ``core.snapshot``), and ``HandForces()`` lets go.
+        InputError: the method is no game, there are no such rows, or a position is off
+        the map.
         """
-        position, numbers = np.asarray(to, float).ravel().tolist(), self._rows(rows)
-        self._hold(numbers, Spring(rows=numbers, place=tuple(position)))
-
-    def pin(self, rows: Any, to: Any = None) -> None:
-        """Hold rows at positions (m, d), or where they are now, until released.
-
-        ``rows``: numbers, or a mask (N,) of bool.  InputError: unknown rows, or
-        positions off the map.
-        """
-        numbers = self._rows(rows)
-        if to is None:
-            if self.snapshot is None:
-                raise InputError(
-                    "Nothing has a place yet: pin rows after the first snapshot, or "
-                    "say where."
-                )
-            to = self.snapshot.embedding.take(numbers, axis=0, mode="clip")
-        positions = np.atleast_2d(np.asarray(to, float))
-        self._hold(numbers, Hold(rows=numbers, places=positions))
-
-    def release(self, rows: Any = None) -> None:
-        """Let go of what was dragged or pinned: of these rows, or of all."""
-        self._hold(None if rows is None else self._rows(rows))
-
-    def _rows(self, rows: Any) -> NDArray[np.integer]:
-        """Return the numbers of rows that are given by these, or by a mask."""
-        assert self._shape is not None
-        given, n = np.atleast_1d(np.asarray(rows)), self._shape[0]
-        if given.dtype == bool and given.shape == (n,):
-            return np.flatnonzero(given)
-        if given.ndim > 1 or (given.size and given.dtype.kind not in "iu"):
-            raise InputError(
-                f"Rows are chosen by whole numbers from 0 to {n - 1}, or by a mask of "
-                f"{n:,} bool, not by {described(rows)}."
-            )
-        return given.astype(np.int64)
-
-    def _hold(self, rows: NDArray[np.integer] | None, *new: Spring | Hold) -> None:
-        """Replace the forces on these rows; None: all forces."""
         import torch
 
         from napari_embedding_game.core.dynamics.hand import AppliedForces
 
         assert self._shape is not None
         check_hand(self.settings)
-        with self._wishing:
-            before: list[Spring | Hold] = [*self._hand.springs, *self._hand.holds]
-            left = [] if rows is None else [without(each, rows) for each in before]
-            acting = [*(each for each in left if len(each.rows)), *new]
-            forces = HandForces(
-                springs=tuple(each for each in acting if isinstance(each, Spring)),
-                holds=tuple(each for each in acting if isinstance(each, Hold)),
-            )
-            given = torch.zeros(self._shape)
-            AppliedForces(forces, given, self._shape[1], None, 1)  # refuses at once
-            self._hand = forces
-            self.steer(forces=forces)
+        given = torch.zeros(self._shape)
+        AppliedForces(forces, given, self._shape[1], None, 1)  # refuses at once
+        self.steer(forces=forces)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
@@ -230,11 +175,3 @@ class Run:
             if self._playing is not None:
                 self._playing.close()
                 self._playing = None
-
-
-def without(force: Spring | Hold, rows: Any) -> Spring | Hold:
-    """Return a force on those of its rows that are not among these."""
-    stays = ~np.isin(force.rows, rows)
-    if isinstance(force, Spring):
-        return replace(force, rows=force.rows[stays])
-    return replace(force, rows=force.rows[stays], places=force.places[stays])

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.live_run import without
 from napari_embedding_game.core.settings import approximation_of, check_hand
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
@@ -296,5 +295,9 @@ def _within_reach(position: Place) -> Place:
 
 def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
     """Return what is held without these points."""
-    cut = (without(hold, rows) for hold in holds)
-    return tuple(one for one in cut if isinstance(one, Hold) and len(one.rows))
+    free = ((hold, ~np.isin(hold.rows, rows)) for hold in holds)
+    return tuple(
+        replace(hold, rows=hold.rows[stays], places=hold.places[stays])
+        for hold, stays in free
+        if stays.any()
+    )

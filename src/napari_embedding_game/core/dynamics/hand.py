@@ -1,7 +1,7 @@
 """The forces of a person's hand on the points of a game: drag and pin.
 
-:class:`live_run.Run` makes them, and ``session/hand.py`` of the window's mouse, as the
-springs and holds of ``snapshot.HandForces``.
+They are given to :meth:`live_run.Run.hold`, by ``session/hand.py`` of the window's
+mouse, as the springs and holds of ``snapshot.HandForces``.
 They act after each step of the players, in ``game.Game._played``, by the proximal step
 of an energy: a spring moves the mean of its points a share of the way to its target.
 So they are stable at any learning rate, and do not change the players' gradients.
@@ -98,10 +98,11 @@ def _rows(
     rows: NDArray[np.integer], y: Tensor, memory_rows: NDArray[np.intp] | None
 ) -> Tensor:
     rows = np.asarray(rows)
-    if not len(rows) or rows.min() < 0 or rows.max() >= len(y):
+    are_numbers = rows.ndim == 1 and rows.dtype.kind in "iu"  # a mask is none
+    if not (are_numbers and len(rows)) or not 0 <= rows.min() <= rows.max() < len(y):
         raise InputError(
             f"A hand can move some of the {len(y):,} points of this map: choose points "
-            "of it."
+            "of it, by their numbers."
         )
     rows = rows if memory_rows is None else memory_rows[rows]
     return torch.as_tensor(rows, device=y.device)
