@@ -53,10 +53,6 @@ def test_the_graph_of_landmarks_sums_the_edges_between_their_points():
     )
     assert graph[4].nnz == 0
     assert graph.has_sorted_indices
-    with pytest.raises(InputError, match="from 0 to 7"):
-        landmark_graph(edges, labels, 8)
-    with pytest.raises(InputError, match="59 labels for 60 points"):
-        landmark_graph(edges, labels[1:], 9)
 
 
 @given(trees())
@@ -89,11 +85,6 @@ def test_parts_that_no_edge_connects_are_joined_last():
     assert len(set(zip(clusters, group, strict=True))) == 3
     # The smallest two go first.
     assert len(set(tree.cut(2)[group != 1])) == 1
-
-
-def test_landmarks_without_points_cannot_be_merged():
-    with pytest.raises(InputError, match="nothing to merge"):
-        merge_tree(sparse.csr_matrix((3, 3)), np.zeros(3, int))
 
 
 def test_a_tree_that_is_as_good_as_a_new_one_is_kept():

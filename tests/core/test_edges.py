@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
@@ -92,9 +91,3 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     matrix = directed(plain_graph, found)
     joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
     np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)
-
-
-@pytest.mark.parametrize("affinity", ["lle", "inner_products"])
-def test_some_edges_need_the_rows(graph, affinity):
-    with pytest.raises(InputError, match=f'"{affinity}" needs the rows of the data'):
-        edges(graph, affinity)

@@ -18,7 +18,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
@@ -102,14 +101,9 @@ def edges(
     """Return the symmetric edges of ``graph``, by one of ``choices.AFFINITIES``.
 
     Or of ``ROW_AFFINITIES``, which take ``X`` (N, D).  ``perplexity``: of "entropic",
-    a third of the neighbours at most, and if not given.  InputError: ``affinity`` needs
-    ``X``.
+    a third of the neighbours at most, and if not given.
     """
     if affinity in ROW_AFFINITIES:
-        if X is None:
-            raise InputError(
-                f'The affinity "{affinity}" needs the rows of the data themselves.'
-            )
         weighted: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
     else:
         most = graph.n_neighbors / 3

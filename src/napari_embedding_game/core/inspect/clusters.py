@@ -36,19 +36,11 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     """Return the summed weights of the edges between the points of landmarks.
 
     ``labels`` (N,): landmark of each point.  Returns (L, L), symmetric, float64; the
-    diagonal is the weight inside, counted from both ends.  InputError: there is not one
-    label a point, or a label has no landmark.
+    diagonal is the weight inside, counted from both ends.
     """
-    if len(labels) != edges.n_points:
-        raise InputError(
-            f"There are {len(labels)} labels for {edges.n_points} points: "
-            "give every point one."
-        )
-    if len(labels) and not 0 <= labels.min() <= labels.max() < n_landmarks:
-        raise InputError(
-            f"The labels run from {labels.min()} to {labels.max()}, but the landmarks "
-            f"from 0 to {n_landmarks - 1}: give the number of landmarks of this map."
-        )
+    # A compiled loop would read beyond its arrays.
+    assert len(labels) == edges.n_points
+    assert 0 <= labels.min() <= labels.max() < n_landmarks
     groups = np.ascontiguousarray(labels, np.int32)
     rows = loops.group_graph(*edges.arrays, groups, n_landmarks)
     graph = sparse.csr_matrix(rows[::-1], shape=(n_landmarks, n_landmarks))
@@ -99,10 +91,8 @@ def merge_tree(
     Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
     points of each landmark.  ``previous``: the former tree of the same landmarks, whose
     clusters are kept where they are as good as any found now.  ``n_tries``: of which
-    each partition is the best.  InputError: no landmark has points.
+    each partition is the best.
     """
-    if not np.any(sizes):
-        raise InputError("No landmark has any points, so there is nothing to merge.")
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
     levels = _levels(sparse.csr_matrix(graph), previous, random_state, n_tries)

@@ -109,9 +109,8 @@ def iter_markers(
     whether the values are log(1 + x), which the fold change undoes, and of which
     samples take the means of x.
 
-    InputError: groups that overlap, have fewer than 2 rows, cells of fewer than 2
-    samples or another length than the data; values that are no finite numbers; an
-    unknown method.
+    InputError: groups that overlap, have fewer than 2 rows, or cells of fewer than 2
+    samples; values that are no finite numbers; an unknown method.
     """
     if method not in MARKER_METHODS:
         raise InputError(f"The method must be one of {MARKER_METHODS}, not {method!r}.")
@@ -233,12 +232,8 @@ def _checked_groups(
 ) -> NDArray[np.int32]:
     """Return _INSIDE, _OUTSIDE or -1 for each row."""
     outside = ~inside if outside is None else outside
-    lengths = [len(each) for each in (inside, outside, samples) if each is not None]
-    if set(lengths) != {n_rows}:
-        raise InputError(
-            f"Groups and samples are over {' and '.join(map(str, lengths))} rows, the "
-            f"data over {n_rows}: say of every row what it belongs to."
-        )
+    assert len(inside) == len(outside) == n_rows
+    assert samples is None or len(samples) == n_rows
     if n_both := np.count_nonzero(inside & outside):
         raise InputError(
             f"{n_both} rows are in both groups: compare groups that have no row in "

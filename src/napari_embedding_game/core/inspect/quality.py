@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import named
 from napari_embedding_game.core.graph.rows import centred
 
@@ -92,14 +91,9 @@ def map_quality(
     """Compare a map (N, d) with its data; None where there are fewer than 8 rows.
 
     ``metric``: by its name in scikit-learn; ``columns``: codes of groups by name,
-    negative for none; ``clusters``: ids of those on the map.  InputError where of given
-    distances only some are there, or scikit-learn does not know the metric.
+    negative for none; ``clusters``: ids of those on the map.  InputError where
+    scikit-learn does not know the metric.
     """
-    if metric == "precomputed" and issparse(X):
-        raise InputError(
-            "A map is compared with the distances between all rows, and a sparse "
-            "matrix has some of them: give the rows, or all distances (N, N)."
-        )
     n_points = X.shape[0]
     k = min(NEIGHBORS, n_points // 2 - 1)
     if k < 3:
