@@ -40,7 +40,7 @@ def energy_of(found, method="ee", strength=None):
     spec = METHODS[method]
     forces = CompiledForces(found, spec.attraction, spec.kernel)
     repulsion = spec.lambda_scale(found) * (strength or spec.repulsion)
-    return AllPairs(forces, repulsion, spec.aggregate)
+    return AllPairs(forces, repulsion, aggregate=spec.aggregate)
 
 
 def objective_of(name, weighted=False, strength=None, apart=3):

@@ -287,21 +287,13 @@ def double(context, numbers):
 def spread(context, number, count):
     """Return ``count`` equal numbers; ``count`` is a constant."""
     kind = LanesType(number, count.literal_value)
-
-    def code(context, builder, signature, arguments):
-        return _spread(builder, arguments[0], kind.count).value
-
-    return kind(number, count), code
+    return written(lambda lanes: lanes, (number, count), kind)
 
 
 @intrinsic
 def across(context, lanes):
     """Return the sum of lanes."""
-
-    def code(context, builder, signature, arguments):
-        return Lanes(builder, arguments[0]).across()
-
-    return lanes.number(lanes), code
+    return written(lambda lanes: lanes, (lanes,), lanes.number)
 
 
 def _element(context: Any, builder: Any, kind: Any, given: Any, vector: Any) -> Any:

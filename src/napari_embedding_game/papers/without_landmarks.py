@@ -56,7 +56,7 @@ def _layouts(
     forces = CompiledForces(edges, method.attraction, method.kernel)
     repulsion = method.lambda_scale(edges) * repulsion_of(settings)
     seed, most = problem.random_state, settings.max_iter
-    objective = AllPairs(forces, repulsion, method.aggregate, random_state=seed)
+    objective = AllPairs(forces, repulsion, 1, seed, method.aggregate)
     steps = descend(objective, problem.layout, **({"max_iter": most} if most else {}))
     return Layouts(_states(steps, most), objective)
 

@@ -28,21 +28,6 @@ def kernel_values(kernel, squared):
 
 
 @njit(**OPTIONS)
-def sort_by_row(x, starts, order):
-    """Write which points lie in each row of cells: a counting sort."""
-    starts[:] = 0
-    for i in range(x.shape[0]):
-        starts[np.int64(x[i, 0]) + 1] += 1
-    for row in range(starts.shape[0] - 1):
-        starts[row + 1] += starts[row]
-    free = starts.copy()
-    for i in range(x.shape[0]):
-        row = np.int64(x[i, 0])
-        order[free[row]] = i
-        free[row] += 1
-
-
-@njit(**OPTIONS)
 def _spline(t, n_nodes):
     """Return weights of four nodes at t past the second's cell, and their slopes."""
     kind = type(t)

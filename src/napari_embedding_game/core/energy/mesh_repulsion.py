@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.elementary import cos, exp, log
 from napari_embedding_game.core.energy import fft, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
+from napari_embedding_game.core.graph.edge_loops import by_group
 from napari_embedding_game.core.threads import run_blocks
 
 SPACING = 1 / 3
@@ -167,8 +168,7 @@ class Mesh:
         grid = self.grid_for((high - low).astype(float), y.dtype)
         x = np.zeros((n, 3), grid.dtype)
         x[:, AXES[:d]] = (y - low) / grid.dtype.type(grid.spacing)
-        starts, order = np.empty(grid.sides[0] + 1, np.int64), np.empty(n, np.int64)
-        mesh_loops.sort_by_row(x, starts, order)
+        starts, order = by_group(x[:, 0].astype(np.int64), grid.sides[0])
         layers = (0,) * min(grid.shape[1], mesh_loops.WIDTH)
         return grid, (x, order, starts, layers), has_extent
 

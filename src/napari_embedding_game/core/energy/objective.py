@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -96,9 +97,9 @@ class Objective:
         self,
         forces: Forces,
         repulsion: float,
-        aggregate: methods.Aggregate = "sum",
         n_landmarks: int = 1,
         random_state: int = 0,
+        aggregate: methods.Aggregate = "sum",
     ) -> None:
         self.forces, self.repulsion, self.aggregate = forces, repulsion, aggregate
         self.n_landmarks, self.random_state = n_landmarks, random_state
@@ -259,16 +260,13 @@ class SampledEdges(Objective):
 
 
 def make_objective(
-    approximation: methods.Approximation,
-    forces: Forces,
-    repulsion: float,
-    n_landmarks: int,
-    random_state: int = 0,
-    aggregate: methods.Aggregate = "sum",
+    approximation: methods.Approximation, *law: Any, **named: Any
 ) -> Objective:
-    """Return the energy with the repulsion by that ``approximation``."""
-    kind = methods.OBJECTIVES[approximation]
-    objective: Objective = kind(forces, repulsion, aggregate, n_landmarks, random_state)
+    """Return the energy with the repulsion by that ``approximation``.
+
+    What else it is given: see :class:`Objective`.
+    """
+    objective: Objective = methods.OBJECTIVES[approximation](*law, **named)
     return objective
 
 

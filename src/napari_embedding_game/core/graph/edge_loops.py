@@ -1,4 +1,7 @@
-"""The compiled loops of :mod:`edges`: bisections for the bandwidth of each row."""
+"""The compiled loops of :mod:`edges`: bisections for the bandwidth of each row.
+
+And a counting sort, which the clusters and the grid need as well.
+"""
 
 from __future__ import annotations
 
@@ -28,28 +31,42 @@ def conditional_probabilities(
     beta gives a row the entropy log(perplexity), by bisection to 1e-5, or as near as
     can be.
     """
-    return _solved(_probabilities, distances, float(perplexity))
+    return _solved(_probabilities, distances, log(float(perplexity)))
 
 
 def fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
     exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
-    thousandth of the mean distance, makes a row's memberships sum to log2(K + 1).
+    thousandth of the row's mean, makes its memberships sum to log2(K + 1).
     """
-    return _solved(_memberships, distances, _mean(distances))
+    return _solved(_memberships, distances, log(distances.shape[1] + 1.0) / _LOG2)
 
 
-def _solved(loop: Any, distances: Distances, number: Any) -> Any:
+def _solved(loop: Any, distances: Distances, target: Any) -> Any:
     out = np.empty(distances.shape, np.float32)
-    run_blocks(loop, len(out), STEPS * out.size, distances, number, out)
+    run_blocks(loop, len(out), STEPS * out.size, distances, target, out)
     return out
 
 
 @njit(**CHECKED)
-def _probabilities(begin, end, distances, perplexity, out):
+def by_group(groups, n_groups):
+    """Return compressed rows of what is in each group: a counting sort."""
+    indptr = np.zeros(n_groups + 1, np.int64)
+    for group in groups:
+        indptr[group + 1] += 1
+    for group in range(n_groups):
+        indptr[group + 1] += indptr[group]
+    free, order = indptr[:-1].copy(), np.empty(groups.shape[0], np.int64)
+    for i in range(groups.shape[0]):
+        order[free[groups[i]]] = i
+        free[groups[i]] += 1
+    return indptr, order
+
+
+@njit(**CHECKED)
+def _probabilities(begin, end, distances, target, out):
     k = distances.shape[1]
-    target = log(perplexity)
     width = -(-k // _LANES) * _LANES
     row, p = np.zeros(width), np.empty(width)
     for i in range(begin, end):
@@ -80,15 +97,8 @@ def _probabilities(begin, end, distances, perplexity, out):
 
 
 @njit(**CHECKED)
-def _mean(distances):
-    return distances.mean()
-
-
-@njit(**CHECKED)
-def _memberships(begin, end, distances, mean_of_all, out):
+def _memberships(begin, end, distances, target, out):
     k = distances.shape[1]
-    target = log(k + 1.0) / _LOG2
-    mean_all = mean_of_all * k / (k + 1)
     width = -(-k // _LANES) * _LANES
     exponents, p = np.zeros(width), np.empty(width)
     for i in range(begin, end):
@@ -117,7 +127,6 @@ def _memberships(begin, end, distances, mean_of_all, out):
             else:
                 low = sigma
                 sigma = 2.0 * sigma if high == np.inf else 0.5 * (low + high)
-        least = mean * k / (k + 1) if rho > 0.0 else mean_all
-        sigma = max(sigma, 1e-3 * least)
+        sigma = max(sigma, 1e-3 * (mean * k / (k + 1)))
         for j in range(k):
             out[i, j] = exp(exponents[j] / sigma)

@@ -7,6 +7,7 @@ weight inside a node counted from both ends, so that a row's sum is the node's d
 import numpy as np
 from numba import njit
 
+from napari_embedding_game.core.graph.edge_loops import by_group
 from napari_embedding_game.core.threads import LOOP
 
 _MAX_SWEEPS = 50
@@ -15,26 +16,10 @@ _GAIN = 1e-10
 
 
 @njit(**LOOP)
-def _members(groups, n_groups):
-    """Return compressed rows of the nodes of every group."""
-    indptr = np.zeros(n_groups + 1, np.int64)
-    for group in groups:
-        indptr[group + 1] += 1
-    for group in range(n_groups):
-        indptr[group + 1] += indptr[group]
-    free = indptr[:-1].copy()
-    nodes = np.empty(groups.shape[0], np.int64)
-    for node in range(groups.shape[0]):
-        nodes[free[groups[node]]] = node
-        free[groups[node]] += 1
-    return indptr, nodes
-
-
-@njit(**LOOP)
 def group_graph(indptr, indices, weights, groups, n_groups):
     """Return the graph between groups of nodes, its weights summed in float64."""
     # Group by group with one row of sums, so memory stays that of the answer.
-    begins, nodes = _members(groups, n_groups)
+    begins, nodes = by_group(groups, n_groups)
     row = np.zeros(n_groups)
     is_there = np.zeros(n_groups, np.bool_)
     touched = np.empty(n_groups, np.int32)
@@ -149,7 +134,7 @@ def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
     make it possible.
     """
     n = size.shape[0]
-    begins, nodes = _members(groups, n_groups)
+    begins, nodes = by_group(groups, n_groups)
     degree, index = np.zeros(n), np.empty(n, np.int64)
     for node in range(n):
         for e in range(indptr[node], indptr[node + 1]):

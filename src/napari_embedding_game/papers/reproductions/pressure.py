@@ -57,7 +57,7 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     edges = replace(edges, weights=(2 * weights / weights.sum()).astype(dtype))
     forces = CompiledForces(edges, "quadratic", "gaussian")
     if method == "ssne":
-        return AllPairs(forces, 1.0, "log")
+        return AllPairs(forces, 1.0, aggregate="log")
     # Not float32 rows: their differences would be lost in their lengths.
     repelling = euclidean_distances(np.asarray(X, np.float64), squared=True)
     repelling *= _FAR / repelling.mean()
