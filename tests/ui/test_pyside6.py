@@ -58,11 +58,13 @@ session.settings.max_iter = 30
 game.run.run.click()
 assert until(lambda: session.state == "finished"), "too slow"
 session.selection.select(session.clusters.clusters[0].id)
+seen = viewer.scene.camera.zoom
 for box in main_window_of(game).findChildren(QDockWidget):
     if "Embedding Game" in box.windowTitle():
         box.setFloating(True)
         box.destroyOnClose()
-plugin.open_dock(viewer)
+plugin.open_dock(viewer)  # which takes of the canvas what it had
+assert until(lambda: abs(viewer.scene.camera.zoom / seen - 1) < 0.02), "cut off"
 viewer.close()
 # The command, from a file to its map, a picture and the way out.
 from napari_embedding_game.ui.app import launch

@@ -131,6 +131,7 @@ class Scene(QObject):
         if session.snapshot is not None:
             self._drawn_run = session.run
             self.show_stored()
+            self._fit_soon()  # once the dock has taken its room
         self.draw()
 
     def close(self) -> None:
