@@ -135,6 +135,10 @@ def measures_are_chosen_and_objects_at_the_border_left_out_by_clicks(
     for group in ("shape", "texture", "neighbours"):
         QTest.mouseClick(panel.groups[group], Qt.MouseButton.LeftButton)
     QTest.mouseClick(panel.without_border, Qt.MouseButton.LeftButton)
+    clusters = dock.controller.session.clusters
+    clusters.make_cluster(np.arange(5), "bright")
+    loading(panel.measure)  # other measures of more objects
+    assert [c.size for c in clusters.clusters if c.name == "bright"] == [5]
 
 
 def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading):

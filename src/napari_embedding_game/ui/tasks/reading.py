@@ -242,7 +242,9 @@ class ReadingTask(QObject):
         maps, session = self._maps, self._workspace.session
         if not (is_again and maps.reload(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
-            names = maps.carried(loaded.dataset) if is_again else None
+            shown = None if layers.current is None else layers.current.labels
+            is_same = is_again or (linked is not None and linked.labels is shown)
+            names = maps.carried(loaded.dataset) if is_same else None
             self._store.start_new()
             session.load(loaded.dataset)
             if names is not None:
