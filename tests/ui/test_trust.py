@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QItemSelectionModel, Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.core.inspect.quality import (
@@ -168,6 +168,8 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     first = timeline.marks[0]
     assert finished.game.repulsion.value == 900
     qtbot.wait(50)
+    shown.marks.setCurrentRow(0, QItemSelectionModel.SelectionFlag.NoUpdate)
+    assert session.snapshot is not first.snapshot  # Tab came in, nothing was chosen
     click(shown, 0)
     assert session.snapshot is first.snapshot
     assert session.settings.repulsion is None

@@ -94,8 +94,10 @@ class GameDock(MapWidget):
         self.controller = controller = Controller(self._viewer, self.workspace)
         session = self._session
         states = session.dataset_changed, session.state_changed, session.restored
-        # Before the views: what comes into sight hears of it as well.
+        # Before the views: what comes into sight hears of it as well, and the focus
+        # returns to where it was on the map's tab.
         self._connections.connect_all(states, self._show_state)
+        self._connections.connect(session.selection.changed, self._on_selection)
         self._make_views()
         self._build()
         self._connections.call(controller.close)
@@ -178,8 +180,6 @@ class GameDock(MapWidget):
         self.look = DisplayControls(session, linked)
         self.look.legend.set_legend(controller.scene.colored)
         self.clusters = ClusterPane(workspace)
-        self.inspector = SelectionTab(workspace)
-        self.plots = PlotsTab(workspace, self.inspector.markers)
         add_hand_marks(overlay, session)
         self.names = MapNames(session, scene, overlay, self, play)
         add_captions(overlay, session)
@@ -195,6 +195,8 @@ class GameDock(MapWidget):
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(session, linked, acts)
+        self.inspector = SelectionTab(workspace, self.clusters.edits, self.select)
+        self.plots = PlotsTab(workspace, self.inspector.markers)
         ObjectColors(viewer, workspace, scene, self)
         ShownField(viewer, session, linked, self)
         self.hover = Hover(viewer, workspace, scene, overlay)
@@ -215,9 +217,6 @@ class GameDock(MapWidget):
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(scrolled(self.inspector), "Selection")
         self.tabs.addTab(self.plots, "Plots")
-        actions = self.inspector.actions
-        actions.addWidget(self.clusters.edits)
-        actions.addWidget(self.select)
         self.column.setContentsMargins(4, 5, 4, 0)  # below napari's title
         self.column.setSpacing(4)
         self.column.addWidget(self.tabs, 1)
@@ -228,6 +227,7 @@ class GameDock(MapWidget):
         left = Qt.AlignmentFlag.AlignLeft
         self.column.addWidget(self.clusters.edits.back, alignment=left)
         self.setAcceptDrops(True)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # after a click keys are for it
         calm(self)
 
     def _connect(self) -> None:
@@ -236,13 +236,13 @@ class GameDock(MapWidget):
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
         edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
         for signal, slot in (
-            (session.selection.changed, self._on_selection),
             (session.look.events.color_by, self._show_list),
             (session.settings.changed, self._name_method),
             (session.play_on_wanted, partial(controller.play, session.play_on)),
             (self.workspace.trouble, self._show_trouble),
             (controller.reading.stage_changed, self._on_reading),
             (mouse.picked, self._on_picked),
+            (self.clusters.table.activated, self._on_activated),
             (scene.legend_changed, legend.set_legend),
             (scene.neighbors_message, self.select.show_correction),
             (legend.picked, controller.select_level),
@@ -344,6 +344,11 @@ class GameDock(MapWidget):
         """Show the selection after a click on the map."""
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
+
+    def _on_activated(self, index: object) -> None:
+        """Show the selection after Enter in the list, with no cursor in its name."""
+        self._on_picked()
+        self.inspector.setFocus()
 
     def _on_selection(self) -> None:
         """Go back to the map when nothing is selected any more."""

@@ -32,6 +32,8 @@ class ColumnsPanel(Fold):
         search.layout().setContentsMargins(0, 0, 0, 0)
         self.filter, self.list = search.filter_widget, search.list_widget
         self.filter.setPlaceholderText("Find a column")
+        self.filter.setAccessibleName("Find")
+        self.list.setAccessibleName("Columns")
         self.list.setToolTip("Columns that make the map; each counts the same.")
         self.all = push_button("All", "", lambda: self._tick(CHECKED))
         self.none = push_button("None", "", lambda: self._tick(UNCHECKED))

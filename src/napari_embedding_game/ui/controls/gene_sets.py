@@ -42,7 +42,9 @@ class GeneSetsPanel(Fold):
         self.genes, self.name = QLineEdit(), QLineEdit()
         self.genes.setPlaceholderText("Type genes: CD3D, CD3E, CD2")
         self.genes.setToolTip(GENES_TIP)
+        self.genes.setAccessibleName("Genes")
         self.name.setPlaceholderText("Name of the set")
+        self.name.setAccessibleName("Name")
         self.name.setToolTip("What the score is called in Colour by and in files.")
         self.score = push_button(
             "Score", "Score every cell, and colour the map by it.", self._score

@@ -79,6 +79,7 @@ class MethodControls(Listener):
         for name, rows in self._rows.items():
             control = self.controls[name]
             if name == "method":  # whose name is above it
+                control.native.setAccessibleName(control.label)
                 main.addRow(control.native)
             else:
                 add_row(rows, control.label, control)

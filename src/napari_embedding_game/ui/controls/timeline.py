@@ -32,7 +32,7 @@ from napari_embedding_game.ui.tasks.worker import Latest
 
 PICTURE, MAX_DRAWN = 48, 2000
 """Pixels of a side of a small picture, and points that are drawn there."""
-HINT = "Earlier maps: click one to go back to it."
+HINT = "Earlier maps: click to go back."
 TIP = "Right-click to rename or delete. A named map stays when memory runs short."
 COMPARE_TIP = "See which points lie elsewhere on another map."
 
@@ -57,7 +57,8 @@ class Timeline(Listener):
         self.marks.setAccessibleName("Earlier maps")
         self.marks.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.marks.customContextMenuRequested.connect(self._on_menu)
-        self.marks.currentRowChanged.connect(self._on_row)
+        # Not the current row: Qt sets one where Tab comes in.
+        self.marks.itemSelectionChanged.connect(self._on_chosen)
         self.compare = push_button("Compare", COMPARE_TIP, role="menu")
         self.others = QMenu(self.compare)
         self.others.aboutToShow.connect(self._list_others)
@@ -96,8 +97,10 @@ class Timeline(Listener):
             previous = dict(enumerate(self._drawn))
             for number, mark in enumerate(marks):
                 if mark is not previous.get(number):
-                    self.marks.item(number).setIcon(self._picture(mark))
-                    self.marks.item(number).setToolTip(mark_text(mark))
+                    item = self.marks.item(number)
+                    item.setIcon(self._picture(mark))
+                    item.setToolTip(mark_text(mark))
+                    item.setData(Qt.ItemDataRole.AccessibleTextRole, mark.title)
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
         self._content.setVisible(bool(marks))
@@ -159,10 +162,10 @@ class Timeline(Listener):
             for action in add_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))
 
-    def _on_row(self, index: int) -> None:
-        if index >= 0:
-            number = self._session.timeline.marks[index].number
-            self._do(self._session.look_back, number)
+    def _on_chosen(self) -> None:
+        for item in self.marks.selectedItems():
+            mark = self._session.timeline.marks[self.marks.row(item)]
+            self._do(self._session.look_back, mark.number)
 
     def _on_menu(self, point: QPoint) -> None:
         number = self.marks.indexAt(point).row()

@@ -18,7 +18,6 @@ SIDE, GAP = 60, 4
 """Pixels of a picture, and between two at least."""
 MIN_SMOOTHED = 40
 """Pixels: a smaller picture shows its pixels, as it would be a blur else."""
-FRAME = "QListWidget::item:selected { border: 3px solid #6ea8ff; background: none; }"
 FAILED = (
     "The pictures cannot be cut out of the layers as they are now ({}): open the image "
     "and its labels again."
@@ -49,7 +48,6 @@ class PictureGrid(QListWidget):
         self._icons: dict[int, QIcon] = {}
         self._making = Latest(self, self._show, self._on_failed, self._show)
         self.setIconSize(QSize(SIDE, SIDE))
-        self.setStyleSheet(FRAME)
         self.setViewMode(QListWidget.ViewMode.IconMode)
         self.setMovement(QListWidget.Movement.Static)
         self.setResizeMode(QListWidget.ResizeMode.Adjust)

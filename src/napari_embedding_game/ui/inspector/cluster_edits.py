@@ -142,7 +142,8 @@ class ClusterEdits(QWidget):
 
     def _build(self) -> None:
         # Six buttons in a row limit how narrow a window can be.
-        self.setStyleSheet('QToolButton[role="edit"] { padding: 3px 5px; }')
+        rule = 'QToolButton[role="edit"]{} {{ padding: {}px; }}'.format
+        self.setStyleSheet(rule("", "3px 5") + rule(":focus", "2px 4"))
         frequent = self.rename, self.merge, self.split, self.make
         self._buttons = list(map(_button, frequent))
         tip = "Colour, note and other edits of the selected clusters."

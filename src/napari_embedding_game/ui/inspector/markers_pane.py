@@ -147,6 +147,8 @@ class MarkersPane(Listener):
         policy = self.saved.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.saved.setSizePolicy(policy)
+        self.first.setAccessibleName("First group")
+        self.second.setAccessibleName("Second group")
         self.state, self.table = text_label(), Table(*COLUMNS, min_rows=3)
         pair = self.first, QLabel("vs"), self.second
         self.levels = panel(row(*pair, wide=(self.first, self.second)))

@@ -89,6 +89,7 @@ class ScatterPane(PlotPane):
         add_row(fields, "Across", self.across)
         add_row(fields, "Up", self.up)
         self.head.addLayout(fields)
+        self.setTabOrder(self.up, self.canvas)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
         clusters, selection = session.clusters.changed, session.selection.changed

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLineEdit, QVBoxLayout
+from qtpy.QtWidgets import QLineEdit, QWidget
 from superqt.utils import qdebounced
 
 from napari_embedding_game.data.clustering import Clustering
@@ -71,12 +71,15 @@ _Rows = NDArray[np.intp]
 
 
 class SelectionTab(Listener):
-    """Shows what is inside the selected clusters, or points, of a session."""
+    """Shows what is inside the selected clusters, or points, of a session.
+
+    ``actions`` act on them.
+    """
 
     renamed = Signal(int, str, object)
     """The id of a cluster, the name that was typed for it, and the clusters then."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *actions: QWidget) -> None:
         super().__init__()
         self.workspace = workspace
         self._session = session = workspace.session
@@ -95,8 +98,6 @@ class SelectionTab(Listener):
         self.hint, self.numbers = text_label(), text_label()
         self.title, self.note = QLineEdit(), text_label(role="plain")
         self.two = TwoClusters(session)
-        self.actions = QVBoxLayout()
-        """Where the buttons that act on the selection go."""
         self.column = Choice(COLUMN_TIP)
         channels = "Channels", ""
         self.channels, self._channel_menu = menu_button(*channels)
@@ -110,7 +111,7 @@ class SelectionTab(Listener):
         self.thumbnails = PictureGrid(self._on_pick)
         self._images_heard = Connections(self)
         self._cut_soon = qdebounced(self._refresh_pictures, DELAY_MS, parent=self)
-        self._build()
+        self._build(actions)
         self._connect()
 
     def edit_name(self) -> None:
@@ -123,7 +124,7 @@ class SelectionTab(Listener):
     def discard_name(self) -> None:
         """Leave the name as it is, whatever was typed."""
         self.title.setModified(False)
-        self.title.clearFocus()
+        self.setFocus()  # keys are for the dock again
         self._show_names(self._described())
 
     def catch_up(self) -> None:
@@ -146,10 +147,12 @@ class SelectionTab(Listener):
 
     # Making
 
-    def _build(self) -> None:
+    def _build(self, actions: tuple[QWidget, ...]) -> None:
         self.title.setProperty("role", "title")
         self.title.setFrame(False)
+        self.title.setAccessibleName("Name")
         self.composition.setToolTip(SHARES_TIP)
+        self.composition.setAccessibleName("Composition")
         self.differences.setToolTip(DIFFERENCES_TIP)
         self.numbers.setToolTip(NUMBERS_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
@@ -161,7 +164,8 @@ class SelectionTab(Listener):
             (self.differences, "Differences"),
         ):
             self.tabs.addTab(page, name)
-        head = self.title, self.numbers, self.note, self.two, self.actions
+            page.setAccessibleName(name)
+        head = self.title, self.numbers, self.note, self.two, *actions
         inside = column(*head, self.column, self.composition, self.tabs)
         self._report = panel(inside)
         inside.setStretchFactor(self.tabs, 1)
@@ -192,7 +196,8 @@ class SelectionTab(Listener):
         is_typed = cluster is not None and self.title.isModified()
         if is_typed:
             self.title.setModified(False)
-            self.title.clearFocus()
+            if self.title.hasFocus():  # by Enter: Ctrl+Z is for the dock again
+                self.setFocus()
         if is_typed and dataset is self._session.dataset:
             self.renamed.emit(cluster, self.title.text(), listed)
         self._show_names(self._described())  # as it is, where that was refused

@@ -79,6 +79,7 @@ def push_button(
     button = QPushButton(literal(text))
     button.setToolTip(tip)
     button.setProperty("role", role)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click draws no frame around it
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button

@@ -80,6 +80,7 @@ class _Scale(QWidget):
         self.low.setAlignment(right)
         self.slider = QDoubleRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip(LIMITS_TIP)
+        self.slider.setAccessibleName("Limits")
         self.slider.valueChanged.connect(self._on_slider)
         self.bar = bar = QLabel()
         bar.setScaledContents(True)

@@ -69,6 +69,7 @@ class PlotCanvas(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setMinimumSize(180, 120)
+        self.setAccessibleName("Plot")
         self.setWidget(panel(column()))
 
     def set_theme(self, colors: ThemeColors) -> None:

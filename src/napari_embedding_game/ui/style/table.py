@@ -178,6 +178,7 @@ class Table(QTableWidget):
         self.setIconSize(QSize(SWATCH, SWATCH))
         self.setTabKeyNavigation(False)  # Tab leaves the table
         self.setAccessibleName(columns[0].title)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their end
         self.setShowGrid(wraps)  # texts of several lines would run together
         self.setWordWrap(wraps)
         side, sizes = self.verticalHeader(), QHeaderView.ResizeMode

@@ -22,6 +22,8 @@ class ThemeColors:
     text: QColor
     dim: QColor
     """Text that may be overlooked."""
+    hint: QColor
+    """What a field says before anything is typed."""
     accent: QColor
     """The one button that is meant to be pressed."""
     line: QColor
@@ -44,13 +46,16 @@ class ThemeColors:
         names = {one.name: getattr(self, one.name).name() for one in fields(self)}
         hover = self.accent.darker(110).name()  # white is still read on it
         over = _mix(self.raised, self.text, 0.15).name()
-        return _SHEET.format(size=size, title=size + 5, hover=hover, over=over, **names)
+        return _SHEET.format(
+            size=size, button=size + 1, title=size + 5, hover=hover, over=over, **names
+        )
 
 
 _SHEET = """
-GameDock, QAbstractItemView, QHeaderView, QLineEdit, QToolButton, FirmnessStrip {{
+GameDock, QAbstractItemView, QHeaderView, QLineEdit, FirmnessStrip {{
   font-size: {size}pt;
 }}
+QToolButton {{ font-size: {button}pt; }}
 QLabel[role="title"] {{ font-weight: bold; font-size: {title}pt; color: {text}; }}
 QLabel[role="note"] {{ color: {dim}; }}
 QLabel[role="warning"] {{ color: {warning}; }}
@@ -59,6 +64,9 @@ QPushButton[role="fold"], QPushButton[role="warned"] {{
   background: transparent; text-align: left; padding: 2px 3px; color: {text};
 }}
 QPushButton[role="warned"] {{ color: {warning}; }}
+QPushButton[role="fold"]:focus, QPushButton[role="warned"]:focus {{
+  outline: none; border: 1px solid {line}; padding: 1px 2px;
+}}
 QProgressBar[role="slim"] {{
   border: none; border-radius: 2px; background: {foreground};
 }}
@@ -72,7 +80,8 @@ QToolButton[role="edit"] {{
   background: transparent; color: {line}; border: none; padding: 3px 0px 3px 5px;
   text-align: left;
 }}
-*[role="link"]:hover {{ text-decoration: underline; }}
+*[role="link"]:hover, *[role="link"]:focus {{ text-decoration: underline; }}
+QToolButton[role="link"] {{ padding-left: 0px; }}
 QLineEdit[role="title"] {{
   background: transparent; border: none; color: {text}; font-weight: bold;
   font-size: {title}pt; padding: 0px 0px 1px 2px;
@@ -81,12 +90,19 @@ QLineEdit[role="title"]:!read-only {{ border-bottom: 1px dashed {dim}; }}
 QLineEdit[role="title"]:hover:!read-only {{ background: {foreground}; }}
 QLineEdit[role="title"]:focus {{ background: {foreground}; }}
 QToolButton[role="edit"]:hover {{ background: {over}; }}
+QToolButton[role="edit"]:focus {{ border: 1px solid {line}; padding: 2px 7px; }}
 *:focus {{ outline: 1px solid {line}; }}
+QComboBox:focus {{ border: 1px solid {line}; padding: 2px 9px 2px 7px; }}
+QSlider::handle:horizontal:focus {{ background: {line}; }}
 QListWidget {{ background: {foreground}; }}
-QLineEdit {{ min-height: 1.4em; }}
+PictureGrid::item:selected {{ border: 3px solid {line}; background: none; }}
+PlotCanvas:focus {{ border: 1px solid {line}; }}
+QLineEdit {{ min-height: 1.4em; placeholder-text-color: {hint}; }}
 QAbstractSpinBox {{
   min-height: 1.3em; padding: 1px 2px; qproperty-alignment: AlignCenter;
 }}
+QLineEdit:focus, QAbstractSpinBox:focus {{ border: 1px solid {line}; padding: 1px; }}
+QAbstractSpinBox:focus {{ padding: 0px 1px; }}
 QScrollBar:vertical {{ width: 8px; margin: 0px; background: transparent; }}
 QScrollBar:horizontal {{ max-height: 8px; min-height: 8px; margin: 0px; }}
 QScrollBar::handle {{ border-radius: 4px; }}
@@ -126,6 +142,7 @@ def theme_colors(name: str) -> ThemeColors:
         text=text,
         # Of these texts the contrast is 4.5 at least, also on a table.
         dim=_mix(text, background, 0.3),
+        hint=_mix(text, raised, 0.25),
         accent=QColor("#3671d6" if dark else "#2f6fd6"),
         line=QColor("#6ea8ff" if dark else "#1b58ba"),
         warning=QColor("#f0b93a" if dark else "#7f5200"),
