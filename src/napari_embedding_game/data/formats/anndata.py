@@ -199,12 +199,9 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     values = _numbers(source, spaces.item_of(root, space), space)
     columns = _column_names(space, names, values)
     yield Stage("Reading the genes")
-    shape = len(obs), len(names)
-    profile, genes, notes = _genes(source, space, values, shape, names)
+    profile, genes, notes = _genes(source, space, values, names)
     yield Stage("Checking the numbers")
     X, are_pairs = _matrix(values, space, where), is_of_pairs(space)
-    if X.shape[0] != len(obs) or (are_pairs and X.shape[1] != len(obs)):
-        raise ValueError(f"{space} has {X.shape[0]} rows for {len(obs)} cells")
     dataset = from_matrix(
         X,
         obs,
@@ -235,8 +232,7 @@ def _coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     coordinates: dict[str, Any] = {}
     for key in spaces.coordinates_of(root):
         values = dense(store.read_element(root["obsm"][key], where, f"its {key}"))
-        if len(values) == len(obs):
-            coordinates |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
+        coordinates |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in coordinates.items() if name not in obs}
     return pd.DataFrame(new, index=obs.index)
 
@@ -254,9 +250,7 @@ def _column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     return unique_names(names)
 
 
-def _genes(
-    source: _Source, space: str, values: Any, shape: tuple[int, int], names: pd.Index
-) -> _Genes:
+def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
     """Read the genes to compare clusters by.
 
     As in scanpy those of .raw, which stay unscaled; but not its counts where X, or the
@@ -265,15 +259,16 @@ def _genes(
     root, notes = source.root, []
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
     matrix = values if are_embedded else root["X"] if spaces.has_matrix(root) else None
-    is_below_0 = matrix is not None and _goes_below_0(matrix)
+    some = np.zeros(0) if matrix is None else store.first_values(matrix)
+    is_number = some.dtype.kind in "buif"  # and below 0 where genes were scaled
+    is_below_0 = is_number and np.fmin.reduce(some, axis=None, initial=0) < 0
     raw: Any = root.get("raw") if space != spaces.RAW else None
     raw = raw if spaces.has_matrix(raw) else None
     has_both = raw is not None and matrix is not None and not is_below_0
-    if has_both and [_has_counts(one) for one in (raw["X"], matrix)] == [True, False]:
+    if has_both and are_counts(store.first_values(raw["X"])) > are_counts(some):
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _names_of(source, raw["var"])
-        shape = shape[0], len(names)
         profile = _compared(source, "raw/X", raw["X"])
         part, note = ".raw", f"Genes: {len(names):,} from .raw."
     elif matrix is not None:
@@ -288,8 +283,6 @@ def _genes(
         return None, (), notes
     if profile is None:
         return None, (), [*notes, _NOT_COMPARED.format(part)]
-    if profile.shape != shape:
-        raise ValueError(f"genes of {profile.shape} where {shape} are described")
     unique, repeats = numbered_names(names)
     base = _noted(source, "log1p", "base")
     if natural(1.0, base) != 1 and Expression(profile, True).kind == "logarithms":
@@ -309,17 +302,6 @@ def _names_of(source: _Source, var: Any) -> pd.Index:
             if gene_ids.setdefault(name, one) != one:  # of X another gene than of raw
                 gene_ids[name] = ""
     return names
-
-
-def _has_counts(item: Any) -> bool:
-    return are_counts(store.first_values(item))
-
-
-def _goes_below_0(item: Any) -> bool:
-    """Tell whether there are values below 0, as there are where genes were scaled."""
-    values = store.first_values(item)
-    is_number = values.dtype.kind in "buif"
-    return is_number and bool(np.fmin.reduce(values, axis=None, initial=0) < 0)
 
 
 def _compared(source: _Source, part: str, item: Any) -> Any:
