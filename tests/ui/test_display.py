@@ -62,6 +62,7 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     assert picture.pixelColor(15, y) != picture.pixelColor(last, y)
     before = layers.points.face_color.copy()
     dock.show()
+    QApplication.processEvents()
     place = scale.slider.geometry()
     values = session.dataset.profile[:, 1]
     wanted = np.quantile([values.min(), values.max()], [0.2, 0.22])

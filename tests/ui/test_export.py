@@ -115,7 +115,7 @@ def test_a_session_goes_on_where_it_was_saved(
     monkeypatch.setattr(read_result, "looks_like_counts", note)
     other = again()
     session = other.controller.session
-    with qtbot.waitSignal(other.controller.reading.stage_changed):
+    with qtbot.waitSignal(other.controller.reading.changed):
         other.controller.reading.open_file(path)
     qtbot.waitUntil(lambda: session.snapshot is not None)
     assert bool(looked) == path.name.endswith(".zip")  # the other has its numbers

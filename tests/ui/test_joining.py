@@ -6,7 +6,6 @@ import pytest
 from anndata import AnnData
 
 import worlds
-from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.sources import FileSource
 from napari_embedding_game.ui.images.join_panel import NO_LAYER
 
@@ -64,7 +63,7 @@ def test_a_file_joins_the_open_labels_and_another_choice_keeps_the_map(
     qtbot.waitUntil(lambda: linked.current is None)
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: linked.current is not None)
-    load(lambda: dock.controller.reading.reload(ReadOptions(columns=("area", "tone"))))
+    load(lambda: dock.controller.reading.reload(columns=("area", "tone")))
     qtbot.waitUntil(lambda: linked.current is not None)
     assert linked.current.labels is again
 

@@ -7,7 +7,6 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 import worlds
-from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.session.sources import SampleSource
 
 SHAPE = (60, 72)
@@ -269,7 +268,7 @@ def test_edited_labels_are_told_and_measured_again(
     more = labels.copy()
     more.flat[labels.argmin()] = 99  # one object more
     layer.data = more
-    load(lambda: dock.controller.reading.reload(DEFAULT_OPTIONS))
+    load(lambda: dock.controller.reading.reload())
     assert again.text.text().startswith(told)  # what it was read of is as it was
     layer.data = np.where(labels == 6, 0, labels)
     assert not again.isHidden()

@@ -10,8 +10,8 @@ from qtpy.QtTest import QTest
 import worlds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.images.join_panel import with_labels
 from napari_embedding_game.ui.images.linked_layers import FIELDS
+from napari_embedding_game.ui.tasks.reading import with_labels
 from napari_embedding_game.ui.widgets.plate import NO_PLATE, PlateWidget
 
 LEFT = Qt.MouseButton.LeftButton

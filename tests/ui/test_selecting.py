@@ -8,7 +8,6 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas import mouse
@@ -150,8 +149,8 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     click([1.0, 9.0], False)
     assert session.selection.rows.tolist() == [3]
     TeachWidget(viewer).close()  # another dock does not take them along
-    how = ReadOptions(columns=("intensity_mean", "intensity_max"))
-    load(lambda: dock.controller.reading.reload(how))
+    columns = "intensity_mean", "intensity_max"
+    load(lambda: dock.controller.reading.reload(columns=columns))
     assert dock.data.relink.text.text() == told  # however they are read
     view = dock.workspace.maps.capture().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"

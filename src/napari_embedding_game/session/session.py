@@ -94,8 +94,8 @@ class Session:
     columns_changed = Signal()
     """The same rows have other columns, such as the score of a gene set, or are other
     objects of an image that was edited."""
-    play_on_wanted = Signal()
-    """A run that was stopped is steered: :meth:`play_on` is what is wanted."""
+    play_wanted = Signal(object)
+    """The function that returns the run which a person wants to be played."""
 
     def __init__(self, engine: Any = None, pace: float = PACE) -> None:
         self.settings = ChosenSettings()
@@ -681,7 +681,7 @@ class Session:
             self._steer(self.playing, self.chosen())
         self._check_staleness()
         if self._is_stopped and steers and not self.stale:
-            self.play_on_wanted.emit()
+            self.play_wanted.emit(self.play_on)
 
     def _steer(self, run: Run, chosen: Settings) -> None:
         settings = steered(run.settings, chosen)

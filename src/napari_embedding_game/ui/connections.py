@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -15,6 +15,24 @@ from napari_embedding_game.session.session import Session
 SOON_MS, RUNNING_MS = 30, 1_000
 """Edits that follow each other faster than this are shown together; and between two
 looks at a running game, of which each has the whole window drawn anew."""
+WORDS_MS = 500
+"""The same between two texts."""
+
+
+def in_step(
+    owner: QObject, session: Session, job: Callable[[], object]
+) -> Callable[..., None]:
+    """Return what has a job done: at once, and in a running game now and then."""
+    turn = qthrottled(job, WORDS_MS, parent=owner)
+
+    def hear(*values: object) -> None:
+        if session.state == "running":
+            turn.throttle()
+        else:
+            turn.cancel()  # it would be of what was before
+            job()
+
+    return hear
 
 
 class Connections(QObject):
@@ -32,15 +50,11 @@ class Connections(QObject):
         super().__init__(owner)
         self._stack = ExitStack()
 
-    def connect(self, signal: Any, slot: Callable[..., Any]) -> None:
-        """Connect a signal of psygnal, Qt or napari with a slot."""
-        signal.connect(slot)
-        self._stack.callback(signal.disconnect, slot)
-
-    def connect_all(self, signals: Iterable[Any], slot: Callable[..., Any]) -> None:
-        """Connect several signals with one slot."""
+    def connect(self, slot: Callable[..., Any], *signals: Any) -> None:
+        """Connect a slot with signals of psygnal, Qt or napari."""
         for signal in signals:
-            self.connect(signal, slot)
+            signal.connect(slot)
+            self._stack.callback(signal.disconnect, slot)
 
     def call(self, undo: Callable[[], Any]) -> None:
         """Call a function when the rest is undone."""
@@ -65,16 +79,17 @@ class Listener(QWidget):
     What it missed it catches up with once it is shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
-        self._has_missed = True
+        self._session, self._has_missed = session, True
         self._heard = Connections(self)
         self.visible_with: list[QWidget] = []
         """Other parts in which some of it is seen."""
+        self._heard.connect(lambda *_: self.clear_data(), session.dataset_changed)
 
-    def listen(self, signals: Iterable[Any], slot: Callable[[], object]) -> None:
+    def listen(self, slot: Callable[[], object], *signals: Any) -> None:
         """Have a slot called at each of these signals while this is open."""
-        self._heard.connect_all(signals, self._if_open(slot))
+        self._heard.connect(self._if_open(slot), *signals)
 
     def _if_open(self, slot: Callable[[], object]) -> Callable[..., None]:
         """Return what calls a slot, or notes while this is closed that it missed it."""
@@ -89,9 +104,9 @@ class Listener(QWidget):
 
         return hear
 
-    def follow(self, session: Session, job: Callable[[], object]) -> None:
+    def follow(self, job: Callable[[], object]) -> None:
         """Have a job done soon after the map has changed, in a game now and then."""
-        when_open = self._if_open(job)  # closed by then?
+        session, when_open = self._session, self._if_open(job)  # closed by then?
         turn = qthrottled(when_open, SOON_MS, leading=False, parent=self)
 
         def submit_soon() -> None:
@@ -99,14 +114,10 @@ class Listener(QWidget):
             turn.throttle()
 
         changes = session.clusters.changed, session.state_changed
-        self.listen(changes, submit_soon)
-
-    def clear_at(self, signal: Any) -> None:
-        """Call :meth:`clear_data` at a signal, also while this is closed."""
-        self._heard.connect(signal, lambda *_: self.clear_data())
+        self.listen(submit_soon, *changes)
 
     def clear_data(self) -> None:
-        """Drop all data that are gone."""
+        """Drop all data that are gone, also while this is closed."""
 
     def is_open(self) -> bool:
         """Whether it would be seen if its window were, or what also shows it."""
@@ -115,7 +126,6 @@ class Listener(QWidget):
 
     def catch_up(self) -> None:
         """Show all as it is now."""
-        raise NotImplementedError
 
     def showEvent(self, event: object) -> None:
         """Catch up."""

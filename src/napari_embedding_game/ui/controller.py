@@ -14,7 +14,6 @@ import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QObject
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import error_text
@@ -130,16 +129,15 @@ class Controller(QObject):
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""
         selection, clusters = self.session.selection, self.session.clusters
-        by_id = clusters.clustering.by_id
-        names = [by_id[c].title for c in selection.clusters if c in by_id]
+        names = [cluster.title for cluster in clusters.of(selection.clusters)]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
-        self.workspace.trouble.emit("")
-        try:
+
+        def embed() -> None:
             self.workspace.maps.embed(selection.points, title)
-        except DataError as error:
-            self.workspace.trouble.emit(str(error))
-        else:
             self.play()
+
+        self.workspace.trouble.emit("")
+        tried(self.workspace.trouble.emit, embed)
 
 
 def _warm_up() -> None:

@@ -41,7 +41,6 @@ from napari_embedding_game.ui.style.form_widgets import (
     calm,
     scrolled,
     set_role,
-    show_text,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
 from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
@@ -87,26 +86,24 @@ class GameDock(MapWidget):
             for other in docked(self._viewer):
                 self._viewer.window.remove_dock_widget(other)
         mend()
-        self._session = self.workspace.session
         preferences = get_plugin_settings(PLUGIN).window
         choose(preferences.group_colors)
-        self._connections.connect(preferences.events.group_colors, self._on_palette)
+        self._heard.connect(self._on_palette, preferences.events.group_colors)
         self.controller = controller = Controller(self._viewer, self.workspace)
         session = self._session
         states = session.dataset_changed, session.state_changed, session.restored
         # Before the views: what comes into sight hears of it as well, and the focus
         # returns to where it was on the map's tab.
-        self._connections.connect_all(states, self._show_state)
-        self._connections.connect(session.selection.changed, self._on_selection)
+        self._heard.connect(self._show_state, *states)
+        self._heard.connect(self._on_selection, session.selection.changed)
         self._make_views()
         self._build()
-        self._connections.call(controller.close)
+        self._heard.call(controller.close)
         self.tour = Tour(self, self._stops())
         self._connect()
         self.begin()
         self._show_state()
         self._name_method()
-        self._on_offers()
         if warm_up:
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
             self.tour.begin_once()
@@ -159,32 +156,21 @@ class GameDock(MapWidget):
     # Making
 
     def _make_views(self) -> None:
-        viewer, workspace, controller = self._viewer, self.workspace, self.controller
-        session, linked = workspace.session, workspace.linked
-        scene, hand = controller.scene, session.hand
-        play, play_on = controller.play, partial(controller.play, session.play_on)
-        self.overlay = overlay = MapOverlay(viewer, scene, self)
-        self.data = DataControls(
-            viewer, workspace, controller.reading, controller.session_store
-        )
-        self.game = MethodControls(
-            session, lambda n: play(partial(session.change_dimensions, n))
-        )
-        tasks, first_step = (
-            (controller.reading, controller.writing),
-            self.data.first_step,
-        )
-        self.run = RunControls(session, *tasks, play, play_on, first_step)
+        workspace, controller, session = self.workspace, self.controller, self._session
+        scene, hand, play = controller.scene, session.hand, controller.play
+        self.overlay = overlay = MapOverlay(scene, self)
+        self.data = DataControls(controller.reading)
+        self.game = MethodControls(session)
+        self.run = RunControls(self.data, controller.writing)
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
-        self.look = DisplayControls(session, linked)
+        self.look = DisplayControls(workspace)
         self.look.legend.set_legend(controller.scene.colored)
         self.clusters = ClusterPane(workspace)
-        add_hand_marks(overlay, session)
-        self.names = MapNames(session, scene, overlay, self, play)
-        add_captions(overlay, session)
-        name_at = self.names.handle_at
-        self.mouse = MapMouse(viewer, workspace, scene, overlay, name_at)
+        add_hand_marks(overlay)
+        self.names = MapNames(overlay)
+        add_captions(overlay)
+        self.mouse = MapMouse(overlay, self.names.handle_at)
         acts = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),
             "brush": partial(self.mouse.toggle_tool, "brush"),
@@ -194,12 +180,12 @@ class GameDock(MapWidget):
             "let go": partial(play, hand.release, hand.refuse),
             "neighbors": scene.show_true_neighbors,
         }
-        self.select = SelectionControls(session, linked, acts)
+        self.select = SelectionControls(workspace, acts)
         self.inspector = SelectionTab(workspace, self.clusters.edits, self.select)
-        self.plots = PlotsTab(workspace, self.inspector.markers)
-        ObjectColors(viewer, workspace, scene, self)
-        ShownField(viewer, session, linked, self)
-        self.hover = Hover(viewer, workspace, scene, overlay)
+        self.plots = PlotsTab(self.inspector.markers)
+        ObjectColors(scene, self)
+        ShownField(scene, self)
+        self.hover = Hover(overlay)
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
@@ -235,29 +221,25 @@ class GameDock(MapWidget):
         session, controller = self._session, self.controller
         data, trust, run, legend = self.data, self.trust, self.run, self.look.legend
         edits, mouse, scene = self.clusters.edits, self.mouse, controller.scene
-        for signal, slot in (
-            (session.look.events.color_by, self._show_list),
-            (session.settings.changed, self._name_method),
-            (session.play_on_wanted, partial(controller.play, session.play_on)),
-            (self.workspace.trouble, self._show_trouble),
-            (controller.reading.stage_changed, self._on_reading),
-            (mouse.picked, self._on_picked),
-            (self.clusters.table.activated, self._on_activated),
-            (scene.legend_changed, legend.set_legend),
-            (scene.neighbors_message, self.select.show_correction),
-            (legend.picked, controller.select_level),
-            (mouse.tool_changed, self.select.show_tool),
-            (self.inspector.thumbnails.failed, self.clusters.show_message),
-            (self.inspector.renamed, edits.name),
-            # Below the tabs: nobody asked for that, and frames leave it.
-            (controller.session_store.trouble, self.clusters.show_message),
-            (controller.session_store.saved, run.show_saved),
-            (data.start.tour.clicked, self.tour.begin),
-            (data.relink.missed, self._show_top),
-            (data.offers_changed, self._on_offers),
-            (trust.warned, self._show_warning),
-        ):
-            self._connections.connect(signal, slot)
+        store, hear = controller.session_store, self._heard.connect
+        hear(self._show_list, session.look.events.color_by)
+        hear(self._name_method, session.settings.changed)
+        hear(controller.play, session.play_wanted)
+        hear(self._show_trouble, self.workspace.trouble)
+        hear(self._on_reading, controller.reading.changed)
+        hear(self._on_picked, mouse.picked)
+        hear(self._on_activated, self.clusters.table.activated)
+        hear(legend.set_legend, scene.legend_changed)
+        hear(self.select.show_correction, scene.neighbors_message)
+        hear(controller.select_level, legend.picked)
+        hear(self.select.show_tool, mouse.tool_changed)
+        hear(edits.name, self.inspector.renamed)
+        # Below the tabs: nobody asked for that, and frames leave it.
+        hear(self.clusters.message.say, self.inspector.thumbnails.failed, store.trouble)
+        hear(run.show_saved, store.saved)
+        hear(self.tour.begin, data.start.tour.clicked)
+        hear(self._show_top, data.relink.missed)
+        hear(self._show_warning, trust.warned)
         self.select.show_tool(mouse.tool)
         edits.edit_name = self._edit_name
         for action in (edits.rename, edits.undo, edits.redo):
@@ -318,7 +300,7 @@ class GameDock(MapWidget):
 
     def _show_trouble(self, text: str) -> None:
         """Show what failed; "" when it is over."""
-        show_text(self.data.trouble, text)
+        self.data.trouble.say(text)
         if text:
             self.tabs.setCurrentIndex(MAP)
             self.data_fold.expand()
@@ -329,16 +311,10 @@ class GameDock(MapWidget):
         self.tabs.setCurrentIndex(MAP)
         self.scroll.verticalScrollBar().setValue(0)
 
-    def _on_reading(self, stage: object) -> None:
+    def _on_reading(self) -> None:
         """Show how far reading is."""
-        if stage is not None:
+        if self.controller.reading.stage is not None:
             self.data_fold.expand()
-
-    def _on_offers(self) -> None:
-        """Follow what the data could do with."""
-        self.run.refresh()
-        has_data = self._session.dataset is not None
-        self.run.setVisible(has_data or self.data.first_step()[1] is not None)
 
     def _on_picked(self) -> None:
         """Show the selection after a click on the map."""

@@ -15,8 +15,8 @@ from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.closing import Closing
 from napari_embedding_game.ui.compat import main_window_of, unwrap
-from napari_embedding_game.ui.connections import Connections, release
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.connections import Listener, release
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.workspace import Workspace, workspace_of
 
@@ -44,17 +44,16 @@ def _glibc(function: str, *numbers: int) -> None:
 _glibc("mallopt", M_ARENA_MAX, 1)
 
 
-class MapWidget(QWidget):
+class MapWidget(Listener):
     """Shows the workspace of a viewer until it is closed."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace | None = None
     ) -> None:
-        super().__init__()
-        self._viewer = unwrap(viewer)
-        self.workspace = workspace or workspace_of(self._viewer)
+        workspace = workspace or workspace_of(viewer)
+        super().__init__(workspace.session)
+        self._viewer, self.workspace = unwrap(viewer), workspace
         self.workspace.docks.add(self)
-        self._connections = Connections(self)
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(8, 4, 8, 4)
         self._closing = Closing(self, self._release)
@@ -66,7 +65,7 @@ class MapWidget(QWidget):
         """
         letters = get_settings().appearance.events.font_size
         changes = self._viewer.events.theme, letters
-        self._connections.connect_all(changes, self.update_theme)
+        self._heard.connect(self.update_theme, *changes)
         self.update_theme()
 
     def close(self) -> bool:
@@ -99,8 +98,7 @@ class MapTool(MapWidget):
 
     def __init__(self, viewer: napari.Viewer) -> None:
         super().__init__(viewer)
-        self._session = self.workspace.session
-        self.state = text_label()
+        self.state = Text()
         QTimer.singleShot(0, self._tabify)  # once it is docked
 
     def lay_out(self, *parts: QWidget | QLayout) -> None:
@@ -110,10 +108,6 @@ class MapTool(MapWidget):
             (add if isinstance(part, QWidget) else self.column.addLayout)(part)
         self.column.addStretch(0)  # for what no part takes
         self.begin()
-
-    def show_message(self, text: str = "", role: str = "note") -> None:
-        """Show a sentence."""
-        show_text(self.state, text, role)
 
     def _tabify(self) -> None:
         """Become a tab next to the map's dock."""
@@ -129,8 +123,8 @@ class MapTool(MapWidget):
     def show_stage(self, stage: Stage) -> None:
         """Show the progress of background work."""
         share = "" if stage.share is None else f" ({stage.share:.0%})"
-        self.show_message(f"{stage.text}{share} …")
+        self.state.say(f"{stage.text}{share} …")
 
     def show_error(self, error: BaseException) -> None:
         """Say why something failed."""
-        self.show_message(error_text(error), "warning")
+        self.state.say(error_text(error), "warning")

@@ -103,6 +103,11 @@ class Clusters:
         """All clusters that have points."""
         return self.clustering.clusters
 
+    def of(self, ids: Sequence[int]) -> list[Cluster]:
+        """Return the clusters of these ids that there are."""
+        by_id = self.clustering.by_id if ids else {}
+        return [by_id[key] for key in ids if key in by_id]
+
     @property
     def labels(self) -> NDArray[np.int32]:
         """(n,) cluster id of each point."""

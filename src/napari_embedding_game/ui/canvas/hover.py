@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-import napari
 import numpy as np
 from qtpy.QtCore import QBuffer, QIODevice, QObject, QPoint, Qt
 from qtpy.QtGui import QImage
@@ -18,7 +17,6 @@ from napari_embedding_game.data.palette import hexes
 from napari_embedding_game.session.row_details import RowDetails, row_details
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import row_at
-from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.picture_grid import fitted, to_qimage
@@ -33,7 +31,6 @@ from napari_embedding_game.ui.style.coloring import (
 )
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.worker import Latest
-from napari_embedding_game.ui.workspace import Workspace
 
 REST_MS, NEXT_MS = 180, 40
 """Delay of the first tooltip, and of the next ones."""
@@ -49,16 +46,11 @@ class Hover(QObject):
     milliseconds.  After a first point the next tooltip comes sooner.
     """
 
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        workspace: Workspace,
-        scene: Scene,
-        overlay: MapOverlay,
-    ) -> None:
-        super().__init__(overlay.parent())
-        self._viewer, self._overlay, self._linked = viewer, overlay, workspace.linked
-        self._session, self._layers = workspace.session, scene.layers
+    def __init__(self, overlay: MapOverlay) -> None:
+        super().__init__(overlay.dock)
+        self._overlay, scene = overlay, overlay.scene
+        self._viewer, self._linked = scene.viewer, scene.workspace.linked
+        self._session, self._layers = scene.session, scene.layers
         self.row: int | None = None
         """The point of the tooltip."""
         self._pixel = np.zeros(2)
@@ -68,11 +60,11 @@ class Hover(QObject):
         self._picture_job = Latest(self, self._on_picture, lambda error: None)
         self._show_soon = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session
-        connections.hook(viewer.mouse_move_callbacks, self._on_move)
-        moves = viewer.scene.camera.events, session.state_changed
+        connections.hook(scene.viewer.mouse_move_callbacks, self._on_move)
+        moves = scene.viewer.scene.camera.events, session.state_changed
         data_changes = session.dataset_changed, session.columns_changed
-        changes = *moves, *data_changes, workspace.linked.changed
-        connections.connect_all(changes, self.hide)
+        changes = *moves, *data_changes, self._linked.changed
+        connections.connect(self.hide, *changes)
         connections.call(self.hide)
 
     def hide(self, event: object = None) -> None:

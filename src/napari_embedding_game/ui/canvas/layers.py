@@ -77,8 +77,8 @@ class MapLayers:
         """The snapshot whose positions are drawn, and what else is to be seen."""
         self._displayed_axes = self._displayed()
         self._connections = Connections()
-        self._connections.connect(viewer.layers.events.removed, self._on_layer_removed)
-        self._connections.connect(viewer.events.theme, self._follow_theme)
+        self._connections.connect(self._on_layer_removed, viewer.layers.events.removed)
+        self._connections.connect(self._follow_theme, viewer.events.theme)
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""

@@ -7,7 +7,6 @@ from qtpy.QtCore import QPointF, QRectF, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 
 from napari_embedding_game.session.panels import GAP
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.style.halo_text import (
@@ -26,8 +25,9 @@ MAX_HELD = 60
 """Points that are marked as held, about: more would hide their colours."""
 
 
-def add_captions(overlay: MapOverlay, session: Session) -> None:
+def add_captions(overlay: MapOverlay) -> None:
     """Say which group, or which map, each panel shows, and something of it."""
+    session = overlay.scene.session
 
     def paint(painter: QPainter, projection: Projection) -> None:
         if (panels := session.view.panels) is None:  # a signal follows
@@ -55,12 +55,13 @@ def add_captions(overlay: MapOverlay, session: Session) -> None:
     def follow() -> None:
         overlay.want(paint, session.view.panels is not None)
 
-    overlay.connections.connect(session.view.laid_out, follow)
+    overlay.connections.connect(follow, session.view.laid_out)
     follow()
 
 
-def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
+def add_hand_marks(overlay: MapOverlay) -> None:
     """Show what is dragged, pinned and held, while it is."""
+    session = overlay.scene.session
 
     def paint(painter: QPainter, projection: Projection) -> None:
         layout, forces = session.view.layout, session.hand.forces
@@ -96,7 +97,7 @@ def add_hand_marks(overlay: MapOverlay, session: Session) -> None:
     def follow() -> None:
         overlay.want(paint, bool(session.hand.forces))
 
-    overlay.connections.connect(session.hand.changed, follow)
+    overlay.connections.connect(follow, session.hand.changed)
     follow()
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal
 from weakref import WeakMethod
 
-import napari
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
@@ -18,11 +17,9 @@ from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel, live_handle
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
 from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, row_at
-from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import drawn_objects
-from napari_embedding_game.ui.workspace import Workspace
 
 Tool = Literal["", "lasso", "brush"]
 BRUSH_KEY = "B"
@@ -50,17 +47,13 @@ class MapMouse(QObject):
     """The :data:`Tool` that is on now."""
 
     def __init__(
-        self,
-        viewer: napari.Viewer,
-        workspace: Workspace,
-        scene: Scene,
-        overlay: MapOverlay,
-        name_at: Callable[[Pixel], Handle | None],
+        self, overlay: MapOverlay, name_at: Callable[[Pixel], Handle | None]
     ) -> None:
-        super().__init__(overlay.parent())
-        self._viewer, self._session, self._scene = viewer, workspace.session, scene
-        self._layers, self._linked = scene.layers, workspace.linked
+        super().__init__(overlay.dock)
         self._overlay, self._name_at = overlay, name_at
+        self._scene, self._session = (scene := overlay.scene), scene.session
+        self._viewer = viewer = scene.viewer
+        self._layers, self._linked = scene.layers, scene.workspace.linked
         self.tool: Tool = ""
         """What a drag draws with; "" for the lasso with Shift alone."""
         self._handle: Handle | None = None

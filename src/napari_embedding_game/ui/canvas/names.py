@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, QPointF
 from qtpy.QtGui import QPainter
-from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
-from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import RESTING, Session
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.hand import Handle, live_handle
@@ -27,7 +24,6 @@ from napari_embedding_game.ui.canvas.label_layout import (
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
-from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
@@ -65,28 +61,19 @@ NO_NAMES = Names((), (), EMPTY, EMPTY[:, 0], EMPTY, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
-    """Paints the names of clusters, of a map at rest or late in a game.
+    """Paints the names of clusters, of a map at rest or late in a game."""
 
-    ``play`` receives what begins a run, where a name of a map at rest was dragged.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        scene: Scene,
-        overlay: MapOverlay,
-        dock: QWidget,
-        play: Callable[[Callable[[], Run]], None],
-    ) -> None:
-        super().__init__(dock)
-        self._session, self._layers, self._overlay = session, scene.layers, overlay
-        self._play = play
+    def __init__(self, overlay: MapOverlay) -> None:
+        super().__init__(overlay.dock)
+        scene = overlay.scene
+        self._overlay, self._session = overlay, scene.session
+        self._layers = scene.layers
         self.names = NO_NAMES
         self._source: tuple[object, ...] = ()
         """What they were found of."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
         """The name of a map at rest that is dragged, and by how many pixels (2,)."""
-        Connections(self).connect(scene.drawn, self.update)
+        Connections(self).connect(self.update, scene.drawn)
         overlay.want(self._paint, False)
         self.update()
 
@@ -158,7 +145,8 @@ class MapNames(QObject):
             show(None)
             if shift is not None:
                 move = self._session.move_cluster
-                self._play(partial(move, cluster, shift, is_pinned=is_pinned))
+                begin = partial(move, cluster, shift, is_pinned=is_pinned)
+                self._session.play_wanted.emit(begin)
 
         return Handle(show, drop, lambda: show(None), cluster)
 

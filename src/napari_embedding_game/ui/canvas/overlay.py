@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import napari
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
@@ -74,10 +73,10 @@ def line_mask(
 class MapOverlay(QWidget):
     """Lies over the canvas while there is something to paint; no mouse meets it."""
 
-    def __init__(self, viewer: napari.Viewer, scene: Scene, dock: QWidget) -> None:
+    def __init__(self, scene: Scene, dock: QWidget) -> None:
         super().__init__(dock)
         self.hide()
-        self._viewer, self._layers, self._dock = viewer, scene.layers, dock
+        self.scene, self.dock, self._layers = scene, dock, scene.layers
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
@@ -95,15 +94,15 @@ class MapOverlay(QWidget):
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         self.connections = Connections(dock)
         """Of this and its painters."""
-        changes = scene.drawn, *view_changes(viewer)
-        self.connections.connect_all(changes, self.refresh)
+        changes = scene.drawn, *view_changes(scene.viewer)
+        self.connections.connect(self.refresh, *changes)
         self.connections.call(self._detach)
 
     @property
     def canvas(self) -> QWidget | None:
         """What this lies on, once it is needed; None where there is no window."""
         if self._canvas is None:
-            self._canvas = canvas_widget(self._dock)
+            self._canvas = canvas_widget(self.dock)
             if self._canvas is not None:
                 self.setParent(self._canvas)
                 self.setGeometry(self._canvas.rect())
@@ -113,7 +112,7 @@ class MapOverlay(QWidget):
     @property
     def is_on_light(self) -> bool:
         """Whether the canvas is light."""
-        return bool(self._viewer.theme == "light")
+        return bool(self.scene.viewer.theme == "light")
 
     def want(self, paint: Paint, is_painted: bool) -> None:
         """Paint this from now on, above what came before it, or no longer."""

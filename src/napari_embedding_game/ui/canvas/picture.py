@@ -165,9 +165,7 @@ class MapPicture:
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
         others = (events.visible, events.opacity, events.blending, events.affine)
-        self._connections.connect_all(
-            (*view_changes(viewer), *moved, *others), self._on_view
-        )
+        self._connections.connect(self._on_view, *view_changes(viewer), *moved, *others)
 
     def close(self, *, is_left: bool = True) -> None:
         """Leave the points to napari, or to nobody: markers of a million take 3 s."""
@@ -243,7 +241,7 @@ class MapPicture:
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
             scene.canvas.installEventFilter(self._window)
-            self._connections.connect(self._image.canvas.events.draw, self._on_draw)
+            self._connections.connect(self._on_draw, self._image.canvas.events.draw)
         self._painted = painted
         self._image.set_data(painted.picture)
         self._align()

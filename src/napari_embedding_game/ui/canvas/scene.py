@@ -17,7 +17,7 @@ from napari.layers import Image
 from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
-from superqt.utils import qdebounced, qthrottled
+from superqt.utils import qdebounced
 
 from napari_embedding_game.core.inspect.correction import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
@@ -30,7 +30,7 @@ from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
-from napari_embedding_game.ui.connections import Connections, release
+from napari_embedding_game.ui.connections import Connections, in_step, release
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     CLUSTER,
@@ -53,8 +53,6 @@ REFERENCE_GREYS = {True: (0.82, 0.82, 0.82, 1.0), False: (0.27, 0.27, 0.27, 1.0)
 """On a light canvas and on a dark one: of muted points, of cells of a reference."""
 TIDY_MS = 300
 """After the last frame or edit, until thumbnails and napari's table have it."""
-LEGEND_MS = 400
-"""Least time between two legends while the game runs."""
 NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
 LOST = "The points layer was removed or changed: Run again draws a new one."
 
@@ -70,8 +68,8 @@ class Scene(QObject):
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
-        self._viewer, self._workspace = viewer, workspace
-        self._session = session = workspace.session
+        self.viewer, self.workspace = viewer, workspace
+        self.session = session = workspace.session
         self._connections = Connections(self)
         self.layers = MapLayers(viewer, self._on_removed)
         self._drawn_run: Run | None = None
@@ -87,43 +85,29 @@ class Scene(QObject):
         self._sent_legend = UNCOLORED
         self._drawn_looks: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
         """How the points look, and what of."""
-        self._send_legend_soon = qthrottled(
-            self._send_legend, LEGEND_MS, leading=False, parent=self
-        )
+        self._send_legend_soon = in_step(self, session, self._send_legend)
         self._tidy_soon = self._after(TIDY_MS, self._tidy)
         self._write_soon = self._after(0, self._write_table)
         self._fit_soon = self._after(0, self.layers.fit_camera)
         self._add_empty_layers_soon = self._after(0, self._add_empty_layers)
         self._clear_soon = self._after(0, self._clear)
         self._make_room_soon = self._after(0, self.make_room)
-        view, dims = session.view, viewer.dims.events
-        for signal in (
-            session.columns_changed,
-            session.selection.changed,
-            session.clusters.changed,
-            view.compared_changed,
-            viewer.events.theme,
-        ):
-            self._connections.connect(signal, self.draw)
-        for signal, slot in (
-            (session.dataset_changed, self._on_dataset),
-            (session.restored, self.show_stored),
-            (session.looked_back, self.show_stored),
-            (session.columns_changed, self._tidy_soon),
-            (session.clusters.changed, self._tidy_soon),
-            (view.laid_out, self._lay_out),
-            (session.look.events, self._on_look),
-            (session.state_changed, self._on_state),
-            (dims.order, self.make_room),
-            (dims.ndim, self.make_room),
-            (viewer.layers.events.inserted, self._on_inserted),
-            # napari is still about to tell its own widgets
-            (dims.ndisplay, self._make_room_soon),
-            (viewer.scene.camera.events.angles, self._update_facing),
-            (workspace.reveal, self.layers.center_on),
-            (workspace.linked.changed, self.make_room),
-        ):
-            self._connections.connect(signal, slot)
+        view, dims, hear = session.view, viewer.dims.events, self._connections.connect
+        edits = session.columns_changed, session.clusters.changed
+        hear(self.draw, *edits, session.selection.changed)
+        hear(self.draw, view.compared_changed, viewer.events.theme)
+        hear(self._tidy_soon, *edits)
+        hear(self._on_dataset, session.dataset_changed)
+        hear(self.show_stored, session.restored, session.looked_back)
+        hear(self._lay_out, view.laid_out)
+        hear(self._on_look, session.look.events)
+        hear(self._on_state, session.state_changed)
+        hear(self.make_room, dims.order, dims.ndim, workspace.linked.changed)
+        hear(self._on_inserted, viewer.layers.events.inserted)
+        # napari is still about to tell its own widgets
+        hear(self._make_room_soon, dims.ndisplay)
+        hear(self._update_facing, viewer.scene.camera.events.angles)
+        hear(self.layers.center_on, workspace.reveal)
         self._update_facing()
         for layer in workspace.left_layers:  # by a former dock
             if layer in viewer.layers:
@@ -137,7 +121,7 @@ class Scene(QObject):
     def close(self) -> None:
         """Undo the connections to session and viewer; the layers stay."""
         release(self)
-        self._workspace.left_layers = self.layers.points, self.layers.landmarks
+        self.workspace.left_layers = self.layers.points, self.layers.landmarks
         self.layers.close()
 
     # Frames
@@ -163,7 +147,7 @@ class Scene(QObject):
 
     def show_stored(self, event: object = None) -> None:
         """Draw a map of another time."""
-        snapshot = self._session.view.drawn
+        snapshot = self.session.view.drawn
         if snapshot is not None:
             self.layers.begin(snapshot)
             self.draw()
@@ -172,7 +156,7 @@ class Scene(QObject):
     def make_room(self, event: object = None) -> None:
         """Move a map that images lie on, or of which other axes are displayed."""
         self._update_facing()
-        if self._session.snapshot is not None and self.layers.make_room():
+        if self.session.snapshot is not None and self.layers.make_room():
             self.draw()
             self.layers.finish()
             self._write_soon()  # the layer may be another
@@ -180,7 +164,7 @@ class Scene(QObject):
 
     def show_true_neighbors(self, is_asked: bool) -> None:
         """Draw in the true neighbours of the selection, until the map changes."""
-        session, selection = self._session, self._session.selection
+        session, selection = self.session, self.session.selection
         drawn, whole = session.view.drawn, session.snapshot
         if self.is_showing_neighbors and not is_asked:
             self.is_showing_neighbors = False
@@ -208,17 +192,14 @@ class Scene(QObject):
         if self.is_showing_neighbors:
             self.show_true_neighbors(False)  # comes back here
         elif not self._n_freezes and self._color():
-            if self._session.snapshot is not None:
+            if self.session.snapshot is not None:
                 self._show()
                 self.drawn.emit()
-            if self._session.state == "running":
-                self._send_legend_soon.throttle()
-            else:
-                self._send_legend()
+            self._send_legend_soon()
 
     def _show(self) -> None:
         """Draw the points, those of other maps, and the landmarks of a whole map."""
-        session, layout = self._session, self._session.view.layout
+        session, layout = self.session, self.session.view.layout
         snapshot, panels = layout.snapshot, layout.panels
         looks, reference = self._looks(snapshot), session.placed_on
         # In panels its cells would lie elsewhere than the map's.
@@ -235,13 +216,13 @@ class Scene(QObject):
         if self.layers.show(snapshot, looks, settles=settles, corners=corners):
             self.layers.show_extra(COMPARED, layout.other, looks)
             cells = np.empty((0, 2)) if reference is None else reference.cells
-            grey = np.array(REFERENCE_GREYS[self._viewer.theme == "light"], np.float32)
+            grey = np.array(REFERENCE_GREYS[self.viewer.theme == "light"], np.float32)
             greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
             self.layers.show_extra(REFERENCE, cells if len(cells) else None, greys)
 
     def _send_legend(self) -> None:
         # Of clusters their list says the rest.
-        is_cluster = self._session.look.color_by == CLUSTER
+        is_cluster = self.session.look.color_by == CLUSTER
         legend = UNCOLORED if is_cluster else self.colored
         if legend is not self._sent_legend:
             self._sent_legend = legend
@@ -261,7 +242,7 @@ class Scene(QObject):
 
     def _on_removed(self, name: str) -> None:
         """Do without points whose layer somebody has removed, or edited."""
-        session = self._session
+        session = self.session
         if name == COMPARED:
             session.view.compare(None)
         elif name == REFERENCE:
@@ -282,14 +263,14 @@ class Scene(QObject):
 
     def _clear(self) -> None:
         """Remove layers of earlier data, or the compared map alone, without a map."""
-        if self._session.snapshot is None and self._drawn_run is None:
+        if self.session.snapshot is None and self._drawn_run is None:
             self.layers.clear()
             self.drawn.emit()
         elif self.layers.points is None:
             self.layers.show_extra(COMPARED, None, NO_LOOKS)
 
     def _on_look(self, info: EmissionInfo) -> None:
-        look = self._session.look
+        look = self.session.look
         if info.signal.name == "color_by" and look.limits is not None:
             look.limits = None  # another measure has other limits; comes back here
         else:
@@ -297,13 +278,13 @@ class Scene(QObject):
 
     def _update_facing(self, event: object = None) -> None:
         """Tell the session from where a map in space is seen."""
-        self._session.view.facing = facing_of(self._viewer)
+        self.session.view.facing = facing_of(self.viewer)
 
     def _lay_out(self) -> None:
         """Draw groups, or maps, side by side, or the map as a whole."""
         self.draw()
         self._tidy_soon()
-        if self._session.state != "running":
+        if self.session.state != "running":
             self._fit_soon()
 
     def _on_state(self, state: str) -> None:
@@ -317,24 +298,24 @@ class Scene(QObject):
 
     def _add_empty_layers(self) -> None:
         """Make the layers while another thread prepares the run."""
-        run = self._session.run
-        if self._session.state == "preparing":
+        run = self.session.run
+        if self.session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
             self.layers.add_empty(run.X.shape[0], n_landmarks, d)
 
     def _tidy(self) -> None:
         """Do what only a map at rest needs."""
-        if self._session.state in RESTING:
+        if self.session.state in RESTING:
             self.layers.finish()
             self._write_soon()  # after what else waits for its turn
 
     def _write_table(self) -> None:
         """Give napari's layer a table of what is known of each point."""
-        dataset, snapshot = self._session.dataset, self._session.snapshot
+        dataset, snapshot = self.session.dataset, self.session.snapshot
         if dataset is None or snapshot is None:
             return
         columns = {
-            "cluster": self._session.clusters.clustering.names,
+            "cluster": self.session.clusters.clustering.names,
             "pressure": snapshot.pressure,
             "stretch": snapshot.stretch,
             "isolation": snapshot.isolation,
@@ -361,7 +342,7 @@ class Scene(QObject):
 
         False where the choice was changed, and all is drawn in its colours by now.
         """
-        session, look = self._session, self._session.look
+        session, look = self.session, self.session.look
         dataset, snapshot = session.dataset, session.view.drawn
         is_ours = look.color_by in BUILT_IN
         if dataset is None or (is_ours and snapshot is None):
@@ -390,8 +371,8 @@ class Scene(QObject):
 
     def _looks(self, snapshot: Snapshot) -> Looks:
         """Return how the points look, with those that are selected above the others."""
-        selection, is_light = self._session.selection, self._viewer.theme == "light"
-        is_sized = self._session.look.size_by_pressure and snapshot.has_pressure
+        selection, is_light = self.session.selection, self.viewer.theme == "light"
+        is_sized = self.session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
         of = self.colored, above, is_light, snapshot if is_sized else None
         if not is_same(of, self._drawn_looks[0]):

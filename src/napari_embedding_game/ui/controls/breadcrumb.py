@@ -10,10 +10,9 @@ from qtpy.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 from superqt import QElidingLabel
 
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
+from napari_embedding_game.ui.workspace import Workspace
 
 MAX_LETTERS = 14
 """Letters of a title; the tooltip has all of them."""
@@ -23,9 +22,9 @@ PARTS_TIP = "Maps of some of these points, or of all in another space."
 class Breadcrumb(QWidget):
     """A click goes to a map above or to a map of a part; hidden where there is none."""
 
-    def __init__(self, session: Session, maps: MapTree) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._session, self._maps = session, maps
+        self._session, self._maps = workspace.session, workspace.maps
         self.buttons: list[QPushButton] = []
         """Of the maps above."""
         self.current = QElidingLabel()
@@ -36,7 +35,7 @@ class Breadcrumb(QWidget):
         self.parts.setMenu(QMenu(self.parts))
         self._row = row(self.current, self.parts)
         self.setLayout(self._row)
-        Connections(self).connect(maps.changed, self.refresh)
+        Connections(self).connect(self.refresh, self._maps.changed)
         self.refresh()
 
     def refresh(self) -> None:

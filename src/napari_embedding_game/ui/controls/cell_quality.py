@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
-from napari_embedding_game.ui.style.form_widgets import Choice, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Choice, Text
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -138,22 +137,19 @@ class CellQualityView(QWidget):
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
         self._column, self._batch = "", None
-        self.view = Choice("What is drawn; each sample has a line.")
-        self.view.changed.connect(self._draw)
-        self.state = text_label()
-        show, words = partial(show_text, self.state), "Scoring doublets …"
-        fail = partial(show, role="warning")
-        self._finding = PaneJobs(self, words, self._on_scores, show, fail)
+        self.view = Choice("What is drawn; each sample has a line.", self._draw)
+        self.state = Text()
+        words, show = "Scoring doublets …", self.state.say
+        self._finding = PaneJobs(self, words, self._on_scores, show)
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, is_dragged=True)
         self.canvas.setFixedHeight(HEIGHT)
         self.canvas.dragged.connect(self._on_dragged)
         self.setLayout(column(self.view, self.state, self.canvas))
-        show_text(self.state, "")
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
         self._finding.stop()
-        show_text(self.state, "")
+        self.state.say()
         self._dataset = dataset
         columns = {title: name for title, name in FIGURES.items() if name in quality}
         self._values = {
@@ -175,7 +171,7 @@ class CellQualityView(QWidget):
         dataset, self._limits, self._column = self._dataset, limits, column
         if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
             self._finding.stop()
-            show_text(self.state, "")
+            self.state.say()
             self._values.pop(DOUBLETS, None)
         self._batch = batch
         self._draw()
@@ -188,7 +184,9 @@ class CellQualityView(QWidget):
             return
         if name == DOUBLETS and name not in self._values:
             self.canvas.show_plot(None)
-            self._find_doublets(dataset)
+            # As the cells are before any is left out; former data had other samples.
+            samples = dataset.obs.get(self._batch)
+            self._finding.submit(lambda: find_doublets(dataset.profile, samples)[0])
             return
         axes = VIEWS.get(name, (name,))
         n_cells = len(self._values[axes[0]])  # of the source, or those that were read
@@ -200,13 +198,8 @@ class CellQualityView(QWidget):
         )
         self.canvas.show_plot(plot)
 
-    def _find_doublets(self, dataset: Dataset) -> None:
-        """Score the cells in the background, as they are before any is left out."""
-        samples = dataset.obs.get(self._batch)  # former data had others
-        self._finding.submit(lambda: find_doublets(dataset.profile, samples)[0])
-
     def _on_scores(self, scores: NDArray[np.floating]) -> None:
-        show_text(self.state, "")
+        self.state.say()
         self._values[DOUBLETS] = scores
         self._draw()
 

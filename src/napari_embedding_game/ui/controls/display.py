@@ -8,10 +8,8 @@ from qtpy.QtCore import QSignalBlocker
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
-from napari_embedding_game.ui.images.linked_layers import LinkedLayers
 from napari_embedding_game.ui.style.coloring import (
     LONG_NAMES,
     MAX_COLORS,
@@ -19,9 +17,10 @@ from napari_embedding_game.ui.style.coloring import (
     PRESSURE,
     choices,
 )
-from napari_embedding_game.ui.style.form_widgets import Choice, add_row, check_box, form
+from napari_embedding_game.ui.style.form_widgets import Choice, check_box, form
 from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.legend import LegendView
+from napari_embedding_game.ui.workspace import Workspace
 
 COLOR_TIP = (
     "Grey is missing. For a gene, press / and type its name. Columns of over "
@@ -52,11 +51,12 @@ CHECKS = {
 class DisplayControls(Listener):
     """Edits ``session.look``; everything applies at once."""
 
-    def __init__(self, session: Session, linked: LinkedLayers) -> None:
-        super().__init__()
-        self._session, self._look, self._linked = session, session.look, linked
-        look = self._look
-        self.color_by, self.split_by = Choice(COLOR_TIP), Choice(SPLIT_TIP)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(session := workspace.session)
+        self._linked = workspace.linked
+        self._look = look = session.look
+        self.color_by = Choice(COLOR_TIP, partial(setattr, look, "color_by"))
+        self.split_by = Choice(SPLIT_TIP, partial(setattr, look, "split_by"))
         self.landmarks, self.names, self.pressure, self.objects = (
             check_box(*texts, partial(setattr, look, field))
             for field, texts in CHECKS.items()
@@ -66,20 +66,20 @@ class DisplayControls(Listener):
         self.legend = LegendView()
         self.legend.limits_changed.connect(partial(setattr, look, "limits"))
         self.gene_sets = GeneSetsPanel(session)
-        colors, self._rows = form(), form()
-        add_row(colors, "Colour by", self.color_by)
-        add_row(self._rows, "Split by", self.split_by)
-        parts = colors, self.legend, self.objects
+        self._rows = form(("Split by", self.split_by))
+        parts = form(("Colour by", self.color_by)), self.legend, self.objects
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
         drawn = self.landmarks, self.names, self.pressure
         self.more = panel(column(self._rows, *drawn, self.gene_sets))
         """What is used now and then."""
-        self.color_by.changed.connect(partial(setattr, look, "color_by"))
-        self.split_by.changed.connect(partial(setattr, look, "split_by"))
         offers = session.dataset_changed, session.restored, session.columns_changed
-        offers += linked.changed, session.view.compared_changed, session.state_changed
-        self.listen(offers, self.catch_up)
-        self.listen([look.events], self._show)
+        offers += (
+            self._linked.changed,
+            session.view.compared_changed,
+            session.state_changed,
+        )
+        self.listen(self.catch_up, *offers)
+        self.listen(self._show, look.events)
         self.catch_up()
 
     def catch_up(self) -> None:

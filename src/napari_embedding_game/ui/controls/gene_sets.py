@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from qtpy.QtWidgets import QFileDialog, QInputDialog, QLineEdit
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 from napari_embedding_game.data.gene_sets import (
     GeneSet,
@@ -16,11 +16,12 @@ from napari_embedding_game.data.gene_sets import (
     read_gene_sets,
     score_genes,
 )
-from napari_embedding_game.session.session import Session, error_text
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import Fold, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Fold, Text
 from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 GENES_TIP = (
@@ -50,17 +51,15 @@ class GeneSetsPanel(Fold):
             "Score", "Score every cell, and colour the map by it.", self._score
         )
         self.file = push_button("From file…", FILE_TIP, self._open)
-        self.state = text_label()
+        self.state = Text()
         buttons = row(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
-        self._scoring = PaneJobs(
-            self, "Scoring …", self._on_scored, self._show_message, self._show_warning
-        )
+        self._scoring = PaneJobs(self, "Scoring …", self._on_scored, self._show_message)
         self.genes.textChanged.connect(self._enable)
         self.genes.returnPressed.connect(self._score)
         self.name.returnPressed.connect(self._score)
         # Also while nobody looks: a score is of the data that it was asked of.
-        Connections(self).connect(session.dataset_changed, self._begin_anew)
+        Connections(self).connect(self._begin_anew, session.dataset_changed)
         self._begin_anew(session.dataset)
 
     def _begin_anew(self, dataset: Dataset | None) -> None:
@@ -75,10 +74,9 @@ class GeneSetsPanel(Fold):
         name, _ = QFileDialog.getOpenFileName(self, "Open gene sets", "", FILES)
         if not name:
             return
-        try:
-            sets = read_gene_sets(Path(name))
-        except (DataError, OSError) as error:
-            self._show_warning(error_text(error))
+        warn = partial(self._show_message, role="warning")
+        sets = tried(warn, read_gene_sets, Path(name))
+        if sets is None:
             return
         names = [f"{gene_set.name}  ({len(gene_set.genes)})" for gene_set in sets]
         chosen = names[0]
@@ -108,12 +106,9 @@ class GeneSetsPanel(Fold):
         self._session.look.color_by = choice_of_column(name, dataset)
         n = len(gene_set.genes)
         share = f"{n - len(matched.missing)} of {n} genes found."
-        show = self._show_warning if matched.missing else self._show_message
-        show(f"{name}: {share} {matched.note}".rstrip())
+        role = "warning" if matched.missing else "note"
+        self._show_message(f"{name}: {share} {matched.note}".rstrip(), role)
 
     def _show_message(self, text: str, role: str = "note") -> None:
-        show_text(self.state, text, role)
+        self.state.say(text, role)
         self._enable()
-
-    def _show_warning(self, text: str) -> None:
-        self._show_message(text, "warning")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from magicgui.widgets import FloatSlider, FloatSpinBox
@@ -29,11 +29,9 @@ from napari_embedding_game.ui.controls.settings_form import (
 )
 from napari_embedding_game.ui.style.form_widgets import (
     Fold,
-    add_row,
+    Text,
     form,
     set_role,
-    show_text,
-    text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, row
 
@@ -55,12 +53,9 @@ AGAIN, GOES_ON = "Run again makes one with these", "Continue plays on from it"
 class MethodControls(Listener):
     """Edits ``session.settings``; what can act on the running game acts at once."""
 
-    def __init__(
-        self, session: Session, change_dimensions: Callable[[int], None]
-    ) -> None:
-        super().__init__()
-        self._session, self._settings = session, session.settings
-        self._change_dimensions = change_dimensions
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._settings = session.settings
         self.controls = make_form(self._settings)
         """A control for each setting, by the name of its field."""
         for widget in self.controls:
@@ -73,28 +68,25 @@ class MethodControls(Listener):
         self.repulsion = FloatSpinBox(step=10, tooltip=tip)
         self.repulsion.changed.connect(self._set_repulsion)
         set_role(self.repulsion.native, "number")
-        self.stale = text_label()
-        main, fine, self._strength = form(), form(), form()
+        self.stale = Text()
+        rows = {control.name: (control.label, control) for control in self.controls}
+        rows["method"] = "", self.controls["method"]  # whose name is above it
+        main = form(*(rows.pop(name) for name in NAMES if name in MAIN))
+        fine = form(*rows.values())
         self._rows = {name: main if name in MAIN else fine for name in NAMES}
-        for name, rows in self._rows.items():
-            control = self.controls[name]
-            if name == "method":  # whose name is above it
-                control.native.setAccessibleName(control.label)
-                main.addRow(control.native)
-            else:
-                add_row(rows, control.label, control)
+        self.controls["method"].native.setAccessibleName(self.controls["method"].label)
         self.more = Fold("More settings", fine)
         self.setLayout(column(main, self.more, spacing=5))
-        slider = self.repulsion_slider
-        add_row(self._strength, "Repulsion", panel(row(slider, self.repulsion)), tip)
+        strength = panel(row(self.repulsion_slider, self.repulsion))
+        self._strength = form(("Repulsion", strength, tip))
         self.steering = panel(column(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
-        self._heard.connect(self._settings.changed, self._on_setting)
-        self.listen([session.dataset_changed], self.catch_up)
+        self._heard.connect(self._on_setting, self._settings.changed)
+        self.listen(self.catch_up, session.dataset_changed)
         stale = session.staleness_changed, session.state_changed
-        self._heard.connect_all(stale, self._show_staleness)
+        self._heard.connect(self._show_staleness, *stale)
         changes = session.restored, session.looked_back
-        self._heard.connect_all(changes, self.catch_up)
+        self._heard.connect(self.catch_up, *changes)
         self.catch_up()
 
     def catch_up(self, *event: object) -> None:
@@ -125,7 +117,8 @@ class MethodControls(Listener):
     def _set(self, widget: ValueWidget, value: Any) -> None:
         settings, name = self._settings, widget.name
         if name == "n_components":
-            self._change_dimensions(value)
+            change = partial(self._session.change_dimensions, value)
+            self._session.play_wanted.emit(change)
             self.catch_up()  # as it is: it may have been refused
         elif name == "method":
             settings.choose_method(value)
@@ -173,4 +166,4 @@ class MethodControls(Listener):
         is_over = session.state not in ("preparing", "running", "paused")
         choices = [AGAIN] * is_over + [GOES_ON] * session.can_continue
         text = STALE.format(", ".join(choices) or f"once it is stopped, {AGAIN}")
-        show_text(self.stale, text if session.stale else "")
+        self.stale.say(text if session.stale else "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pandas as pd
 from magicgui.widgets import FloatSpinBox
-from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFormLayout, QWidget
 
 from napari_embedding_game.data.columns import counted
@@ -17,12 +17,10 @@ from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limi
 from napari_embedding_game.ui.style.form_widgets import (
     Choice,
     Fold,
-    add_row,
+    Text,
     check_box,
     finish_typing,
     form,
-    show_text,
-    text_label,
 )
 from napari_embedding_game.ui.style.layouts import column, push_button
 
@@ -51,34 +49,29 @@ DEFAULTS = {f.name: f.default for f in fields(Recipe)}
 
 
 class RecipePanel(QWidget):
-    """Offers the recipe for raw counts, which ``wanted`` brings.
+    """Offers the recipe for raw counts, which ``prepare`` receives.
 
-    Parameters
-    ----------
-    batches : Choice
-        The column whose samples are mixed, or None.
+    ``batches``: the column whose samples are mixed, or None.
     """
 
-    requested = Signal(object)
-
-    def __init__(self, batches: Choice) -> None:
+    def __init__(self, batches: Choice, prepare: Callable[[Recipe], object]) -> None:
         super().__init__()
-        self._batches = batches
+        self._batches, self._prepare = batches, prepare
         self.is_offered = False
         """Whether there are counts that are not prepared yet."""
         self._quality: pd.DataFrame | None = None
         self._doublet_count: tuple[Recipe, int] | None = None
         """How many doublets were found, and by which recipe."""
-        self.offer = text_label(OFFER, "warning")
+        self.offer = Text(OFFER, "warning")
         self.numbers: dict[str, FloatSpinBox] = {}
         self._limits = self._form(QUALITY)
         self.cells = CellQualityView(self._set_numbers)
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_state)
-        self.no_mito, self.state = text_label(NO_MITOCHONDRIA), text_label()
+        self.no_mito, self.state = Text(NO_MITOCHONDRIA), Text()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
         self.fold = Fold("Quality control", *parts)
         preparation = Fold("Preparation", self._form(PREPARATION))
-        self.apply = push_button("Prepare again", PREPARE_TIP, self._prepare)
+        self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply)
         self.setLayout(column(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
             self.numbers[name].changed.connect(self._update_state)
@@ -104,7 +97,7 @@ class RecipePanel(QWidget):
         self.is_offered = applied is None
         if self.is_of(quality):
             return  # other data could not be read: what was typed stays
-        show_text(self.offer, "" if applied else OFFER)
+        self.offer.say("" if applied else OFFER)
         self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         previous, self._quality = self._quality, quality
@@ -125,16 +118,14 @@ class RecipePanel(QWidget):
 
     # Inside
 
-    def _prepare(self) -> None:
+    def _on_apply(self) -> None:
         finish_typing()
-        self.requested.emit(self.recipe())
+        self._prepare(self.recipe())
 
     def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
-        rows = form()
-        for name, (title, tip) in parameters.items():
-            self.numbers[name] = box = _number(name, tip)
-            add_row(rows, title, box)
-        return rows
+        boxes = {name: _number(name, tip) for name, (_, tip) in parameters.items()}
+        self.numbers |= boxes
+        return form(*((parameters[name][0], box) for name, box in boxes.items()))
 
     def _show_cells(
         self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None
@@ -185,7 +176,7 @@ class RecipePanel(QWidget):
             then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."
         text += f" Left out are {', '.join(texts)}." if texts else ""
-        show_text(self.state, text + then)
+        self.state.say(text + then)
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from qtpy.QtWidgets import QMenu, QWidget
-from superqt.utils import qthrottled
 
 from napari_embedding_game.session.run.run import Progress
-from napari_embedding_game.session.session import Session, State
-from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.session.session import State
+from napari_embedding_game.ui.connections import Connections, in_step
+from napari_embedding_game.ui.controls.data import DataControls
 from napari_embedding_game.ui.controls.save_menu import save_button
 from napari_embedding_game.ui.controls.settings_form import settings_text
 from napari_embedding_game.ui.style.form_widgets import (
+    Text,
     finish_typing,
     set_role,
-    show_text,
-    text_label,
 )
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
@@ -31,11 +29,8 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     slim_bar,
 )
-from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
-WORDS_MS = 500
-"""Least time between two texts while the game runs: each has the window drawn anew."""
 RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
 LATER = "then lay out the map."
 CONTINUE_TIP = "Play on from this map, which stays among the earlier maps."
@@ -55,28 +50,16 @@ STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
 SAVED = "Saved automatically at %H:%M."
 READING = "The data are being read."
-Step = Callable[[Callable[[], None]], None]
 
 
 class RunControls(QWidget):
-    """Drives the run and shows its state, at the lower edge of the dock.
+    """Drives the run and shows its state, at the lower edge of the dock."""
 
-    ``first_step`` returns what Run does before it plays, such as "Prepare", and its
-    function, which is called with what is to be done afterwards; "" and None: nothing.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        reading: ReadingTask,
-        writing: WritingTask,
-        play: Callable[[], None],
-        play_on: Callable[[], None],
-        first_step: Callable[[], tuple[str, Step | None]],
-    ) -> None:
+    def __init__(self, data: DataControls, writing: WritingTask) -> None:
         super().__init__()
-        self._session, self._begin, self._play_on = session, play, play_on
-        self._reading, self._first_step = reading.jobs, first_step
+        self._first_step, reading = data.first_step, data.reading
+        self._session = session = reading.workspace.session
+        self._reading, self._writing = reading.jobs, writing
         self._remedy: dict[str, Any] = {}
         """Settings that remedy the warning on show."""
         self._progress: Progress | None = None
@@ -97,46 +80,35 @@ class RunControls(QWidget):
         self.remedy_button = push_button("", "", self._apply_remedy, "main")
         self.save = save_button(session, writing)
         self.bar = slim_bar()
-        self.stage, self.message = text_label(role="plain"), text_label(role="warning")
-        self.saved = text_label()
+        self.stage, self.message = Text(role="plain"), Text(role="warning")
+        self.saved = Text()
         self.stage.setToolTip(STAGE_TIP)
         self._origin = RESTORED if session.snapshot else ""
         """Where the map is from, if it was not played now."""
-        self._saving = ""
-        """What is being written."""
         self._last_state_text: str | None = None
         """What was said last of the state."""
-        self._update_soon = qthrottled(self._update_message, WORDS_MS, parent=self)
         buttons = evenly(self.run, self.pause, self.stop, self.save)
         parts = self.continue_button, buttons, self.plain, self.given_button
         parts += self.stage, self.saved, self.bar, self.message, self.remedy_button
         self.setLayout(column(*parts, margins=(0, 0, 0, 6)))
-        connections = Connections(self)
-        for signal, slot in (
-            (session.restored, lambda saved: self._on_map(RESTORED)),
-            (session.looked_back, lambda mark: self._on_map(LOOKED_BACK)),
-            (session.state_changed, self._on_state),
-            (session.progressed, self._on_progress),
-            (session.message_changed, self._on_message),
-            (session.staleness_changed, self.refresh),
-            (session.settings.changed, self.refresh),
-            (session.dataset_changed, lambda _: show_text(self.saved, "")),
-            (session.dataset_changed, self.refresh),
-            (session.selection.changed, self._update_message),
-            (reading.stage_changed, self.refresh),
-            (writing.busy_changed, self._on_saving),
-            (writing.saved, lambda name: self.show_message(f"Saved {name}.")),
-        ):
-            connections.connect(signal, slot)
+        hear = Connections(self).connect
+        hear(lambda saved: self._on_map(RESTORED), session.restored)
+        hear(lambda mark: self._on_map(LOOKED_BACK), session.looked_back)
+        hear(self._on_state, session.state_changed)
+        hear(self._on_progress, session.progressed)
+        hear(in_step(self, session, self._update_message), session.progressed)
+        hear(self._on_message, session.message_changed)
+        hear(lambda _: self.saved.say(), session.dataset_changed)
+        hear(self.refresh, session.dataset_changed, session.settings.changed)
+        hear(self.refresh, session.staleness_changed, reading.changed)
+        hear(self.refresh, data.offers_changed)
+        hear(self._update_message, session.selection.changed, writing.busy_changed)
+        hear(lambda name: self.stage.say(f"Saved {name}."), writing.saved)
         self._on_message(session.message)
-
-    def show_message(self, text: str) -> None:
-        """Show a sentence below the buttons."""
-        show_text(self.stage, text)
 
     def show_saved(self) -> None:
         """Show that the map has just been saved automatically."""
-        show_text(self.saved, time.strftime(SAVED))
+        self.saved.say(time.strftime(SAVED))
 
     def refresh(self, *event: object) -> None:
         """Show the possible actions and the state of the run."""
@@ -190,7 +162,7 @@ class RunControls(QWidget):
 
     def _play(self) -> None:
         finish_typing()
-        self._begin()
+        self._session.play_wanted.emit(self._session.begin)
 
     def _list_maps(self) -> None:
         self.maps.clear()
@@ -208,7 +180,7 @@ class RunControls(QWidget):
         finish_typing()
         if self._session.settings.method == "given":
             self._session.settings.choose_method("game")
-        self._play_on()
+        self._session.play_wanted.emit(self._session.play_on)
 
     def _pause_or_resume(self) -> None:
         session = self._session
@@ -225,14 +197,9 @@ class RunControls(QWidget):
         self._origin = words
         self.refresh()
         if self._session.snapshot is not None:
-            self.show_message(words)  # also where something is selected
-
-    def _on_saving(self, text: str) -> None:
-        self._saving = text
-        self._update_message()
+            self.stage.say(words)  # also where something is selected
 
     def _on_state(self, state: State) -> None:
-        self._update_soon.cancel()  # they would be of what was before
         self._origin = ""
         if state == "preparing":
             self._progress = None
@@ -245,16 +212,12 @@ class RunControls(QWidget):
         if snapshot is not None:
             done = min(snapshot.iteration, snapshot.n_iter)
             move_bar(self.bar, done, max(snapshot.n_iter, 1))
-        if self._session.state == "running":
-            self._update_soon.throttle()
-        else:
-            self._update_message()
 
     def _update_message(self) -> None:
         """Show another state; what was said since of the same one stays."""
         if (text := self._state_text()) != self._last_state_text:
             self._last_state_text = text
-            self.show_message(text)
+            self.stage.say(text)
 
     def _state_text(self) -> str:
         """Return the state of the run, and the possible actions."""
@@ -263,8 +226,8 @@ class RunControls(QWidget):
             return "" if progress is None else progress_text(progress)
         if state == "paused":
             return "Paused"
-        if self._reading.is_busy or self._saving:
-            return READING if self._reading.is_busy else self._saving
+        if self._reading.is_busy or self._writing.text:
+            return READING if self._reading.is_busy else self._writing.text
         if not session.selection.is_empty:
             is_earlier = self._origin == LOOKED_BACK
             return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED
@@ -277,7 +240,7 @@ class RunControls(QWidget):
 
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
-        show_text(self.message, message, "error" if failed else "warning")
+        self.message.say(message, "error" if failed else "warning")
         remedy = self._session.remedy.items()
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         text = settings_text(self._remedy)

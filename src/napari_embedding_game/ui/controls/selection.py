@@ -8,10 +8,9 @@ from functools import partial
 from qtpy.QtWidgets import QPushButton, QWidget
 
 from napari_embedding_game.core.settings import NO_HAND, is_played
-from napari_embedding_game.session.session import RESTING, Session
+from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import CTRL, Text
 from napari_embedding_game.ui.style.layouts import (
     column,
     evenly,
@@ -19,6 +18,7 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     row,
 )
+from napari_embedding_game.ui.workspace import Workspace
 
 TIPS = {
     "lasso": f"Draw around points (Shift and drag); {CTRL} adds.",
@@ -41,11 +41,9 @@ class SelectionControls(QWidget):
         whether it is down.
     """
 
-    def __init__(
-        self, session: Session, linked: LinkedLayers, acts: Mapping[str, Callable]
-    ) -> None:
+    def __init__(self, workspace: Workspace, acts: Mapping[str, Callable]) -> None:
         super().__init__()
-        self._session, self._linked = session, linked
+        self._session, self._linked = (session := workspace.session), workspace.linked
         self._correction = ""
 
         def button(text: str, key: str) -> QPushButton:
@@ -58,8 +56,8 @@ class SelectionControls(QWidget):
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(acts["neighbors"], True))
         self.neighbors.released.connect(partial(acts["neighbors"], False))
-        self.message, self.tool_hint = text_label(), text_label()
-        self.by_hand = text_label()
+        self.message, self.tool_hint = Text(), Text()
+        self.by_hand = Text()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
         self.tools = panel(column(evenly(self.lasso, self.brush), self.tool_hint))
@@ -69,10 +67,10 @@ class SelectionControls(QWidget):
         buttons = evenly(self.embed, self.neighbors, self.hold)
         self.setLayout(column(buttons, self.show_objects, self.message))
         connections = Connections(self)
-        changes = session.state_changed, linked.changed
-        connections.connect_all(changes, self.refresh)
+        changes = session.state_changed, self._linked.changed
+        connections.connect(self.refresh, *changes)
         held_row = session.hand.changed, session.settings.changed
-        connections.connect_all(held_row, self._on_hand)
+        connections.connect(self._on_hand, *held_row)
         self._on_hand()
 
     def refresh(self, *event: object) -> None:
@@ -83,13 +81,13 @@ class SelectionControls(QWidget):
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(has_neighbors and state in RESTING)
-        show_text(self.message, self._correction or ("" if self._is_game else NO_HAND))
+        self.message.say(self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_played(self._session.settings.value)
-        show_text(self.by_hand, hand.summary())
+        self.by_hand.say(hand.summary())
         self.release.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()
 
@@ -97,7 +95,7 @@ class SelectionControls(QWidget):
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
-        show_text(self.tool_hint, TIPS.get(tool, ""))
+        self.tool_hint.say(TIPS.get(tool, ""))
 
     def show_correction(self, text: str) -> None:
         """Show which true neighbours are drawn; "" for none."""

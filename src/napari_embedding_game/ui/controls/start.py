@@ -12,7 +12,7 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.file.autosave import mark_opened
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
-from napari_embedding_game.ui.style.form_widgets import text_label
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
     column,
@@ -21,7 +21,6 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
 )
 from napari_embedding_game.ui.tasks.reading import ReadingTask
-from napari_embedding_game.ui.tasks.session_store import SessionStore
 
 MAX_LAST_MAPS = 5
 FOLDER_TIP = (
@@ -35,11 +34,9 @@ FILES = f"Data and sessions ({' '.join(f'*{ending}' for ending in (*ENDINGS, END
 class Start(QWidget):
     """The buttons that open something, and a line for each of the last maps."""
 
-    def __init__(
-        self, reading: ReadingTask, store: SessionStore, use_layer: Callable[[], None]
-    ) -> None:
+    def __init__(self, reading: ReadingTask, use_layer: Callable[[], None]) -> None:
         super().__init__()
-        self._reading, self._store = reading, store
+        self._reading = reading
         tip = "Load .h5ad, .zarr, 10x counts, .fcs, .csv, .parquet, .npy or .npz."
         self.open_button = push_button("Open…", tip)
         self.layer_button = push_button("From layer", LAYER_TIP, use_layer)
@@ -80,9 +77,9 @@ class Start(QWidget):
     def show_last_maps(self) -> None:
         """Show a line for each of the last maps."""
         empty(self._lines)
-        recent = self._store.recent()[:MAX_LAST_MAPS]
+        recent = self._reading.store.recent()[:MAX_LAST_MAPS]
         if recent:
-            self._lines.addWidget(text_label("Recent maps"))
+            self._lines.addWidget(Text("Recent maps"))
         for path, words in recent:
             seen = partial(mark_opened, path)
             open_map = partial(self._reading.open_session, path, then=seen)

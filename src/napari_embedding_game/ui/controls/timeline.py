@@ -18,7 +18,7 @@ from napari_embedding_game.session.comparing import Compared, comparing_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
     column,
@@ -41,8 +41,7 @@ class Timeline(Listener):
     """The marks of the session, and what differs from one of them."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._do = partial(tried, session.show_message)
         self._colors = QColor("black"), QColor("white")
         self._drawn: tuple[Mark, ...] = ()
@@ -66,17 +65,17 @@ class Timeline(Listener):
         self._comparing = Latest(self, self._on_compared, self._on_failed)
         self.end = push_button("End comparison", "", self._end)
         self.marks.setToolTip(TIP)
-        self.words = text_label()
+        self.words = Text()
         """The map on show, or its differences from the compared one."""
         under = row(self.words, self.compare, wide=(self.words,))
-        parts = text_label(HINT), self.marks, under, self.end
+        parts = Text(HINT), self.marks, under, self.end
         self._content = panel(column(*parts, spacing=3))
         self.setLayout(column(self._content))
         view = session.view
         self._heard.call(partial(view.compare, None))
         changes = session.timeline.changed, session.state_changed
         changes += view.compared_changed, view.laid_out
-        self.listen(changes, self.catch_up)
+        self.listen(self.catch_up, *changes)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -110,7 +109,7 @@ class Timeline(Listener):
             words = "Comparing the two maps …"
         elif compared is not None:
             words = compared.summary()
-        show_text(self.words, words)
+        self.words.say(words)
         self.end.setVisible(is_busy or compared is not None)
         can_compare = bool(self._others()) and not session.is_moving
         self.compare.setVisible(can_compare and self.end.isHidden())

@@ -8,22 +8,19 @@ from functools import partial
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
 from superqt import QElidingLabel
-from superqt.utils import qthrottled
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import is_same
-from napari_embedding_game.ui.connections import Listener
+from napari_embedding_game.ui.connections import Listener, in_step
 from napari_embedding_game.ui.style.coloring import STRETCH
-from napari_embedding_game.ui.style.form_widgets import set_role, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Text, set_role
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
-WORDS_MS = 500
-"""Least time between two texts while the game runs: each has the window drawn anew."""
 AGAIN_MS, SOON_MS = 2_000, 150
 """Between two measurements while the points move, and after a change at rest."""
 MAX_UNASKED = 100_000
@@ -75,8 +72,7 @@ class TrustControls(Listener):
     """The titles of its warnings; "" for none."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._measuring = Latest(self, self._on_quality, self._on_failed, finishes=True)
         self._quality: MapQuality | None = None
         self._note = ""
@@ -95,15 +91,15 @@ class TrustControls(Listener):
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
         self.figures = Table(*bars, has_head=False, max_rows=n_rows)
-        self.warning, self.note = text_label("", "warning"), text_label()
+        self.warning, self.note = Text("", "warning"), Text()
         parts = self.figures, self.warning, self.note
         self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
-        self._update_soon = qthrottled(self._show, WORDS_MS, parent=self)
+        self._show_soon = in_step(self, session, self._show)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.catch_up)
-        self._heard.connect(session.state_changed, self._on_state)
+        self._heard.connect(self._on_state, session.state_changed)
         changes = session.looked_back, session.restored, session.progressed
-        self._heard.connect_all((*changes, session.columns_changed), self._on_change)
+        self._heard.connect(self._on_change, *changes, session.columns_changed)
         self._show()
 
     def show_quality(self, quality: MapQuality | None, note: str = "") -> None:
@@ -134,9 +130,9 @@ class TrustControls(Listener):
         is_at_rest = snapshot is not None and session.state != "running"
         is_measured = is_at_rest and self._measuring.is_busy
         note = self._note if is_current else MEASURING if is_measured else WAITING
-        show_text(self.note, note if quality is None else self._note_text(quality))
+        self.note.say(note if quality is None else self._note_text(quality))
         warnings = {} if quality is None else _warnings(quality)
-        show_text(self.warning, "\n".join(warnings.values()))
+        self.warning.say("\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
         for of, texts in ((quality, FIGURES), (snapshot, OF_POINTS)):
@@ -173,11 +169,7 @@ class TrustControls(Listener):
 
     def _on_change(self, *event: object) -> None:
         is_moving = self._session.state == "running"
-        if is_moving:
-            self._update_soon.throttle()
-        else:
-            self._update_soon.cancel()  # it would be of what was before
-            self._show()
+        self._show_soon()
         if not self.is_open():
             self._has_missed = True
         elif not (is_moving and self._timer.isActive()):

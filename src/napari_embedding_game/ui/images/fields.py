@@ -8,14 +8,13 @@ import napari
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.images.experiment import ExperimentImages
-from napari_embedding_game.session.session import Session
+from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
     FILE,
     OBJECTS_OPACITY,
     Linked,
-    LinkedLayers,
     center_on,
 )
 
@@ -62,29 +61,24 @@ def show_experiment(
 class ShownField(QObject):
     """Shows the image of the one point that is selected; names images at the slider."""
 
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        session: Session,
-        linked: LinkedLayers,
-        dock: QObject,
-    ) -> None:
+    def __init__(self, scene: Scene, dock: QObject) -> None:
         super().__init__(dock)
-        self._viewer, self._session, self._linked = viewer, session, linked
+        self._viewer, self._session = (viewer := scene.viewer), scene.session
+        self._linked = linked = scene.workspace.linked
         self._axis = 0
         """The axis whose slider shows the image's name, counted from the last."""
         self._heard, always = Connections(self), Connections(self)
-        always.connect(linked.changed, self._on_linked)
+        always.connect(self._on_linked, linked.changed)
         events = viewer.dims.events
         changes = events.current_step, events.axis_labels, viewer.layers.events.removed
-        always.connect_all(changes, self._on_step)
+        always.connect(self._on_step, *changes)
         self._on_linked()
 
     def _on_linked(self, event: object = None) -> None:
         """Hear of the selection while there are objects in images."""
         self._heard.close()
         if self._linked.current is not None:
-            self._heard.connect(self._session.selection.changed, self._on_selection)
+            self._heard.connect(self._on_selection, self._session.selection.changed)
             self._on_step()
 
     def _on_selection(self) -> None:

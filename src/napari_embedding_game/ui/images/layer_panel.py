@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import napari
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.form_widgets import text_label
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 
 class LayerPanel(QWidget):
     """A sentence and what belongs to it, in rows."""
 
-    def __init__(self, viewer: napari.Viewer) -> None:
+    def __init__(self, reading: ReadingTask) -> None:
         super().__init__()
-        self._viewer = viewer
-        self.text = text_label()
+        self._viewer, self._reading = reading.viewer, reading
+        self.text = Text()
         self.rows = column()
         self.setLayout(self.rows)
         self._connections = Connections(self)
@@ -35,7 +35,7 @@ class LayerPanel(QWidget):
         """
         layers = self._viewer.layers.events
         changes = (layers.inserted, layers.removed, *signals)
-        self._connections.connect_all(changes, self.refresh_soon)
+        self._connections.connect(self.refresh_soon, *changes)
 
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""

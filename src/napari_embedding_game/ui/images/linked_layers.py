@@ -12,6 +12,7 @@ from napari.layers import Image, Labels, Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_embedding_game.data.images.join import Join
 from napari_embedding_game.data.label_objects import Objects, as_labels
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.ui.canvas.projection import displayed_axes
@@ -93,6 +94,12 @@ def finest(layer: Layer) -> Any:
 def labels_of(viewer: napari.Viewer) -> list[Labels]:
     """Return the Labels layers whose objects a person may choose, uppermost last."""
     return [x for x in _free(viewer) if isinstance(x, Labels)]
+
+
+def layer_of(viewer: napari.Viewer, join: Join) -> Labels | None:
+    """Return the Labels layer that was joined with; None if it is gone."""
+    pixels = join.request.pixels
+    return next((x for x in labels_of(viewer) if finest(x) is pixels), None)
 
 
 def images_of(viewer: napari.Viewer) -> list[Image]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-import napari
 from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox
@@ -15,8 +14,12 @@ from qtpy.QtWidgets import QCheckBox
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import FeaturesSource, MeasuredSource
+from napari_embedding_game.session.sources import (
+    AnnDataSource,
+    FeaturesSource,
+    FileSource,
+    MeasuredSource,
+)
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import (
     is_sheared,
@@ -35,11 +38,9 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.style.form_widgets import (
     Choice,
-    add_row,
+    Text,
     check_box,
     form,
-    show_text,
-    text_label,
 )
 from napari_embedding_game.ui.style.layouts import (
     column,
@@ -48,12 +49,14 @@ from napari_embedding_game.ui.style.layouts import (
     panel,
     push_button,
 )
+from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 HOW = "To measure the objects of an image, open their segmentation, too."
 CHOOSE = "{} images have the pixels of '{}': tick those that show these objects."
 SHAPE_ONLY = "No image is ticked: only the shape is measured."
 NO_IMAGE = "Only the shape was measured: no image was ticked."
 SHEARED = "Sizes and shapes leave out the layer's shear: deskew it first."
+TABLES = FileSource | FeaturesSource | AnnDataSource
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
@@ -78,22 +81,19 @@ _MASKS = re.compile(
 class MeasurePanel(LayerPanel):
     """Appears when there is a Labels layer, or an image that is named like a mask.
 
-    ``wanted`` brings a source, the :class:`Linked` layers that show its objects, and
-    what is to be done once these are measured, or None.
+    Pictures of a table's rows are cut out of the images that are ticked.
     """
 
-    requested = Signal(object, object, object)
     offered = Signal()
     """There are labels to measure, or none any more."""
-    ticked = Signal()
-    """A person set or took away the tick of an image."""
 
-    def __init__(self, viewer: napari.Viewer, session: Session) -> None:
-        super().__init__(viewer)
-        self._session = session
+    def __init__(self, reading: ReadingTask) -> None:
+        super().__init__(reading)
+        self._session, viewer = (session := reading.workspace.session), reading.viewer
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
-        self.labels, self.axis = Choice(TIPS["labels"]), Choice(TIPS["axis"])
+        self.labels = Choice(TIPS["labels"], self._show)
+        self.axis = Choice(TIPS["axis"])
         self.images = column(spacing=2)
         """A tick for each image that fits, and why the others do not."""
         self._ticks: dict[Image, QCheckBox] = {}
@@ -107,25 +107,22 @@ class MeasurePanel(LayerPanel):
         self.without_border = check_box(whole, TIPS["whole"])
         tip = TIPS["measure"]
         self.measure = push_button("Measure objects", tip, self.measure_objects)
-        self._form = form()
         boxes = [*self.groups.values()]
-        for words, widget, tip in (
-            ("Objects", self.labels, ""),
+        self._form = form(
+            ("Objects", self.labels),
             ("Measure in", panel(self.images), TIPS["images"]),
-            ("First axis", self.axis, ""),
-            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:]))), ""),
-        ):
-            add_row(self._form, words, widget, tip)
-        self._form.addRow(self.without_border)
+            ("First axis", self.axis),
+            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:])))),
+            ("", self.without_border),
+        )
         self._body = panel(self._form)
         for part in (self._body, self.text, self.measure):
             self.rows.addWidget(part)
-        self.labels.changed.connect(self._show)
         layers = viewer.layers
         changes = (layers.events.inserted, layers.events.removed)
         changes += (layers.selection.events.changed,)
-        self._connections.connect_all(changes, self.refresh)
-        self._connections.connect(session.dataset_changed, self._show)
+        self._connections.connect(self.refresh, *changes)
+        self._connections.connect(self._show, session.dataset_changed)
         self.refresh()
 
     @property
@@ -145,7 +142,7 @@ class MeasurePanel(LayerPanel):
         for layer in (*images, *labels):
             for name in (*LAID, "data", "name", "blending"):
                 event = getattr(layer.events, name)
-                self._of_layers.connect(event, self.refresh_soon)
+                self._of_layers.connect(self.refresh_soon, event)
         self._show()
         self.offered.emit()
 
@@ -160,22 +157,6 @@ class MeasurePanel(LayerPanel):
         request = JoinRequest(labels.name, finest(labels), axis)
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.linked_to(labels)
-
-    def measured(self, linked: Linked) -> MeasuredSource:
-        """Return objects of layers as a source, measured in the images that fit."""
-        labels = linked.labels
-        images = [image for image in linked.images if not misfit(image, labels)]
-        names = ", ".join(f"'{image.name}'" for image in images)
-        note = f"Measured in {names}." if images else NO_IMAGE
-        notes = (note, SHEARED) if is_sheared(labels) else (note,)
-        options = {
-            "scale": pixel_size(labels),
-            "first_axis": self.axis.value,
-            "groups": [group for group in GROUPS if self.groups[group].isChecked()],
-            "with_border": not self.without_border.isChecked(),
-        }
-        pixels = _pixels(images, labels)
-        return MeasuredSource(pixels, finest(labels), labels.name, options, notes)
 
     # Inside
 
@@ -205,7 +186,7 @@ class MeasurePanel(LayerPanel):
             ticked = proposed(labels, images, list(self._viewer.layers.selection))
         for image in images:
             if reason := misfit(image, labels):
-                self.images.addWidget(text_label(f"{image.name} ({reason})"))
+                self.images.addWidget(Text(f"{image.name} ({reason})"))
                 continue
             n = 1 if image.rgb else len(planes(finest(image), finest(labels).shape))
             # Of as many slices as channels nothing else tells which axis is taken.
@@ -223,19 +204,22 @@ class MeasurePanel(LayerPanel):
         target = "objects" if has_images else "shape only"
         self.measure.setText(f"Measure {target}")
         if labels is None:
-            show_text(self.text, HOW, "note")
+            self.text.say(HOW)
         elif has_images:
-            show_text(self.text, "", "note")
+            self.text.say()
         elif (n := len(self._ticks)) > 1:
-            show_text(self.text, CHOOSE.format(n, labels.name), "warning")
+            self.text.say(CHOOSE.format(n, labels.name), "warning")
         else:
-            show_text(self.text, SHAPE_ONLY, "note")
+            self.text.say(SHAPE_ONLY)
 
     def _on_tick(self) -> None:
         labels = self.labels.value
         self._chosen[labels] = WeakSet(self.linked_to(labels).images)
         self._update_text()
-        self.ticked.emit()
+        read, layers = self._reading.read, self._reading.workspace.linked
+        linked, is_table = layers.current, read and isinstance(read.source, TABLES)
+        if linked and is_table and linked.labels is labels:
+            layers.set(self.linked_to(labels))
 
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Want the objects on offer measured, and then something done."""
@@ -244,7 +228,23 @@ class MeasurePanel(LayerPanel):
         if isinstance(labels, Image):
             labels = use_as_labels(self._viewer, labels, self.axis.value)
             linked = Linked(labels, linked.images)
-        self.requested.emit(self.measured(linked), linked, then)
+        how = {
+            "first_axis": self.axis.value,
+            "groups": [group for group in GROUPS if self.groups[group].isChecked()],
+            "with_border": not self.without_border.isChecked(),
+        }
+        self._reading.load(measured(linked, how), linked=linked, then=then)
+
+
+def measured(linked: Linked, how: dict[str, Any]) -> MeasuredSource:
+    """Return objects of layers as a source, measured in the images that fit."""
+    labels = linked.labels
+    images = [image for image in linked.images if not misfit(image, labels)]
+    names = ", ".join(f"'{image.name}'" for image in images)
+    note = f"Measured in {names}." if images else NO_IMAGE
+    notes = (note, SHEARED) if is_sheared(labels) else (note,)
+    pixels, how = _pixels(images, labels), {"scale": pixel_size(labels), **how}
+    return MeasuredSource(pixels, finest(labels), labels.name, how, notes)
 
 
 def _is_mask(image: Image) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import napari
 import numpy as np
 from napari.layers import Labels
 from napari.utils import CyclicLabelColormap
@@ -20,7 +19,6 @@ from napari_embedding_game.ui.images.linked_layers import (
     finest,
     is_in_slice,
 )
-from napari_embedding_game.ui.workspace import Workspace
 
 COLOR = "#ffe14d"
 FADING = 0.2
@@ -43,12 +41,10 @@ class ObjectColors(QObject):
     are not selected fade; without it, selected ones are lit in the layer's colours.
     """
 
-    def __init__(
-        self, viewer: napari.Viewer, workspace: Workspace, scene: Scene, dock: QObject
-    ) -> None:
+    def __init__(self, scene: Scene, dock: QObject) -> None:
         super().__init__(dock)
-        self._viewer, self._scene = viewer, scene
-        self._session, self._linked = workspace.session, workspace.linked
+        self._viewer, self._scene = scene.viewer, scene
+        self._session, self._linked = scene.session, scene.workspace.linked
         self._layer: Labels | None = None
         """The layer that is coloured by the map."""
         self._previous_colormap: Any = None
@@ -60,7 +56,7 @@ class ObjectColors(QObject):
         """Whether a colormap has room for these."""
         self._soon = qthrottled(self.update, FOLLOW_MS, leading=False, parent=self)
         self._heard, connections = Connections(self), Connections(self)
-        connections.connect(self._linked.changed, self._on_linked)
+        connections.connect(self._on_linked, self._linked.changed)
         connections.call(self._end)
         self._on_linked()
 
@@ -74,10 +70,10 @@ class ObjectColors(QObject):
             look, slices = session.look.events, (dims.current_step, dims.order)
             now = session.selection.changed, look.color_objects, look.color_by
             now += (look.limits, *slices, dims.ndisplay)
-            self._heard.connect_all(now, self.update)
+            self._heard.connect(self.update, *now)
             later = self._scene.drawn, session.columns_changed
-            self._heard.connect_all(later, lambda *_: self._soon.throttle())
-            self._heard.connect(linked.labels.events.paint, self._on_paint)
+            self._heard.connect(lambda *_: self._soon.throttle(), *later)
+            self._heard.connect(self._on_paint, linked.labels.events.paint)
         self.update()
 
     def update(self, event: object = None) -> None:

@@ -19,12 +19,17 @@ from qtpy.QtWidgets import QFileDialog
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
+from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.label_objects import Objects, share_matching
+from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.file.saved_map import SavedMap
-from napari_embedding_game.session.maps import MapTree
-from napari_embedding_game.session.session import Session, error_text
-from napari_embedding_game.session.sources import ExperimentSource, Source
+from napari_embedding_game.session.session import error_text
+from napari_embedding_game.session.sources import (
+    ExperimentSource,
+    MeasuredSource,
+    Source,
+)
 from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import misfit, proposed
@@ -34,15 +39,15 @@ from napari_embedding_game.ui.images.linked_layers import (
     LayerRecord,
     LayersRecord,
     Linked,
-    LinkedLayers,
     finest,
     images_of,
     record_of,
     use_as_labels,
 )
-from napari_embedding_game.ui.style.form_widgets import show_text
+from napari_embedding_game.ui.images.measure_panel import measured
 from napari_embedding_game.ui.style.layouts import in_lines, literal, push_button
 from napari_embedding_game.ui.tasks.errors import log_error
+from napari_embedding_game.ui.tasks.reading import ReadingTask, Request
 from napari_embedding_game.ui.tasks.worker import Latest
 
 MOSTLY = 0.5
@@ -68,39 +73,39 @@ TIP = (
 class Relink(LayerPanel):
     """Shows which layer of the map is missing, or has changed, and a button.
 
-    A layer is linked as soon as it is open.  ``wanted`` asks to read the objects of
-    the linked labels again, ``missed``: a layer is missing.
+    A layer is linked as soon as it is open.
     """
 
     missed = Signal()
-    requested = Signal()
+    """A layer is missing."""
 
-    def __init__(
-        self,
-        viewer: napari.Viewer,
-        session: Session,
-        maps: MapTree,
-        record: LinkedLayers,
-    ) -> None:
-        super().__init__(viewer)
-        self._session, self._maps, self._record = session, maps, record
+    def __init__(self, reading: ReadingTask) -> None:
+        super().__init__(reading)
+        self._session = session = reading.workspace.session
+        self._maps = reading.workspace.maps
+        self._record = record = reading.workspace.linked
         self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
+        self._request: Request | None = None
+        """What was read last."""
         self._is_read = False
-        """Whether the linked labels are read as they are now."""
+        """Whether that is of the linked labels as they are now."""
         self._watched: Labels | None = None
         self._strokes: WeakKeyDictionary[Layer, Any] = WeakKeyDictionary()
         """Those of labels that are known of."""
         self._of_labels = Connections(self)
-        self._act: Callable[[], object] = self._locate
-        self.button = push_button("", TIP, lambda: self._act())
+        self.button = push_button("", TIP, lambda: self._problem()[2]())
         self.rows.addWidget(self.text)
         self.rows.addWidget(self.button)
         self._opening = Latest(self, self._on_opened, self._on_failed)
-        self.follow(viewer.layers.selection.events.changed)
-        self._connections.connect(record.changed, self._on_linked)
-        self._connections.connect(session.dataset_changed, self._on_dataset)
-        self._connections.connect(session.restored, self._on_restored)
+        self.follow(self._viewer.layers.selection.events.changed)
+        hear = self._connections.connect
+        hear(self._on_linked, record.changed)
+        hear(self._on_dataset, session.dataset_changed)
+        hear(self._on_restored, session.restored)
+        hear(self._on_reading, reading.changed)
+        hear(self._on_loaded, reading.loaded)
+        hear(self.open_again, reading.session_opened)
         self._on_linked(record.current)
         self._update()
 
@@ -130,32 +135,64 @@ class Relink(LayerPanel):
                 self._link(fitting)
         self._update()
 
-    def on_read_started(self, source: Source | None) -> None:
-        """Note whether the objects of the labels are read as they are now."""
-        for layer in self._viewer.layers:
-            self._strokes[layer] = strokes(layer)
-        labels = self._watched
-        is_linked = source is not None and labels is not None
-        self._is_read = is_linked and source.pixels is finest(labels)
+    # What happens
 
-    def on_read_finished(self) -> None:
+    def _on_reading(self) -> None:
+        """Note whether the objects of the labels are read as they are now."""
+        request, labels = self._reading.request, self._watched
+        if request is not None and request is not self._request:
+            self._request = request
+            for layer in self._viewer.layers:
+                self._strokes[layer] = strokes(layer)
+            is_linked = labels is not None
+            self._is_read = is_linked and request.source.pixels is finest(labels)
+
+    def _on_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
         if self._is_read:
             self._edit_text = ""
         self._update()
 
-    # What happens
+    def _read_again(self) -> None:
+        """Read the objects of edited labels anew, in the same way."""
+        linked, read = self._record.current, self._maps.read
+        if read is not None and isinstance(read.source, ExperimentSource):
+            self._reading.read_again(read.source, read.options)
+        elif linked is not None:
+            images = [image for image in linked.images if image in self._viewer.layers]
+            linked = Linked(linked.labels, tuple(images))
+            self._record.set(linked, self._record.missed)
+            self._reading.read_again(*self._with_labels(read, linked))
+
+    def _with_labels(
+        self, read: ReadResult | None, linked: Linked
+    ) -> tuple[Source, ReadOptions]:
+        """Return a source with the labels as they are now, and how to read it."""
+        options = DEFAULT_OPTIONS
+        if read is not None and isinstance(read.source, MeasuredSource):
+            options = read.options  # others are for what a file or sample holds
+        elif read is not None and read.source.pixels is not None:
+            return read.source.with_pixels(finest(linked.labels)), read.options
+        how = how_measured(self._session.dataset)
+        axis, groups = how.get("first_axis"), how.get("groups")
+        groups = groups if isinstance(groups, list | tuple) else USUAL
+        how = {
+            "first_axis": axis if axis in ("time", "image") else "z",
+            "groups": [group for group in GROUPS if group in groups],
+            "with_border": how.get("with_border") is not False,
+        }
+        return measured(linked, how), options
 
     def _on_linked(self, linked: Linked | None) -> None:
         """Watch the labels that are linked now."""
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
             self._of_labels.close()
-            self._watched, self._edit_text = labels, ""
+            self._watched, self._edit_text, self._is_read = labels, "", False
             if labels is not None:  # a look sets off none of these
                 events = labels.events
-                self._of_labels.connect_all((events.paint, events.data), self._on_edit)
-                self._of_labels.connect(events.set_data, self._on_drawn)
+                self._of_labels.connect(self._on_edit, events.paint, events.data)
+                self._of_labels.connect(self._on_drawn, events.set_data)
                 self._on_drawn()  # edited while they were read
         self.refresh_soon()
 
@@ -187,6 +224,7 @@ class Relink(LayerPanel):
     def _link(self, new: Linked) -> None:
         """Link layers; the search for what is still missing goes on."""
         record, previous = self._record, self._record.current
+        self._strokes[new.labels] = strokes(new.labels)
         record.set(new, record.missed)
         if self._missing is None:
             record.missed = None
@@ -200,9 +238,9 @@ class Relink(LayerPanel):
 
     def _update(self) -> None:
         """Show the first problem, and a button that solves it."""
-        text, words, self._act = self._problem()
+        text, words, _ = self._problem()
         is_new = text not in ("", self.text.text())
-        show_text(self.text, text, "warning")
+        self.text.say(text, "warning")
         self.button.setText(literal(in_lines(words)))
         self.button.setVisible(bool(words))
         self.setVisible(bool(text))
@@ -226,7 +264,7 @@ class Relink(LayerPanel):
         is_measured = bool(how_measured(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._maps.read is not None
-        return self._edit_text, words if can_read else "", self.requested.emit
+        return self._edit_text, words if can_read else "", self._read_again
 
     @property
     def _missing(self) -> LayerRecord | None:

@@ -22,6 +22,7 @@ from napari_embedding_game.session.groups import is_of_levels
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.errors import tried
@@ -39,31 +40,24 @@ USE_TIP = "Name the points by the groups of this column."
 class ClusterEdits(QWidget):
     """A row of buttons and the table's menu; all act on the selected clusters.
 
-    Parameters
-    ----------
-    session : Session
-    table : Table
-        Of the clusters, by their ids.
-    tell : callable
-        Receives a sentence for the person, "" when there is nothing to say.
+    The table is that of the clusters by their ids; ``message`` says why an edit is
+    refused.
     """
 
-    def __init__(
-        self, session: Session, table: Table, show_message: Callable[[str], None]
-    ) -> None:
+    def __init__(self, session: Session, table: Table, message: Text) -> None:
         super().__init__()
         self._session, self._clusters = session, session.clusters
-        self._table, self._show_message = table, show_message
+        self._table, self._message = table, message
         self.edit_name: Callable[[int], None] = table.type_into
         """Lets a person type the name of a cluster."""
-        self._finding = PaneJobs(self, "Clustering …", self._select, show_message)
+        self._finding = PaneJobs(self, "Clustering …", self._select, message.say)
         self._make_actions()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
-        connections.connect(session.selection.changed, self._follow)
-        connections.connect(self._clusters.changed, self._follow_edits)
-        connections.connect(session.dataset_changed, lambda _: show_message(""))
+        connections.connect(self._follow, session.selection.changed)
+        connections.connect(self._follow_edits, self._clusters.changed)
+        connections.connect(lambda _: message.say(), session.dataset_changed)
         self._follow_edits()
 
     def _follow(self) -> None:
@@ -175,14 +169,12 @@ class ClusterEdits(QWidget):
         return self._chosen()[0]
 
     def _chosen(self) -> list[Cluster]:
-        chosen = self._session.selection.clusters
-        by_id = self._clusters.clustering.by_id if chosen else {}
-        return [by_id[c] for c in chosen if c in by_id]
+        return self._clusters.of(self._session.selection.clusters)
 
     def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
-        self._show_message("")
-        return tried(self._show_message, edit, *args)
+        self._message.say()
+        return tried(self._message.say, edit, *args)
 
     def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""

@@ -15,7 +15,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
-from napari_embedding_game.ui.style.form_widgets import CTRL, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import CTRL, Text
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.errors import log_error
@@ -50,15 +50,14 @@ class ClusterPane(Listener):
     """Shows the clusters of a session and lets a person edit them."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__()
-        self._session = session = workspace.session
+        super().__init__(session := workspace.session)
         self.search = SearchBox(workspace)
-        self.slider = ClusterSlider(session.clusters)
+        self.slider = ClusterSlider(session)
         self.table = Table(*COLUMNS, is_many=True, max_rows=MAX_ROWS, min_rows=MIN_ROWS)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        self.message = text_label(role="warning")
-        self.edits = ClusterEdits(session, self.table, self.show_message)
+        self.message = Text(role="warning")
+        self.edits = ClusterEdits(session, self.table, self.message)
         self.table.edited.connect(
             lambda cluster, name: self.edits.name(cluster, name, self.table.source)
         )
@@ -69,22 +68,12 @@ class ClusterPane(Listener):
         self._asked_merging: Merging | None = None
         """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
-        self._heard.connect(session.dataset_changed, self.table.end_edit)
-        self.listen([session.selection.changed], self._follow)
-        self.listen([session.dataset_changed], self.catch_up)
-        self.follow(session, self.catch_up)
+        self._heard.connect(self.table.end_edit, session.dataset_changed)
+        self.listen(self._follow, session.selection.changed)
+        self.listen(self.catch_up, session.dataset_changed)
+        self.follow(self.catch_up)
         self.setLayout(column(self.table, self.slider))
-        self.show_message("")
         self.catch_up()
-
-    def show_message(self, message: str) -> None:
-        """Show a sentence on an edit; "" takes it away."""
-        show_text(self.message, message)
-
-    def showEvent(self, event: object) -> None:
-        """Send a request that was put off while hidden."""
-        super().showEvent(event)
-        self._ask_firmness()
 
     def catch_up(self) -> None:
         """Bring the list up to date."""
@@ -137,8 +126,8 @@ class ClusterPane(Listener):
 
     def _on_picked(self, keys: list[int], is_added: bool) -> None:
         """Select clusters; in a game one of them may have gone since it was listed."""
-        by_id = self._session.clusters.clustering.by_id
-        self._session.selection.replace(key for key in keys if key in by_id)
+        present = self._session.clusters.of(keys)
+        self._session.selection.replace(cluster.id for cluster in present)
 
     def _follow(self, *, scrolls: bool = True) -> None:
         self.table.choose(self._session.selection.clusters, scrolls=scrolls)

@@ -7,10 +7,10 @@ from qtpy.QtCore import QSignalBlocker, Qt
 from qtpy.QtWidgets import QSlider, QSpinBox
 from superqt.utils import qdebounced
 
-from napari_embedding_game.session.clusters.clusters import Clusters
+from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
-from napari_embedding_game.ui.style.form_widgets import add_row, form, set_role
+from napari_embedding_game.ui.style.form_widgets import form, set_role
 from napari_embedding_game.ui.style.layouts import column, panel, row
 
 MIN_CLUSTERS = 1
@@ -27,9 +27,9 @@ TIP = (
 class ClusterSlider(Listener):
     """Edits the number of clusters of a book; at its end each landmark is one."""
 
-    def __init__(self, clusters: Clusters) -> None:
-        super().__init__()
-        self._clusters = clusters
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._clusters = clusters = session.clusters
         self._stops = slider_stops(MIN_CLUSTERS)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.number = QSpinBox()
@@ -38,8 +38,7 @@ class ClusterSlider(Listener):
         self.number.setKeyboardTracking(False)
         set_role(self.number, "number")
         self.strip = FirmnessStrip()
-        rows = form()
-        add_row(rows, "Clusters", panel(row(self.slider, self.number)), TIP)
+        rows = form(("Clusters", panel(row(self.slider, self.number)), TIP))
         self.setLayout(column(rows, self.strip))
         self._apply_soon = qdebounced(self._apply, DELAY_MS, parent=self)
         self._is_moving = False
@@ -50,7 +49,7 @@ class ClusterSlider(Listener):
         assert typed is not None
         typed.returnPressed.connect(lambda: self._on_number(self.number.value()))
         self.strip.picked.connect(self._pick)
-        self.listen([clusters.changed], self.catch_up)
+        self.listen(self.catch_up, clusters.changed)
         self.catch_up()
 
     def catch_up(self) -> None:

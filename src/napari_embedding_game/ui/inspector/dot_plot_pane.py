@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -19,7 +18,6 @@ from napari_embedding_game.session.cluster_expression import (
     offered_rows,
     rows_of,
 )
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     shades,
@@ -30,6 +28,7 @@ from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
 from napari_embedding_game.ui.style.layouts import row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.workspace import Workspace
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
@@ -40,27 +39,20 @@ Rows = tuple[pd.Categorical, RowChoice]
 
 
 class DotPlotPane(PlotPane):
-    """What genes are in every cluster, found in the background while it is seen.
+    """What genes are in every cluster, found in the background while it is seen."""
 
-    Parameters
-    ----------
-    session : Session
-    on_name : callable
-        Receives the gene that was clicked.
-    """
-
-    def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
-        super().__init__(session, self._tip)
-        self._on_name = on_name
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__((session := workspace.session), self._tip)
+        self._color = workspace.color_by_value
         self._search = PaneJobs(
-            self, "Comparing …", self._on_result, self.show_message, self._on_failed
+            self, "Comparing …", self._on_result, self.state.say, self._on_failed
         )
         self._request: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
         self._rows: Rows | None = None
         """Those of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
-        self.rows, self.genes = Choice(ROWS_TIP), QLineEdit()
+        self.rows, self.genes = Choice(ROWS_TIP, self.refresh), QLineEdit()
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
         self.genes.setClearButtonEnabled(True)
         self.genes.setAccessibleName("Genes")
@@ -68,11 +60,10 @@ class DotPlotPane(PlotPane):
         self.head.addWidget(self.genes)
         self.setTabOrder(self.genes, self.canvas)
         self.canvas.clicked.connect(self._pick)
-        self.rows.changed.connect(self.refresh)
         self.genes.editingFinished.connect(self.refresh)
-        self.listen([session.clusters.changed, session.state_changed], self.refresh)
+        self.listen(self.refresh, session.clusters.changed, session.state_changed)
         data_changes = session.dataset_changed, session.columns_changed
-        self.listen(data_changes, self.catch_up)
+        self.listen(self.catch_up, *data_changes)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
@@ -93,7 +84,7 @@ class DotPlotPane(PlotPane):
         if dataset is None or session.snapshot is None:
             return
         if session.is_moving:
-            self.show_message(WAITING)
+            self.state.say(WAITING)
             return
         rows = rows_of(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
@@ -144,7 +135,7 @@ class DotPlotPane(PlotPane):
     def _on_failed(self, message: str) -> None:
         self.result, self._request = None, ()  # asked again where it is wanted again
         self._draw()
-        self.show_message(message, "warning")
+        self.state.say(message, "warning")
 
     def _on_result(self, result: ClusterExpression) -> None:
         self.result = result
@@ -154,7 +145,7 @@ class DotPlotPane(PlotPane):
         """Show the result, under the names that the groups have by now."""
         if not self._search.is_busy:
             note = "" if self.result is None else self.result.note
-            self.show_message(note, "warning")
+            self.state.say(note, "warning")
             self.canvas.show_plot(self._plot(), is_scrolled=True)
 
     def _cell_at(self, x: float, y: float) -> tuple[int | None, int | None]:
@@ -188,7 +179,7 @@ class DotPlotPane(PlotPane):
         if group is not None:
             self._choose(group, is_added)
         elif result is not None and gene is not None:
-            self._on_name(result.genes[gene])
+            self._color(result.genes[gene])
 
     def _choose(self, group: int, is_added: bool) -> None:
         """Select a cluster or the points of a group, if the map still has them."""

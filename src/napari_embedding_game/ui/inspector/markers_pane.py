@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,19 +30,18 @@ from napari_embedding_game.session.groups import (
     offered,
     sample_columns,
 )
-from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import composition_columns, worded
 from napari_embedding_game.ui.style.form_widgets import (
     CTRL,
     Choice,
-    show_text,
-    text_label,
+    Text,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
+from napari_embedding_game.ui.workspace import Workspace
 
 SAMPLES_TIP = (
     "Each sample, such as a donor, counts once, by the mean of its cells (10 or more)."
@@ -111,17 +110,14 @@ class Compared:
 
 
 class MarkersPane(Listener):
-    """Compares the selection, in the background while it or a plot of it is seen.
-
-    ``on_name`` receives the name that was clicked.
-    """
+    """Compares the selection, in the background while it or a plot of it is seen."""
 
     compared_changed = Signal()
     """Another comparison, or none, is shown, or another sentence on it."""
 
-    def __init__(self, session: Session, on_name: Callable[[str], None]) -> None:
-        super().__init__()
-        self.session = session
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(session := workspace.session)
+        self.workspace = workspace
         self._search = PaneJobs(
             self, "Comparing …", self._show, self._show_text, self._on_failed
         )
@@ -134,7 +130,7 @@ class MarkersPane(Listener):
         self._columns: list[str] = []
         """Those whose levels can be compared."""
         self.against, self.test, self.first, self.second = (
-            Choice(tip, n_letters=6)
+            Choice(tip, self.catch_up, n_letters=6)
             for tip in (
                 AGAINST_TIP,
                 f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
@@ -149,21 +145,19 @@ class MarkersPane(Listener):
         self.saved.setSizePolicy(policy)
         self.first.setAccessibleName("First group")
         self.second.setAccessibleName("Second group")
-        self.state, self.table = text_label(), Table(*COLUMNS, min_rows=3)
+        self.state, self.table = Text(), Table(*COLUMNS, min_rows=3)
         pair = self.first, QLabel("vs"), self.second
         self.levels = panel(row(*pair, wide=(self.first, self.second)))
         under = row(self.test, self.saved)
         parts = self.against, self.levels, under, self.state, self.table
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
-        self.table.picked.connect(lambda names, _: list(map(on_name, names)))
-        for box in (self.against, self.test, self.first, self.second):
-            box.changed.connect(self.catch_up)
+        color = workspace.color_by_value
+        self.table.picked.connect(lambda names, _: list(map(color, names)))
         self._show_text("")
-        self.clear_at(session.dataset_changed)
         data_changes = session.dataset_changed, session.columns_changed
-        self.listen([session.selection.changed, *data_changes], self.catch_up)
-        self.follow(session, self._follow)
+        self.listen(self.catch_up, session.selection.changed, *data_changes)
+        self.follow(self._follow)
 
     @property
     def result(self) -> MarkerTable | None:
@@ -172,7 +166,7 @@ class MarkersPane(Listener):
 
     def catch_up(self, *event: object) -> None:
         """Compare the selection, unless that is the latest request."""
-        dataset, selection = self.session.dataset, self.session.selection
+        dataset, selection = self._session.dataset, self._session.selection
         self._offer()
         self.table.name_first(worded("Gene", dataset))
         if dataset is None:
@@ -213,12 +207,12 @@ class MarkersPane(Listener):
 
     def _follow(self) -> None:
         """Compare again if clusters, or their names, have changed since."""
-        if not self.session.is_moving:
+        if not self._session.is_moving:
             self.catch_up()
 
     def _offer(self) -> None:
         """Offer what can be compared now; what was chosen stays, if it can."""
-        dataset = self.session.dataset
+        dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
             self._obs, self._columns, self._request, tests = obs, [], None, dict(TESTS)
@@ -227,10 +221,10 @@ class MarkersPane(Listener):
                 named = sample_columns(dataset.obs, composition_columns(dataset))
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
             self.test.offer(tests.items())
-        chosen, choices = self._chosen, [*offered(self.session, self._columns)]
+        chosen, choices = self._chosen, [*offered(self._session, self._columns)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
         self.against.offer(choices, chosen, *of)
-        levels = levels_in(self.session, self._column) if self._column else {}
+        levels = levels_in(self._session, self._column) if self._column else {}
         self.levels.setVisible(bool(levels))
         texts = {f"{name} ({n:,})": name for name, n in levels.items()}
         self.first.offer(texts.items(), chosen.levels[0])
@@ -253,7 +247,7 @@ class MarkersPane(Listener):
 
     def _comparison(self) -> ShownComparison:
         against, (method, samples) = self._chosen, self.test.value
-        inside, outside = groups(self.session, against)
+        inside, outside = groups(self._session, against)
         return ShownComparison(
             title=self._title(against),
             inside=inside,
@@ -270,9 +264,9 @@ class MarkersPane(Listener):
             with atomic_write(path) as temporary:
                 compared.markers.frame().to_csv(temporary, index=False)
 
-        message = save(self, self.session, "comparison", {".csv": "Table"}, write)
+        message = save(self, self._session, "comparison", {".csv": "Table"}, write)
         if message:
-            self.session.remember(compared.groups)
+            self._session.remember(compared.groups)
             self._show_text(message)
 
     def _title(self, against: Against) -> str:
@@ -281,7 +275,7 @@ class MarkersPane(Listener):
             first, second = against.levels
             second = OTHERS if second is None else second
             return f"{against.column}: {first} against {second}"
-        session = self.session
+        session = self._session
         if against.cluster in session.selection.clusters:
             return self.against.currentText()
         clusters = session.clusters.clustering.by_id
@@ -303,13 +297,13 @@ class MarkersPane(Listener):
         """Tell something on as many lines as it takes."""
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
-        show_text(self.state, text, "note")
+        self.state.say(text)
         self.state.setToolTip(tip)
         self.compared_changed.emit()
 
     def _show(self, compared: Compared) -> None:
         self.compared = compared
-        markers, dataset = compared.markers, self.session.dataset
+        markers, dataset = compared.markers, self._session.dataset
         noun = "points" if dataset is None else f"{dataset.noun}s"
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:

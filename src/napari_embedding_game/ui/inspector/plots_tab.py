@@ -14,7 +14,6 @@ from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
 from napari_embedding_game.ui.style.layouts import column, plain_tabs
 from napari_embedding_game.ui.tasks.save_dialog import save
-from napari_embedding_game.ui.workspace import Workspace
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
 """Endings of figures with what they are called."""
@@ -25,20 +24,15 @@ SAVE_TIP = "Save as .pdf, .svg or .png; its text can be edited."
 class PlotsTab(QWidget):
     """Plots that follow the clusters and the selection of the map.
 
-    Parameters
-    ----------
-    workspace : Workspace
-    markers : MarkersPane
-        Whose comparison the volcano plot shows.
+    The volcano plot shows what ``markers`` compares.
     """
 
-    def __init__(self, workspace: Workspace, markers: MarkersPane) -> None:
+    def __init__(self, markers: MarkersPane) -> None:
         super().__init__()
-        self._session, self._markers = (session := workspace.session), markers
-        on_name = workspace.color_by_value
-        self.volcano = VolcanoPane(markers, on_name)
-        self.dot_plot = DotPlotPane(session, on_name)
-        self.scatter = ScatterPane(session)
+        self._session, self._markers = markers.workspace.session, markers
+        self.volcano = VolcanoPane(markers)
+        self.dot_plot = DotPlotPane(markers.workspace)
+        self.scatter = ScatterPane(self._session)
         self.saved = QToolButton()
         self.saved.setText("Save…")
         self.saved.setProperty("role", "edit")
@@ -56,12 +50,12 @@ class PlotsTab(QWidget):
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.canvas.plot
         if plot is None:
-            pane.show_message(NOTHING)
+            pane.state.say(NOTHING)
         else:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             message = save_plot(plot, self, self._session, name.replace(" ", "_"))
             if message:
-                pane.show_message(message)
+                pane.state.say(message)
                 if pane is self.volcano and compared is not None:
                     self._session.remember(compared.groups)
 

@@ -18,7 +18,7 @@ from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import value_extent, worded
-from napari_embedding_game.ui.style.form_widgets import CTRL, add_row, form
+from napari_embedding_game.ui.style.form_widgets import CTRL, form
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
@@ -85,16 +85,13 @@ class ScatterPane(PlotPane):
         self.names = QStringListModel(self)
         """What can be an axis."""
         self.across, self.up = self._field(), self._field()
-        fields = form()
-        add_row(fields, "Across", self.across)
-        add_row(fields, "Up", self.up)
-        self.head.addLayout(fields)
+        self.head.addLayout(form(("Across", self.across), ("Up", self.up)))
         self.setTabOrder(self.up, self.canvas)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
         clusters, selection = session.clusters.changed, session.selection.changed
         events = session.state_changed, session.dataset_changed, session.columns_changed
-        self.listen([clusters, selection, *events], self.catch_up)
+        self.listen(self.catch_up, clusters, selection, *events)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
@@ -172,14 +169,14 @@ class ScatterPane(PlotPane):
         role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
-        self.show_message(text, role)
+        self.state.say(text, role)
         self.canvas.show_plot(self._plot())
 
     def _show_correlation(self) -> None:
         if self._axes is not None:
             r = correlation(*self._axes)
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-            self.show_message(f"{text}Drag to select points.")
+            self.state.say(f"{text}Drag to select points.")
 
     def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""
@@ -195,9 +192,7 @@ class ScatterPane(PlotPane):
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
-        self.show_message(
-            GATED.format(inside=n, all=n_all, share=share_text(n / n_all))
-        )
+        self.state.say(GATED.format(inside=n, all=n_all, share=share_text(n / n_all)))
 
 
 def _limits(axis: pd.Series) -> tuple[float, float]:

@@ -52,9 +52,9 @@ class SearchBox(QLineEdit):
         self.setAccessibleName("Find")
         self.setClearButtonEnabled(True)
         self.textEdited.connect(self._find)
-        self.returnPressed.connect(self._choose_marked)
+        self.returnPressed.connect(self._choose)
         changed = workspace.session.dataset_changed
-        Connections(self).connect(changed, self.begin_anew)
+        Connections(self).connect(self.begin_anew, changed)
 
     def begin(self) -> None:
         """Put the cursor here."""
@@ -86,11 +86,10 @@ class SearchBox(QLineEdit):
         else:
             self._completer.popup().hide()
 
-    def _choose_marked(self) -> None:
-        """Take what the arrow keys have marked, else the first."""
-        self._choose(max(0, self._completer.popup().currentIndex().row()))
-
-    def _choose(self, index: int) -> None:
+    def _choose(self, index: int | None = None) -> None:
+        """Take a hit, by default what the arrow keys have marked, or the first."""
+        if index is None:
+            index = max(0, self._completer.popup().currentIndex().row())
         if index < len(self.hits):
             (kind, name), self.hits = self.hits[index], []
             self._completer.popup().hide()

@@ -35,8 +35,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     CTRL,
     Choice,
-    show_text,
-    text_label,
+    Text,
 )
 from napari_embedding_game.ui.style.layouts import column, literal, panel, plain_tabs
 from napari_embedding_game.ui.style.table import Column, Table
@@ -80,9 +79,8 @@ class SelectionTab(Listener):
     """The id of a cluster, the name that was typed for it, and the clusters then."""
 
     def __init__(self, workspace: Workspace, *actions: QWidget) -> None:
-        super().__init__()
+        super().__init__(session := workspace.session)
         self.workspace = workspace
-        self._session = session = workspace.session
         self._cut_of: tuple[object, ...] = ()
         """The data, objects and layers that pictures were cut out of."""
         self._color_by = ""
@@ -95,19 +93,18 @@ class SelectionTab(Listener):
         self.report: ClusterReport | None = None
         shows = self._on_report, self._show_busy, self._show_hint
         self._reporting = PaneJobs(self, HINT_LOOKING, *shows, finishes=True)
-        self.hint, self.numbers = text_label(), text_label()
-        self.title, self.note = QLineEdit(), text_label(role="plain")
+        self.hint, self.numbers = Text(), Text()
+        self.title, self.note = QLineEdit(), Text(role="plain")
         self.two = TwoClusters(session)
-        self.column = Choice(COLUMN_TIP)
-        channels = "Channels", ""
-        self.channels, self._channel_menu = menu_button(*channels)
+        self.column = Choice(COLUMN_TIP, self._describe)
+        self.channels, self._channel_menu = menu_button("Channels", "")
         bars, shares = (Column(""), Column("", is_bar=True)), Column("", "", share_text)
         options = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
         self.composition = Table(*bars, shares, **options)
         sizes = Column("", "", "{:+.2f} sd".format)
         self.differences = Table(*bars, sizes, has_head=False)
         self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
-        self.markers = MarkersPane(session, workspace.color_by_value)
+        self.markers = MarkersPane(workspace)
         self.thumbnails = PictureGrid(self._on_pick)
         self._images_heard = Connections(self)
         self._cut_soon = qdebounced(self._refresh_pictures, DELAY_MS, parent=self)
@@ -177,14 +174,12 @@ class SelectionTab(Listener):
 
     def _connect(self) -> None:
         session = self._session
-        self.clear_at(session.dataset_changed)
-        self.listen([session.selection.changed], self._on_selection)
-        self.follow(session, self.refresh)
+        self.listen(self._on_selection, session.selection.changed)
+        self.follow(self.refresh)
         changes = session.dataset_changed, session.columns_changed
         changes += (session.look.events.color_by,)
-        self.listen([*changes, self.workspace.linked.changed], self.refresh)
+        self.listen(self.refresh, *changes, self.workspace.linked.changed)
         self.title.editingFinished.connect(self._on_name)
-        self.column.changed.connect(self._describe)
         self.composition.picked.connect(self._on_levels)
         self.texts.picked.connect(lambda rows, _: self._on_pick(np.array(rows, int)))
         self.tabs.currentChanged.connect(self._on_tab)
@@ -230,7 +225,7 @@ class SelectionTab(Listener):
         self._images_heard.close()
         if linked is not None:
             looks = looks_of(linked)
-            self._images_heard.connect_all(looks, lambda _: self._cut_soon.throttle())
+            self._images_heard.connect(lambda _: self._cut_soon.throttle(), *looks)
 
     def _offer_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
         """Show a tab for each kind of thing that is known of the rows."""
@@ -342,8 +337,7 @@ class SelectionTab(Listener):
         selection = self._session.selection
         if not selection.is_of_points:
             return selection.clusters
-        present = self._session.clusters.clustering.by_id
-        return tuple(c for c in self._context if c in present)
+        return tuple(c.id for c in self._session.clusters.of(self._context))
 
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
         session = self._session
@@ -371,8 +365,8 @@ class SelectionTab(Listener):
             return
         self.report = report
         self._show_names(clusters)
-        show_text(self.hint, "")
-        show_text(self.numbers, numbers)
+        self.hint.say()
+        self.numbers.say(numbers)
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
         rows, objects = report.draw, dataset.objects
@@ -396,14 +390,12 @@ class SelectionTab(Listener):
 
     def _show_hint(self, hint: str) -> None:
         """Show a sentence instead of a selection."""
-        show_text(self.hint, hint)
+        self.hint.say(hint)
         self._report.hide()
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
-        clustering = self._session.clusters.clustering
-        by_id = clustering.by_id
-        notes = [by_id[c].note for c in clusters if c in by_id]
-        show_text(self.note, "\n".join(filter(None, notes)))
+        notes = [cluster.note for cluster in self._session.clusters.of(clusters)]
+        self.note.say("\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
             title = self._title(clusters)
@@ -412,15 +404,15 @@ class SelectionTab(Listener):
             self.title.setReadOnly(not is_one)
             self.title.setToolTip(f"{title}\n{RENAME_TIP}" if is_one else title)
             one = clusters[0] if is_one else None
+            clustering = self._session.clusters.clustering
             self._titled = self._session.dataset, one, clustering
 
     def _title(self, clusters: tuple[int, ...]) -> str:
-        by_id = self._session.clusters.clustering.by_id
-        names = [by_id[c].name for c in clusters if c in by_id]
-        if len(clusters) == 1 and names:
-            return by_id[clusters[0]].title
+        present = self._session.clusters.of(clusters)
+        if len(clusters) == 1 and present:
+            return present[0].title
         if clusters:
-            return f"{len(clusters)} clusters: {listed(names)}"
+            return f"{len(clusters)} clusters: {listed([c.name for c in present])}"
         rows, dataset = self._session.selection.rows, self._session.dataset
         if len(rows) == 1 and dataset is not None:
             return str(dataset.obs.index[rows[0]])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.form_widgets import show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import column, push_button
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -27,11 +25,9 @@ class TwoClusters(QWidget):
         super().__init__()
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
-        self.answer = text_label(role="plain")
-        self._show_text = partial(show_text, self.answer)
-        self._job = PaneJobs(
-            self, LOOKING, lambda result: self._show_text(str(result)), self._show_text
-        )
+        self.answer = Text(role="plain")
+        say = self.answer.say
+        self._job = PaneJobs(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
         self.setLayout(column(self.ask, self.answer, spacing=0))
@@ -43,12 +39,12 @@ class TwoClusters(QWidget):
         if source != self._source:
             self._source = source
             self._job.stop()
-            self._show_text("")
+            self.answer.say()
         is_pair = len(session.selection.clusters) == 2
         self.setVisible(is_pair and not session.is_moving)
 
     def _on_ask(self) -> None:
         of = self._session, self._session.selection.clusters
-        job = tried(self._show_text, separation_job, *of)
+        job = tried(self.answer.say, separation_job, *of)
         if job is not None:
             self._job.submit(job)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane, p_text
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
@@ -15,14 +13,13 @@ class VolcanoPane(PlotPane):
     """Draws every gene of a comparison: change to the right, certainty upwards.
 
     ``markers`` is what compares; its choices are in the tab of the selection.
-    ``on_name`` receives the gene that was clicked.
     """
 
-    def __init__(self, markers: MarkersPane, on_name: Callable[[str], None]) -> None:
-        super().__init__(markers.session, self._tip)
-        self._markers, self._on_name = markers, on_name
+    def __init__(self, markers: MarkersPane) -> None:
+        super().__init__(markers.workspace.session, self._tip)
+        self._markers = markers
         markers.visible_with.append(self)
-        self.listen([markers.compared_changed], self.catch_up)
+        self.listen(self.catch_up, markers.compared_changed)
         self.canvas.clicked.connect(self._pick)
 
     def showEvent(self, event: object) -> None:
@@ -32,7 +29,7 @@ class VolcanoPane(PlotPane):
 
     def catch_up(self) -> None:
         """Show what was compared."""
-        self.show_message(self._markers.state.text())
+        self.state.say(self._markers.state.text())
         compared = self._markers.compared
         plot = None if compared is None else compared.plot
         if plot is not self.canvas.plot:
@@ -47,7 +44,8 @@ class VolcanoPane(PlotPane):
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         row = self._row_at(x, y)
         if row is not None:
-            self._on_name(str(self.canvas.plot.names[row]))
+            name = str(self.canvas.plot.names[row])
+            self._markers.workspace.color_by_value(name)
 
     def _tip(self, x: float, y: float) -> str:
         row, genes = self._row_at(x, y), self._markers.result

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from magicgui.widgets.bases import ValueWidget
 from qtpy.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QIcon, QMouseEvent, QPixmap, QResizeEvent
 from qtpy.QtWidgets import (
@@ -47,16 +46,27 @@ def adds(event: QMouseEvent) -> bool:
     return bool(event.modifiers() & adding)
 
 
-def text_label(text: str = "", role: str = "note") -> QLabel:
-    """Return a label of one of the roles that the theme's sheet knows."""
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)  # names of people may have a "<b>"
-    label.setProperty("role", role)
-    label.setWordWrap(True)
-    label.setIndent(INDENT)
-    label.setMinimumWidth(1)  # a long word must not widen the dock
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
+class Text(QLabel):
+    """A text of one of the roles that the theme's sheet knows, hidden while empty."""
+
+    def __init__(self, text: str = "", role: str = "note") -> None:
+        super().__init__(text)
+        self._role = role
+        self.setTextFormat(Qt.TextFormat.PlainText)  # names of people may have a "<b>"
+        self.setProperty("role", role)
+        self.setWordWrap(True)
+        self.setIndent(INDENT)
+        self.setMinimumWidth(1)  # a long word must not widen the dock
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if not text:
+            self.hide()
+
+    def say(self, text: str = "", role: str = "") -> None:
+        """Show another text, in its usual role or for once in another one."""
+        set_role(self, role or self._role)
+        if self.text() != text:
+            self.setText(text)
+        self.setVisible(bool(text))
 
 
 def set_role(widget: QWidget, role: str) -> None:
@@ -65,15 +75,6 @@ def set_role(widget: QWidget, role: str) -> None:
         widget.setProperty("role", role)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
-
-
-def show_text(label: QLabel, text: str, role: str | None = None) -> None:
-    """Show a text, or hide the label where there is none."""
-    if role is not None:
-        set_role(label, role)
-    if label.text() != text:
-        label.setText(text)
-    label.setVisible(bool(text))
 
 
 def settle(widget: QWidget) -> None:
@@ -105,39 +106,45 @@ def scrolled(widget: QWidget) -> QScrollArea:
     return area
 
 
-def form() -> QFormLayout:
-    """Return a form that stays readable when the dock is narrow."""
+def form(*rows: tuple[Any, ...]) -> QFormLayout:
+    """Return a form that stays readable when the dock is narrow.
+
+    Each row has a label, "" for none, a widget, and a tooltip, by default the widget's.
+    """
     layout = QFormLayout()
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setHorizontalSpacing(8)
     layout.setVerticalSpacing(5)
     layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    for label, widget, *tip in rows:
+        native = widget if isinstance(widget, QWidget) else widget.native
+        if not label:
+            layout.addRow(native)
+            continue
+        caption = QLabel(label)
+        caption.setToolTip(*tip or [native.toolTip()])
+        caption.setMinimumWidth(LABEL_WIDTH)
+        for part in (native, *native.findChildren(QWidget)):
+            if not isinstance(part, QCheckBox):  # which has a text of its own
+                part.setAccessibleName(label)
+        native.setMinimumWidth(60)
+        layout.addRow(caption, native)
     return layout
 
 
-def add_row(
-    layout: QFormLayout, label: str, widget: ValueWidget | QWidget, tip: str = ""
-) -> None:
-    """Add a widget with a label that shares its tooltip, and ends where others do."""
-    native = widget if isinstance(widget, QWidget) else widget.native
-    caption = QLabel(label)
-    caption.setToolTip(tip or native.toolTip())
-    caption.setMinimumWidth(LABEL_WIDTH)
-    for part in (native, *native.findChildren(QWidget)):
-        if not isinstance(part, QCheckBox):  # which has a text of its own
-            part.setAccessibleName(label)
-    native.setMinimumWidth(60)
-    layout.addRow(caption, native)
-
-
 class Choice(QComboBox):
-    """A list of texts with values, as narrow as some letters."""
+    """A list of texts with values, as narrow as some letters.
+
+    ``act`` receives the value that was chosen.
+    """
 
     changed = Signal(object)
     """The value that was chosen."""
 
-    def __init__(self, tip: str = "", n_letters: int = 8) -> None:
+    def __init__(
+        self, tip: str = "", act: Callable[[Any], Any] | None = None, n_letters: int = 8
+    ) -> None:
         super().__init__()
         self._listed: list[tuple[str, Any]] = []
         self.setToolTip(tip)
@@ -146,6 +153,8 @@ class Choice(QComboBox):
         self.setSizeAdjustPolicy(narrow)
         self.setMinimumContentsLength(n_letters)
         self.currentIndexChanged.connect(lambda _: self.changed.emit(self.value))
+        if act is not None:
+            self.changed.connect(act)
 
     @property
     def choices(self) -> list[Any]:

@@ -13,7 +13,7 @@ from superqt import QDoubleRangeSlider
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
 from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Colored
-from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, Text
 from napari_embedding_game.ui.style.layouts import column
 from napari_embedding_game.ui.style.table import Column, Table
 
@@ -38,7 +38,7 @@ class LegendView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text = text_label()
+        self.text = Text()
         self.levels = Table(
             *(Column("Level", CLICK_TIP), Column("Points", "", "{:,}".format)),
             max_rows=MAX_ROWS,
@@ -53,7 +53,7 @@ class LegendView(QWidget):
         """Show how to read these colours."""
         is_scale = legend.limits is not None
         has_levels = bool(legend.levels)
-        show_text(self.text, "" if has_levels else legend.title)
+        self.text.say("" if has_levels else legend.title)
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:

@@ -15,7 +15,7 @@ from napari_embedding_game.data.export.plots import Plot
 from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.form_widgets import adds, show_text, text_label
+from napari_embedding_game.ui.style.form_widgets import Text, adds
 from napari_embedding_game.ui.style.layouts import column, panel
 from napari_embedding_game.ui.style.theme import ThemeColors
 
@@ -222,20 +222,13 @@ class PlotPane(Listener):
     """
 
     def __init__(self, session: Session, tip: Tip, *, is_dragged: bool = False) -> None:
-        super().__init__()
-        self._session = session
-        self.state = text_label()
+        super().__init__(session)
+        self.state = Text()
         self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
         self.head = column()
         parts = self.head, self.state, self.canvas
         self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
-        self.clear_at(session.dataset_changed)
-        self.show_message("")
-
-    def show_message(self, text: str, role: str = "note") -> None:
-        """Show a sentence."""
-        show_text(self.state, text, role)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone."""

@@ -20,7 +20,7 @@ def tried(show: Callable[[str], object], act: Callable[..., Any], *args: Any) ->
     """Return what comes of an act; show why, and return None, where it is refused."""
     try:
         return act(*args)
-    except (DataError, InputError) as error:
+    except (DataError, InputError, OSError) as error:
         show(error_text(error))
         return None
 

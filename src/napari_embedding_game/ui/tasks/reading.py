@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import begin_process
@@ -21,13 +21,17 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import error_text
-from napari_embedding_game.session.sources import Source, source_of
+from napari_embedding_game.session.sources import FileSource, Source, source_of
+from napari_embedding_game.ui.images.alignment import proposed
 from napari_embedding_game.ui.images.fields import show_experiment
-from napari_embedding_game.ui.images.join_panel import joined_layers, with_labels
 from napari_embedding_game.ui.images.linked_layers import (
     LayerRecord,
     LayersRecord,
     Linked,
+    finest,
+    images_of,
+    labels_of,
+    layer_of,
     show_pictures,
 )
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -35,6 +39,8 @@ from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
 from napari_embedding_game.ui.workspace import Workspace
 
 MAP_KEPT = "The map of {} is kept: Data > Open other data > Recent maps."
+MAX_GUESS = 1 << 30
+"""Bytes of labels that are looked through though nobody asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,33 +60,27 @@ class Request:
 class ReadingTask(QObject):
     """Reads one source at a time: the newest request replaces the former."""
 
-    started = Signal(bool)
-    """Something is going to be read, or a session file was taken up, and whether that
-    is another source than before."""
+    changed = Signal()
+    """What is read, how far that is, or what came of it."""
     loaded = Signal()
     """A source was taken up."""
     session_opened = Signal()
     """A session file was taken up, whose layers may not be open."""
-    cancelled = Signal(object)
-    """Reading failed or was cancelled, and what was loaded before stays.
-
-    A function that reads the same without the rows that have missing values, where
-    these were in the way; None otherwise.
-    """
-    stage_changed = Signal(object)
-    """The :class:`Stage` of reading, None when nothing is read."""
 
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace, store: SessionStore
     ) -> None:
         super().__init__()
-        self._viewer, self._workspace = viewer, workspace
-        self._store = store
+        self.viewer, self.workspace, self.store = viewer, workspace, store
         self._maps = workspace.maps
         self.request: Request | None = None
         """What is being read, if that is no session file."""
+        self.refused: Request | None = None
+        """What was not read, as some of its rows have missing values."""
+        self.stage: Stage | None = None
+        """How far reading is; None when nothing is read."""
         self.jobs = Latest(
-            self, self._on_read, self._on_failed, self.stage_changed.emit, at_once=True
+            self, self._on_read, self._on_failed, self._set_stage, at_once=True
         )
         """Busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
@@ -92,7 +92,15 @@ class ReadingTask(QObject):
         read = self._maps.read
         if self.request is not None or read is None:
             return self.request
-        return Request(read.source, read.options, self._workspace.linked.current, True)
+        return Request(read.source, read.options, self.workspace.linked.current, True)
+
+    @property
+    def read(self) -> ReadResult | None:
+        """How what is on show was read; None while other data are read."""
+        request, read = self.request, self._maps.read
+        if request is None or request.is_again or read is None:
+            return read
+        return read if request.source is read.source else None
 
     def load(
         self,
@@ -112,16 +120,21 @@ class ReadingTask(QObject):
         """
         self._load(Request(source, options, linked), then)
 
-    def reload(
-        self, options: ReadOptions, then: Callable[[], None] | None = None
-    ) -> None:
-        """Read the latest request in another way, with the same layers."""
-        if self.latest is not None:
-            self._load(replace(self.latest, options=options), then)
+    def reload(self, then: Callable[[], None] | None = None, **changes: Any) -> None:
+        """Read the latest request with other options, and the same layers."""
+        if (latest := self.latest) is not None:
+            options = replace(latest.options, **changes)
+            self._load(replace(latest, options=options), then)
+
+    def read_complete(self) -> None:
+        """Read what was refused without the rows that have missing values."""
+        if (refused := self.refused) is not None:
+            options = replace(refused.options, missing="drop")
+            self._load(replace(refused, options=options))
 
     def read_again(self, source: Source, options: ReadOptions) -> None:
         """Read what the source of the open map has become, as its edited labels."""
-        linked = self._workspace.linked.current
+        linked = self.workspace.linked.current
         self._load(Request(source, options, linked, is_again=True))
 
     def open_file(self, path: Path, then: Callable[[], None] | None = None) -> None:
@@ -144,15 +157,15 @@ class ReadingTask(QObject):
 
         def finish(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
-            self._store.start_new()
-            self.started.emit(True)
-            self._workspace.linked.set(None)
+            self.store.start_new()
+            self.workspace.linked.set(None)
             self._maps.restore(saved)
+            self.changed.emit()
             if self._maps.read is not None:
                 self.loaded.emit()
             self.session_opened.emit()
             if troubles:
-                self._workspace.trouble.emit(" ".join(troubles))
+                self.workspace.trouble.emit(" ".join(troubles))
             if then is not None:
                 then()
 
@@ -162,8 +175,7 @@ class ReadingTask(QObject):
         """Give up reading; what was loaded before stays."""
         if self.jobs.is_busy:
             self.jobs.stop()
-            self.stage_changed.emit(None)
-            self._cancel()
+            self._end()
 
     def close(self) -> None:
         """Deliver nothing any more."""
@@ -175,10 +187,9 @@ class ReadingTask(QObject):
 
     def _load(self, request: Request, then: Callable[[], None] | None = None) -> None:
         if not request.is_again:
-            source = with_labels(request.source, self._viewer)
+            source = with_labels(request.source, self.viewer)
             request = replace(request, source=source)
-        source, options, latest = request.source, request.options, self.latest
-        is_same = latest is not None and source is latest.source
+        source, options = request.source, request.options
 
         def read() -> Stages[ReadResult]:
             return (yield from source.read(options)).looked_at()
@@ -187,12 +198,12 @@ class ReadingTask(QObject):
             self._show_result(loaded, request)
             self.request = None
             self._maps.note_read(replace(loaded, source=source, options=options))
+            self.changed.emit()
             self.loaded.emit()
             if then is not None:
                 then()
 
         self._read(source.name, read, finish, request)
-        self.started.emit(not (request.is_again or is_same))
 
     def _read(
         self,
@@ -201,35 +212,40 @@ class ReadingTask(QObject):
         then: Callable[[Any], None],
         request: Request | None = None,
     ) -> None:
-        self._then, self.request = then, request
+        self._then, self.request, self.refused = then, request, None
         self.jobs.submit(read)
-        self._workspace.trouble.emit("")
-        self.stage_changed.emit(Stage(f"Reading {name}"))
+        self.workspace.trouble.emit("")
+        self._set_stage(Stage(f"Reading {name}"))
+
+    def _set_stage(self, stage: Stage | None) -> None:
+        self.stage = stage
+        self.changed.emit()
 
     def _on_read(self, result: Any) -> None:
-        self.stage_changed.emit(None)
+        self._set_stage(None)
         try:
             self._then(result)
         except (DataError, InputError) as error:
             self._on_failed(error)
 
     def _on_failed(self, error: BaseException) -> None:
-        self.stage_changed.emit(None)
-        self._workspace.trouble.emit(error_text(error))
-        read_complete = None
-        if self.request is not None and isinstance(error, MissingValuesError):
-            options = replace(self.request.options, missing="drop")
-            complete = replace(self.request, options=options)
-            read_complete = partial(self._load, complete)
-        self._cancel(read_complete)
+        self.workspace.trouble.emit(error_text(error))
+        if isinstance(error, MissingValuesError):
+            self.refused = self.request
+        self._end()
+
+    def _end(self) -> None:
+        """What was loaded before stays."""
+        self.request = None
+        self._set_stage(None)
 
     def _show_result(self, loaded: ReadResult, request: Request) -> None:
         """Show what was read: another reading of the open map, or other data."""
-        viewer, name = self._viewer, loaded.dataset.name
+        viewer, name = self.viewer, loaded.dataset.name
         linked, is_again = request.linked, request.is_again
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
-        layers = self._workspace.linked
+        layers = self.workspace.linked
         missing = layers.missed if is_again else None
         if loaded.join is not None:
             joined = joined_layers(viewer, loaded.join)
@@ -239,13 +255,13 @@ class ReadingTask(QObject):
                 missing = LayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
             linked = show_experiment(viewer, loaded.images, name, linked)
-        maps, session = self._maps, self._workspace.session
+        maps, session = self._maps, self.workspace.session
         if not (is_again and maps.reload(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)
             names = maps.carried(loaded.dataset) if is_same else None
-            self._store.start_new()
+            self.store.start_new()
             session.load(loaded.dataset)
             if names is not None:
                 session.clusters.restore(names)
@@ -255,12 +271,33 @@ class ReadingTask(QObject):
         layers.set(*((linked, missing) if has_objects else (None,)))
 
     def _show_pictures(self, loaded: ReadResult) -> Linked:
-        present = self._workspace.linked.current
-        if present is None or present.labels not in self._viewer.layers:
-            return show_pictures(self._viewer, loaded)
+        present = self.workspace.linked.current
+        if present is None or present.labels not in self.viewer.layers:
+            return show_pictures(self.viewer, loaded)
         is_same = np.array_equal(present.labels.data, loaded.labels)
-        return present if is_same else show_pictures(self._viewer, loaded)
+        return present if is_same else show_pictures(self.viewer, loaded)
 
-    def _cancel(self, read_complete: Callable[[], None] | None = None) -> None:
-        self.request = None
-        self.cancelled.emit(read_complete)
+
+def with_labels(source: Source, viewer: napari.Viewer) -> Source:
+    """Return a file as a source whose rows may be the objects of a layer.
+
+    That is the active layer, else the uppermost Labels.  A large image only if a person
+    chooses it.
+    """
+    if not isinstance(source, FileSource) or source.request is not None:
+        return source
+    layers = labels_of(viewer)
+    layers.sort(key=lambda layer: layer is viewer.layers.selection.active)
+    if not layers or getattr(finest(layers[-1]), "nbytes", 0) > MAX_GUESS:
+        return source
+    name, pixels = layers[-1].name, finest(layers[-1])
+    return FileSource(source.path, JoinRequest(name, pixels, is_guess=True))
+
+
+def joined_layers(viewer: napari.Viewer, join: Join) -> Linked | None:
+    """Return the layers that show the objects of a table's rows; None without any."""
+    labels = layer_of(viewer, join)
+    if join.objects is None or labels is None:
+        return None
+    images = proposed(labels, images_of(viewer), list(viewer.layers.selection))
+    return Linked(labels, tuple(images))

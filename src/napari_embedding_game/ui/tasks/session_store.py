@@ -57,10 +57,10 @@ class SessionStore(QObject):
             session.hand.changed,
         )
         self._connections = Connections()
-        self._connections.connect_all(changes, self._touch)
+        self._connections.connect(self._touch, *changes)
         # Where the program ends before the window can say that it is closed.
         quits = QCoreApplication.instance().aboutToQuit
-        self._connections.connect(quits, self.close)
+        self._connections.connect(self.close, quits)
 
     def recent(self) -> list[tuple[Path, str]]:
         """Return the last maps, also of a crash, and words for each, newest first."""

@@ -11,6 +11,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QObject, QThread, QTimer, Signal
@@ -263,7 +264,7 @@ class PaneJobs(Latest):
     ``owner``, ``on_result``, ``finishes``: as of :class:`Latest`. ``busy_text``: text
     during the work, such as "Comparing …". ``show`` receives it, with the share that is
     done where a job yields it. ``on_error`` receives an error as a sentence, by default
-    ``show`` does.
+    ``show`` does, as a warning.
     """
 
     def __init__(
@@ -271,12 +272,13 @@ class PaneJobs(Latest):
         owner: QObject,
         busy_text: str,
         on_result: Callable[[Any], None],
-        show: Callable[[str], None],
+        show: Callable[..., None],
         on_error: Callable[[str], None] | None = None,
         *,
         finishes: bool = False,
     ) -> None:
-        on_error, self._busy_text, self._show_text = on_error or show, busy_text, show
+        self._busy_text, self._show_text = busy_text, show
+        on_error = on_error or partial(show, role="warning")
         super().__init__(
             owner,
             on_result,

@@ -20,7 +20,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
 from napari_embedding_game.ui.style.coloring import LONG_NAMES, colored
-from napari_embedding_game.ui.tasks.errors import notify_error
+from napari_embedding_game.ui.tasks.errors import notify_error, tried
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -44,27 +44,30 @@ class WritingTask(QObject):
 
     saved = Signal(str)
     """The name of what was written."""
-    busy_changed = Signal(str)
-    """What is being written, or that it is, "" when nothing is."""
+    busy_changed = Signal()
+    """:attr:`text` is another."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
         self._worker: Worker | None = None
+        self.text = ""
+        """What is being written, or that it is; "" when nothing is."""
 
     def save(self, path: Path) -> None:
         """Write the present map in the format that the ending of the path says."""
         if self._worker is not None:
-            self.busy_changed.emit(BUSY)
+            self.text = BUSY
+            self.busy_changed.emit()
             return
         prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
-        try:  # what is saved is what is seen
-            write = prepare(self._workspace, path)
-        except DataError as error:  # such as a gene of a file that is gone
-            self._workspace.trouble.emit(str(error))
-            return
         self._workspace.trouble.emit("")
-        self.busy_changed.emit(f"Saving {name} …")
+        # What is saved is what is seen; a gene may be of a file that is gone.
+        write = tried(self._workspace.trouble.emit, prepare, self._workspace, path)
+        if write is None:
+            return
+        self.text = f"Saving {name} …"
+        self.busy_changed.emit()
         self._worker = worker = Worker(write, NOT_SAVED)
         worker.returned.connect(lambda _: self._end(name))
         worker.failed.connect(lambda error: self._end(name, error))
@@ -81,8 +84,8 @@ class WritingTask(QObject):
             self._worker.failed.connect(notify_error)
 
     def _end(self, name: str, error: BaseException | None = None) -> None:
-        self._worker = None
-        self.busy_changed.emit("")
+        self._worker, self.text = None, ""
+        self.busy_changed.emit()
         if error is None:
             self.saved.emit(name)
         else:

@@ -15,7 +15,6 @@ from napari_embedding_game.session.plates import (
     plates_of,
     well_text,
 )
-from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import shades, value_colors
@@ -33,7 +32,7 @@ MAX_NAMED = 4
 """Clusters that are named in the key."""
 
 
-class PlateWidget(MapTool, Listener):
+class PlateWidget(MapTool):
     """The wells of the present data, coloured by what they hold.
 
     That is the share of the clusters that were selected, else the number of points.
@@ -51,8 +50,7 @@ class PlateWidget(MapTool, Listener):
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
         """The facts of each well on show."""
-        self.plate = Choice()
-        self.plate.changed.connect(self._draw)
+        self.plate = Choice("", self._draw)
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip, is_dragged=True)
         self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
@@ -60,9 +58,8 @@ class PlateWidget(MapTool, Listener):
         head = row(self.plate, None, self.saved, wide=())
         self.lay_out(head, self.state, self.canvas)
         self.column.setStretchFactor(self.canvas, 1)
-        self.clear_at(session.dataset_changed)
-        self.listen([session.dataset_changed, session.columns_changed], self.catch_up)
-        self.listen([session.selection.changed, session.clusters.changed], self._draw)
+        self.listen(self.catch_up, session.dataset_changed, session.columns_changed)
+        self.listen(self._draw, session.selection.changed, session.clusters.changed)
         self.catch_up()
 
     def clear_data(self) -> None:
@@ -89,14 +86,14 @@ class PlateWidget(MapTool, Listener):
         if not selection.is_of_points:
             self._clusters = selection.clusters
         if not plates:
-            self.show_message(NO_PLATE)
+            self.state.say(NO_PLATE)
             self.canvas.show_plot(None)
         if not plates or dataset is not self._session.dataset:
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, by_id = plates[number], clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in by_id]
-        self.show_message("" if chosen else CHOOSE)
+        self.state.say("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
@@ -134,13 +131,8 @@ class PlateWidget(MapTool, Listener):
         is_in, wells = selection.points, plate.wells.items()
         return tuple(well for well, rows in wells if len(rows) and is_in[rows].all())
 
-    def _well_at(self, x: float, y: float) -> Well | None:
-        well = (round(y), round(x))
-        return well if well in self.texts else None
-
     def _tip(self, x: float, y: float) -> str:
-        well = self._well_at(x, y)
-        return "" if well is None else self.texts[well]
+        return self.texts.get((round(y), round(x)), "")
 
     def _choose(
         self, x: float, y: float, to_x: float, to_y: float, is_added: bool
@@ -152,7 +144,7 @@ class PlateWidget(MapTool, Listener):
         )
         wells = [w for w in self.texts if up <= w[0] <= down and left <= w[1] <= right]
         if session.snapshot is None:
-            self.show_message("Run the game first: a click then selects.")
+            self.state.say("Run the game first: a click then selects.")
         elif not wells:
             session.selection.clear()
         else:
@@ -163,4 +155,4 @@ class PlateWidget(MapTool, Listener):
 
     def _save(self) -> None:
         if self.canvas.plot is not None:
-            self.show_message(save_plot(self.canvas.plot, self, self._session, "plate"))
+            self.state.say(save_plot(self.canvas.plot, self, self._session, "plate"))

@@ -10,7 +10,6 @@ from typing import Any
 import napari
 from qtpy.QtWidgets import QFileDialog
 
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
@@ -27,6 +26,7 @@ from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Choice, check_box, set_role
 from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
 FILES = "Maps of cells (*.h5ad)"
@@ -68,7 +68,7 @@ class ReferenceWidget(MapTool):
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])
-        self._connections.connect(self._session.dataset_changed, self._reset)
+        self._heard.connect(self._reset, self._session.dataset_changed)
         rows = row(self.file, self.cancel), row(self.label, self.predict)
         self.lay_out(*rows, self.place, self.correct, self.state)
         self._reset()
@@ -84,7 +84,7 @@ class ReferenceWidget(MapTool):
             text = f"{reference.name}: {n:,} cells. Choose what is predicted."
             if not reference.label_columns:
                 text = f"{reference.name} has no column of groups to predict."
-        self.show_message(text)
+        self.state.say(text)
         self._show()
 
     def _show(self) -> None:
@@ -123,12 +123,11 @@ class ReferenceWidget(MapTool):
         self._begin(partial(work, *inputs, correct_batch=is_corrected), then)
 
     def _on_placed(self, cells: PlacedCells) -> None:
-        try:
+        def place() -> None:
             self.workspace.maps.place(cells)
-        except DataError as error:
-            self.show_error(error)
-        else:
             self._show_result(cells.predicted, cells.notes, PLACED)
+
+        tried(partial(self.state.say, role="warning"), place)
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (predicted,) = mapped.labels.values()
@@ -141,7 +140,7 @@ class ReferenceWidget(MapTool):
     ) -> None:
         role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [confidence_text(predicted, self._reference), more, *notes]
-        self.show_message(" ".join(filter(None, parts)), role)
+        self.state.say(" ".join(filter(None, parts)), role)
 
     # The worker
 

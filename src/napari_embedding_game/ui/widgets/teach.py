@@ -18,7 +18,6 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import teaching
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import error_text
-from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
@@ -45,7 +44,7 @@ TEXT_LENGTH, MAX_CLASSES = 80, 8
 """Letters of a text, and classes that are seen without scrolling."""
 
 
-class TeachWidget(MapTool, Listener):
+class TeachWidget(MapTool):
     """The classes with their examples, and what is least sure of what was learned."""
 
     def __init__(self, napari_viewer: napari.Viewer) -> None:
@@ -78,10 +77,10 @@ class TeachWidget(MapTool, Listener):
         self.classes.edited.connect(partial(self._do, session.clusters.rename))
         select = session.selection.select_points
         self.doubtful.picked.connect(lambda rows, _: select(np.array(rows, np.intp)))
-        self._heard.connect(session.dataset_changed, self._on_data)
-        self.listen([session.clusters.changed], self._on_clusters)
-        self.listen([session.look.events.color_by], self.catch_up)
-        self.listen([session.selection.changed], self._update)
+        self._heard.connect(self._on_data, session.dataset_changed)
+        self.listen(self._on_clusters, session.clusters.changed)
+        self.listen(self.catch_up, session.look.events.color_by)
+        self.listen(self._update, session.selection.changed)
         self.lay_out(
             self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
         )
@@ -234,7 +233,7 @@ class TeachWidget(MapTool, Listener):
             text = (
                 f"{message} {self._next_step_text()}".strip() if has_data else NO_DATA
             )
-            self.show_message(text)
+            self.state.say(text)
 
     def _next_step_text(self) -> str:
         """Return what is to be done now."""
