@@ -93,7 +93,3 @@ def test_fourier_transforms_are_numpys(shape, dtype, within):
     assert abs(found[0] + 1j * found[1] - wanted).max() < within * abs(wanted).max()
     back = fft.backward(found, shape[2], n_rows=max(1, shape[0] // 2))
     np.testing.assert_allclose(back, grid[: len(back)], atol=4 * within)
-
-
-def test_lengths_are_quick_to_transform():
-    assert [fft.fast_length(n) for n in (1, 7, 31, 641)] == [1, 8, 32, 648]

@@ -154,8 +154,7 @@ class Game:
             self.z.step(up, factor * schedule.landmark_learning_rate, momentum)
             self.objective.follow(y, z)
             if self._hand is not None:
-                self._hand.move(y, self.y.velocity)
-                self._hand.move_landmarks(z, self.z.velocity)
+                self._hand.move(self.y, self.z)
             self._position += 1
             self._iteration += 1
             yield self._state()

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.torch_forces import finest_type
 from napari_embedding_game.core.errors import InputError
@@ -64,27 +65,24 @@ class AppliedForces:
         held = forces.landmarks
         self._landmarks = [(h.number, positions([h.place], 1)[0]) for h in held]
 
-    @torch.no_grad()
-    def move(self, y: Tensor, velocity: Tensor | None) -> None:
-        """Move the points (N, d) in place; held ones lose their velocity."""
+    def move(self, y: Player, z: Player) -> None:
+        """Move points and landmarks in place; held ones lose their velocity."""
         for rows, target, fastest in self._springs:
-            offset = target - _middle(y, rows)
+            offset = target - _middle(y.positions, rows)
             length = float(torch.linalg.vector_norm(offset))
             share = min(STIFFNESS, fastest / max(length, 1e-30))
-            y[rows] += (share * offset).to(y.dtype)
+            y.positions[rows] += (share * offset).to(y.positions.dtype)
         for rows, positions in self._holds:
-            y[rows] = positions
-            if velocity is not None:
-                velocity[rows] = 0.0
-
-    @torch.no_grad()
-    def move_landmarks(self, z: Tensor, velocity: Tensor | None) -> None:
-        """Bring held landmarks (L, d) to their positions."""
+            _hold(y, rows, positions)
         for number, position in self._landmarks:
-            if 0 <= number < len(z):
-                z[number] = position
-                if velocity is not None:
-                    velocity[number] = 0.0
+            if 0 <= number < len(z.positions):
+                _hold(z, number, position)
+
+
+def _hold(player: Player, rows: Tensor | int, positions: Tensor) -> None:
+    player.positions[rows] = positions
+    if player.velocity is not None:
+        player.velocity[rows] = 0.0
 
 
 def radius(y: Tensor) -> float:

@@ -29,16 +29,9 @@ _INSIDE: dict[str, Any] = {"forceinline": True, **LOOP}
 Real = NDArray[np.floating]
 
 
-def fast_length(n: int) -> int:
-    """Return the least length of at least ``n`` that has no factor but 2, 3 and 5."""
-    while n != np.prod(_factors(n)):
-        n += 1
-    return n
-
-
 @cache
 def _factors(n: int) -> tuple[int, ...]:
-    """Return the factors 4, 2, 3 and 5 of a length; the product may be less."""
+    """Return the factors 4, 2, 3 and 5 of a length that has no others."""
     factors = []
     for p in (4, 2, 3, 5):
         while n % p == 0 and n > 1:
@@ -282,7 +275,7 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
 def forward(grid: Real) -> Real:
     """Return the spectrum of a grid (rows, layers, columns), of its type.
 
-    Each side is of :func:`fast_length`.
+    Sides have no factor but 2, 3 and 5, as ``scipy.fft.next_fast_len`` returns them.
     """
     rows, layers, columns = grid.shape
     spectrum = np.zeros((2, rows, layers, columns // 2 + 1), grid.dtype)

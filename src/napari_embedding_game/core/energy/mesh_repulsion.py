@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import next_fast_len
 
 from napari_embedding_game.core.elementary import cos, exp, log
 from napari_embedding_game.core.energy import fft, mesh_loops
@@ -76,7 +77,9 @@ def make_grid(
     dtype: np.dtype[np.floating],
 ) -> Grid:
     """Return a grid with so many usable nodes along each axis."""
-    rows, layers, columns = (fft.fast_length(1 if n == 1 else 2 * n) for n in sides)
+    rows, layers, columns = (
+        next_fast_len(1 if n == 1 else 2 * n, real=True) for n in sides
+    )
     shape = rows, layers, columns
     steps = [np.minimum(np.arange(n), n - np.arange(n)) * spacing for n in shape]
     down, deep, across = (step * step for step in np.ix_(*steps))

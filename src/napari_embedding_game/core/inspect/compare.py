@@ -48,23 +48,16 @@ def compare_maps(
         for each in (first, second)
     )
     size, other = (math.sqrt(((e - e.mean(axis=0)) ** 2).sum()) for e in (a, b))
-    laid = laid_on(a, b * (size / other if other > 0 else 1.0))[:, :d]
+    scaled, middle = b * (size / other if other > 0 else 1.0), a.mean(axis=0)
+    scaled -= scaled.mean(axis=0)
+    rotation, _ = orthogonal_procrustes(scaled, a - middle)
+    laid = (scaled @ rotation + middle)[:, :d].astype(np.float32)
     near = first.astype(np.float32)
     radius = size / math.sqrt(n) if size > 0 else 1.0
     moved = np.linalg.norm(laid - near, axis=1) / radius
     rows = np.random.default_rng(0).choice(n, min(n, MAX_JUDGED), replace=False)
     kept = neighbors_kept(near, second, rows=rows, wide=1).mean() if n > 1 else 1.0
     return MapComparison(laid, moved.astype(np.float32), float(kept))
-
-
-def laid_on(
-    first: NDArray[np.floating], second: NDArray[np.floating]
-) -> NDArray[np.float32]:
-    """Return a second map, shifted, rotated and reflected to lie as the first one."""
-    middle, former = first.mean(axis=0, dtype=float), second.mean(axis=0, dtype=float)
-    rotation, _ = orthogonal_procrustes(second - former, first - middle)
-    laid: NDArray[np.float32] = (second - former) @ rotation + middle
-    return laid.astype(np.float32)
 
 
 def neighbors_kept(
