@@ -270,11 +270,11 @@ def test_a_plate_layout_is_joined_by_well(plate):
     folder, _ = plate
     drugs = {"A": "None", "B": "DMSO", "C": "drug C"}
     rows = [
-        (f"S{column}", f"{row.lower()}{column}", drugs[row], f"x{row}", row, row)
+        (f"S{column}", f"{row.lower()}{column}", drugs[row], f"x{row}", row, row, "")
         for column in (1, 2, 3, 4, 9)
         for row in "CAB"
     ]
-    columns = ["sample", "Well", "drug", "name", "Plate", "plate"]
+    columns = ["sample", "Well", "drug", "name", "Plate", "plate", "empty"]
     pd.DataFrame(rows, columns=columns).to_csv(folder / "l.csv", index=False, sep=";")
     (folder / "other.csv").write_bytes(b"drug\n\xb5M\n")
     dataset = measured(folder)

@@ -367,19 +367,11 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     return frame
 
 
-def separated(text: str, kind: str) -> tuple[str, str]:
-    """Return a text without Excel's "sep=;", and its separator.
-
-    ``kind`` is the ending of the file, such as ".tsv".
-    """
-    text = re.sub(r"^sep=(.)\r?\n", "", text)
-    heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
-    return text, "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
-
-
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
-    text, separator = separated(text, kind)
+    text = re.sub(r"^sep=(.)\r?\n", "", text)  # of Excel
+    heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
+    separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
     read = partial(
         pd.read_csv,
         sep=separator,

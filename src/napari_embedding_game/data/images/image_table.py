@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import counted, listed, to_numbers
+from napari_embedding_game.data.columns import counted, listed
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.images.folder import ImagePair
@@ -17,8 +17,6 @@ from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label", "name", "labels", "objects")
 """What the objects of an image, and its files, are known by."""
-_CODE = r"[+-]?(0\d|\d{16})"
-"""How texts of digits begin that are no numbers: 0012, and barcodes."""
 _MAX_GROUPS = 30
 """With more different numbers than these, a column is measured on each image."""
 
@@ -32,9 +30,12 @@ def join_tables(
     or without ending; else by its wells (and plates).  One that cannot be read, names
     none of the images, or one in several rows, is left out, and the notes say so.
     """
-    rows = [[pair.plate, pair.well, pair.field] for pair in pairs]
+    rows = [
+        (x.plate or None, x.well or None, int(x.field) if x.field else None)
+        for x in pairs
+    ]
     columns = pd.DataFrame(rows, columns=["plate", "well", "field"], dtype=object)
-    columns, notes = columns.replace("", None), list[str]()
+    notes = list[str]()
     for path in tables:
         try:
             frame = read_frame(path).reset_index(drop=True)
@@ -45,7 +46,7 @@ def join_tables(
     wells = columns["well"].map(parse_well, na_action="ignore").dropna()
     columns.loc[wells.index, "well"] = wells.map(well_name)
     columns.loc[wells.index, "row"] = wells.map(lambda well: ROWS[well[0]])
-    columns.loc[wells.index, "column"] = wells.map(lambda well: str(well[1] + 1))
+    columns.loc[wells.index, "column"] = wells.map(lambda well: well[1] + 1)
     return columns.loc[:, columns.notna().any()].apply(_as_group), notes
 
 
@@ -72,9 +73,9 @@ def _joined(
         is_taken = text.lower() in _RESERVED or text in columns
         return f"{text} ({name})" if is_taken else text
 
-    added = frame.drop(columns=used).dropna(axis="columns", how="all")
+    added = frame.drop(columns=used).dropna(axis="columns", how="all").astype(object)
     added = added.iloc[rows].set_axis(rows.index).reindex(columns.index)
-    added = added.rename(columns=title).astype(object)
+    added = added.rename(columns=title)
     added = added.loc[:, ~added.columns.duplicated()]
     # What a person wrote down goes before names of files.
     new = [one for one in added if one not in columns]
@@ -139,14 +140,15 @@ def _links(
 
 def _as_group(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
-    are_texts = not pd.api.types.is_numeric_dtype(column)
-    column = column.map(lambda value: str(value).strip(), na_action="ignore")
-    parsed = to_numbers(column)
-    are_codes = are_texts and column.astype("string").str.match(_CODE).any()
-    if are_codes or (parsed.isna() & column.notna()).any():
-        return pd.Series(pd.Categorical(column))
-    if parsed.nunique() > _MAX_GROUPS:
-        return parsed
-    texts = parsed.map("{:.15g}".format, na_action="ignore")
-    levels = texts[parsed.dropna().sort_values().index].unique()
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind not in ("integer", "floating", "mixed-integer-float"):
+        texts = column.map(lambda value: str(value).strip(), na_action="ignore")
+        return pd.Series(pd.Categorical(texts))
+    are_codes = kind == "integer" and column.max() > 2**53  # such as barcodes
+    if column.nunique() > _MAX_GROUPS and not are_codes:
+        return pd.to_numeric(column)
+    texts = column.map(
+        lambda x: f"{x:.15g}" if isinstance(x, float) else str(x), na_action="ignore"
+    )
+    levels = texts[column.dropna().sort_values().index].unique()
     return pd.Series(pd.Categorical(texts, levels))
