@@ -29,9 +29,8 @@ BUTTONS = QMessageBox.StandardButton
 
 def test_every_format_is_written(play, dock, save, tmp_path):
     play()
-    for ending in (
-        ending for kinds, _ in save_menu.FORMATS.values() for ending in kinds
-    ):
+    endings = (one for kinds, _ in save_menu.FORMATS.values() for one in kinds)
+    for ending in endings:
         path = save(tmp_path / f"map{ending}")
         assert path.stat().st_size > 0, ending
         assert f"Saved map{ending}" in dock.run.stage.text()

@@ -117,8 +117,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     load(panel.apply.click)
     way.buttons[0].click()
     assert panel.numbers["min_genes"].value == 19
-    again = way.parts.menu().actions()[1]
-    again.trigger()
+    way.parts.menu().actions()[1].trigger()
     panel.numbers["n_comps"].value = 6
     load(panel.apply.click)
     assert session.dataset.X.shape == (25, 6)
