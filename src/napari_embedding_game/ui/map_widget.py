@@ -64,8 +64,7 @@ class MapWidget(Listener):
         Parts that need more than its sheet have a method ``set_theme``.
         """
         letters = get_settings().appearance.events.font_size
-        changes = self._viewer.events.theme, letters
-        self._heard.connect(self.update_theme, *changes)
+        self._heard.connect(self.update_theme, self._viewer.events.theme, letters)
         self.update_theme()
 
     def close(self) -> bool:

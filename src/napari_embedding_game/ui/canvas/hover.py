@@ -61,10 +61,9 @@ class Hover(QObject):
         self._show_soon = qdebounced(self._look, REST_MS, parent=self)
         connections, session = Connections(self), self._session
         connections.hook(scene.viewer.mouse_move_callbacks, self._on_move)
-        moves = scene.viewer.scene.camera.events, session.state_changed
-        data_changes = session.dataset_changed, session.columns_changed
-        changes = *moves, *data_changes, self._linked.changed
-        connections.connect(self.hide, *changes)
+        moves = scene.viewer.scene.camera.events, self._linked.changed
+        connections.connect(self.hide, *moves, session.state_changed)
+        connections.connect(self.hide, session.dataset_changed, session.columns_changed)
         connections.call(self.hide)
 
     def hide(self, event: object = None) -> None:

@@ -94,8 +94,7 @@ class MapOverlay(QWidget):
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         self.connections = Connections(dock)
         """Of this and its painters."""
-        changes = scene.drawn, *view_changes(scene.viewer)
-        self.connections.connect(self.refresh, *changes)
+        self.connections.connect(self.refresh, scene.drawn, *view_changes(scene.viewer))
         self.connections.call(self._detach)
 
     @property

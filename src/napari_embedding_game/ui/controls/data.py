@@ -112,10 +112,9 @@ class DataControls(QWidget):
         self.relink = Relink(reading)
         self._build()
         self.measure.offered.connect(self._mark_next)
-        connections = Connections(self)
-        connections.connect(self._on_dataset, self._session.dataset_changed)
-        changes = reading.workspace.maps.changed, reading.changed
-        connections.connect(self._follow, *changes)
+        hear = Connections(self).connect
+        hear(self._on_dataset, self._session.dataset_changed)
+        hear(self._follow, reading.workspace.maps.changed, reading.changed)
         self._show()
         self._follow()
 

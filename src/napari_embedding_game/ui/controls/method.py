@@ -81,12 +81,11 @@ class MethodControls(Listener):
         self._strength = form(("Repulsion", strength, tip))
         self.steering = panel(column(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
-        self._heard.connect(self._on_setting, self._settings.changed)
+        hear = self._heard.connect
+        hear(self._on_setting, self._settings.changed)
         self.listen(self.catch_up, session.dataset_changed)
-        stale = session.staleness_changed, session.state_changed
-        self._heard.connect(self._show_staleness, *stale)
-        changes = session.restored, session.looked_back
-        self._heard.connect(self.catch_up, *changes)
+        hear(self._show_staleness, session.staleness_changed, session.state_changed)
+        hear(self.catch_up, session.restored, session.looked_back)
         self.catch_up()
 
     def catch_up(self, *event: object) -> None:

@@ -66,11 +66,9 @@ class SelectionControls(QWidget):
         """What is held, and the way to free it, also where nothing is selected."""
         buttons = evenly(self.embed, self.neighbors, self.hold)
         self.setLayout(column(buttons, self.show_objects, self.message))
-        connections = Connections(self)
-        changes = session.state_changed, self._linked.changed
-        connections.connect(self.refresh, *changes)
-        held_row = session.hand.changed, session.settings.changed
-        connections.connect(self._on_hand, *held_row)
+        hear = Connections(self).connect
+        hear(self.refresh, session.state_changed, self._linked.changed)
+        hear(self._on_hand, session.hand.changed, session.settings.changed)
         self._on_hand()
 
     def refresh(self, *event: object) -> None:

@@ -73,9 +73,8 @@ class Timeline(Listener):
         self.setLayout(column(self._content))
         view = session.view
         self._heard.call(partial(view.compare, None))
-        changes = session.timeline.changed, session.state_changed
-        changes += view.compared_changed, view.laid_out
-        self.listen(self.catch_up, *changes)
+        self.listen(self.catch_up, session.timeline.changed, session.state_changed)
+        self.listen(self.catch_up, view.compared_changed, view.laid_out)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""

@@ -69,9 +69,8 @@ class ShownField(QObject):
         """The axis whose slider shows the image's name, counted from the last."""
         self._heard, always = Connections(self), Connections(self)
         always.connect(self._on_linked, linked.changed)
-        events = viewer.dims.events
-        changes = events.current_step, events.axis_labels, viewer.layers.events.removed
-        always.connect(self._on_step, *changes)
+        events, removed = viewer.dims.events, viewer.layers.events.removed
+        always.connect(self._on_step, events.current_step, events.axis_labels, removed)
         self._on_linked()
 
     def _on_linked(self, event: object = None) -> None:

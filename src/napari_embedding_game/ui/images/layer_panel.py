@@ -33,9 +33,8 @@ class LayerPanel(QWidget):
 
         Later: by then a layer is whole, and others may have come with it.
         """
-        layers = self._viewer.layers.events
-        changes = (layers.inserted, layers.removed, *signals)
-        self._connections.connect(self.refresh_soon, *changes)
+        hear, layers = self._connections.connect, self._viewer.layers.events
+        hear(self.refresh_soon, layers.inserted, layers.removed, *signals)
 
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""

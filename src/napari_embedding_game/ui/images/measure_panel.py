@@ -118,11 +118,10 @@ class MeasurePanel(LayerPanel):
         self._body = panel(self._form)
         for part in (self._body, self.text, self.measure):
             self.rows.addWidget(part)
-        layers = viewer.layers
-        changes = (layers.events.inserted, layers.events.removed)
-        changes += (layers.selection.events.changed,)
-        self._connections.connect(self.refresh, *changes)
-        self._connections.connect(self._show, session.dataset_changed)
+        hear, layers = self._connections.connect, viewer.layers
+        hear(self.refresh, layers.events.inserted, layers.events.removed)
+        hear(self.refresh, layers.selection.events.changed)
+        hear(self._show, session.dataset_changed)
         self.refresh()
 
     @property

@@ -62,8 +62,7 @@ class DotPlotPane(PlotPane):
         self.canvas.clicked.connect(self._pick)
         self.genes.editingFinished.connect(self.refresh)
         self.listen(self.refresh, session.clusters.changed, session.state_changed)
-        data_changes = session.dataset_changed, session.columns_changed
-        self.listen(self.catch_up, *data_changes)
+        self.listen(self.catch_up, session.dataset_changed, session.columns_changed)
 
     def clear_data(self) -> None:
         """Keep nothing of data that are gone, also while nobody looks."""
