@@ -8,10 +8,9 @@ were is found by computing the components of the reference's own cells again.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
@@ -45,7 +44,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     rows = np.flatnonzero(np.isfinite(stored).all(axis=1))
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
     stored, values = stored[rows], adata.X
-    is_scaled = _lowest(values) < 0
+    is_scaled = values.min() < 0
     base = log_base(adata)
     unit = natural(1.0, base)  # of its logarithms
     if not is_scaled and Expression(values, True).has_counts:
@@ -66,7 +65,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         mean, std = (
             unit * adata.var[k].to_numpy(np.float32)[used] for k in ("mean", "std")
         )
-        most = max(float(values.max()), -_lowest(values)) if is_scaled else _MAX_VALUE
+        most = float(max(values.max(), -values.min())) if is_scaled else _MAX_VALUE
         std = np.where(std > 0, std, 1).astype(np.float32)
         candidates.append(replace(plain, mean=mean, std=std, max_value=most))
     values, best = dense(values[rows]).astype(np.float32), 0.0
@@ -94,8 +93,3 @@ def _target_sum(adata: AnnData) -> float:
     base = log_base(adata)
     sums = (sum_of(natural(one, base)) for one in logarithms)
     return next(filter(None, sums), TARGET_SUM)
-
-
-def _lowest(values: Any) -> float:
-    is_stored = sp.issparse(values) and values.nnz
-    return float((values.data if is_stored else values).min())

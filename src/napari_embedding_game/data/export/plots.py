@@ -188,8 +188,9 @@ class MapPlot(Plot):
 
 # Genes in groups
 
-SIZE_EXPONENT = 1.5
-"""Power of the share that the area of a dot grows with, as in scanpy."""
+SIZE_EXPONENT, LARGEST = 1.5, 0.9
+"""Power of the share that the area of a dot grows with, as in scanpy, and the largest
+diameter: it just fits into its cell of side 1."""
 _MAX_SHARES = 5
 """Dots that explain the sizes of all others."""
 
@@ -217,7 +218,7 @@ class ExpressionPlot(Plot):
         n_groups, n_genes = self.values.shape
         colors = _shades(self).to_rgba(self.values.T)
         down, across = np.indices((n_genes, n_groups), float).reshape(2, -1)
-        sizes = _diameters(np.nan_to_num(self.shares.T.ravel()))
+        sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
         _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
         self._explain_sizes(axes)
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
@@ -235,16 +236,11 @@ class ExpressionPlot(Plot):
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
-        discs = _discs(axes, positions, _diameters(shares), _GREY)
-        discs.set_clip_on(False)
+        sizes = LARGEST * shares ** (SIZE_EXPONENT / 2)
+        _discs(axes, positions, sizes, _GREY).set_clip_on(False)
         for y, share in enumerate(shares):
             axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
         axes.text(x - 0.5, -0.8, "Share\nabove 0", va="bottom", size="small")
-
-
-def _diameters(shares: Points) -> Points:
-    """Return the diameters of dots; the largest just fits into its cell of side 1."""
-    return np.asarray(0.9 * np.sqrt(shares**SIZE_EXPONENT))
 
 
 # Two groups compared
