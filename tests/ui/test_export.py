@@ -31,8 +31,7 @@ def test_every_format_is_written(play, dock, save, tmp_path):
     play()
     endings = (one for kinds, _ in save_menu.FORMATS.values() for one in kinds)
     for ending in endings:
-        path = save(tmp_path / f"map{ending}")
-        assert path.stat().st_size > 0, ending
+        assert save(tmp_path / f"map{ending}").stat().st_size > 0, ending
         assert f"Saved map{ending}" in dock.run.stage.text()
     a_save_on_the_quiet_that_fails_leaves_the_tab(dock)
 
@@ -50,21 +49,17 @@ def test_a_file_is_replaced_if_a_person_agrees(
     play, qtbot, dock, answer, monkeypatch, tmp_path
 ):
     play()
-    there, asked = answer(tmp_path / "map").with_suffix(".csv"), []
+    there = answer(tmp_path / "map").with_suffix(".csv")
     there.write_text("precious")
     actions, trouble = dock.run.save.menu().actions(), dock.data.trouble
     for agrees in (False, True):
-
-        def ask(parent, title, question, agrees=agrees):
-            asked.append(question)
-            return BUTTONS.Yes if agrees else BUTTONS.No
-
-        monkeypatch.setattr(QMessageBox, "question", ask)
+        asked = Mock(return_value=BUTTONS.Yes if agrees else BUTTONS.No)
+        monkeypatch.setattr(QMessageBox, "question", asked)
         saved = dock.controller.writing.saved
         with qtbot.waitSignal(saved) if agrees else qtbot.assertNotEmitted(saved):
             next(one for one in actions if ".csv" in one.text()).trigger()
         assert (there.read_text() == "precious") != agrees
-    assert asked == ["map.csv already exists. Replace it?"] * 2
+        assert asked.call_args[0][2] == "map.csv already exists. Replace it?"
     answer(tmp_path / ("x" * 300))  # longer than file systems take
     actions[0].trigger()
     qtbot.waitUntil(lambda: "choose another folder or name" in trouble.text())
