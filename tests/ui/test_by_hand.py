@@ -1,5 +1,7 @@
 """The dock as a person opens and uses it: menus, real mouse, wheel and keys."""
 
+import itertools
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QLocale, QPoint, QPointF, Qt
@@ -93,7 +95,7 @@ def named_genes(dataset):
 
 def test_what_a_person_does_by_mouse_and_keys(person, named_genes, qtbot):
     dock, session = person.dock, person.session
-    tab_goes_down_the_tab_and_passes_over_what_is_folded(dock)
+    tab_goes_down_the_tab_and_passes_over_what_is_folded(person)
     ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(dock, session, qtbot)
     f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot)
     napari_keeps_its_own_undo_of_a_painted_layer(person)
@@ -361,7 +363,8 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     assert number.text() == "2"
 
 
-def tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
+def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
+    game = person.dock
     game.method_fold.expand(False)
     inside = game.method_fold.inside
     assert not any(inside.isAncestorOf(widget) for widget in stops(game))
@@ -379,5 +382,14 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(game):
         if not (widget.accessibleName() or getattr(widget, "text", str)())
     ]
     assert not silent, silent  # to those who hear the window
+    focus(person, game.run.run)
+    press(Qt.Key.Key_Space)  # it hides
+    assert game.isAncestorOf(QApplication.focusWidget())
+    person.wait(lambda: person.session.state == "finished", "the end")
+    game.tabs.tabBar().hide()  # as before there is a map
+    canvas_widget(game).setFocus()
+    reached = iter(lambda: press(Qt.Key.Key_Tab) or QApplication.focusWidget(), None)
+    assert any(map(game.isAncestorOf, itertools.islice(reached, 40)))
+    game.tabs.tabBar().show()
     game.method_fold.expand()
     assert any(inside.isAncestorOf(widget) for widget in stops(game))

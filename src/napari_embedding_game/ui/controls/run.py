@@ -136,7 +136,7 @@ class RunControls(QWidget):
         is_reading = self._reading.is_busy
         is_free = not (is_alive or is_reading)
         can_show = not has_map or (has_choice and is_asked)
-        for widget, is_visible in (
+        shown = (
             (self.run, is_free and (has_data or bool(first))),
             (self.plain, is_free and has_data and bool(first)),
             (self.given_button, is_free and bool(maps) and can_show),
@@ -146,7 +146,9 @@ class RunControls(QWidget):
             (self.save, has_map and not is_alive),
             (self.bar, is_alive),
             (self.continue_button, can_go_on and has_map),
-        ):
+        )
+        # What comes first: the focus goes on to it from what hides, not to napari's.
+        for widget, is_visible in sorted(shown, key=lambda one: not one[1]):
             widget.setVisible(is_visible)
         self._update_message()
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import pandas as pd
 from qtpy.QtCore import QTimer, Signal
-from superqt import QElidingLabel
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
@@ -79,7 +78,7 @@ class TrustControls(Listener):
         """Why there is none."""
         self._measured_map: tuple[object, ...] = ()
         """What both are of."""
-        self.summary = QElidingLabel()
+        self.summary = Text(role="plain")
         meaning = FIGURES["trustworthiness"][1]
         tip = "Misplaced points lie far from similar points: doubt them."
         self.summary.setToolTip(f"Trustworthy: {meaning}\n\n{tip}")
@@ -154,7 +153,7 @@ class TrustControls(Listener):
         words += [f"{far} misplaced"] if far != "–" else []
         self.summary.setText(" · ".join(words))
         is_doubtful = quality is not None and quality.trustworthiness < DOUBTFUL
-        set_role(self.summary, "warning" if has_trust and is_doubtful else "")
+        set_role(self.summary, "warning" if has_trust and is_doubtful else "plain")
         has_map = snapshot is not None
         self.show_misplaced.setVisible(has_map and snapshot.stretched_share > 0)
 

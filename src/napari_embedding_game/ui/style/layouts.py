@@ -143,4 +143,6 @@ def plain_tabs(corner: QWidget) -> QTabWidget:
     tabs.setUsesScrollButtons(False)  # of large letters some go instead
     tabs.setElideMode(Qt.TextElideMode.ElideRight)
     tabs.setCornerWidget(corner)
+    tabs.setFocusProxy(None)  # Tab goes to the bar: a hidden one let nobody past
+    tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return tabs

@@ -51,6 +51,7 @@ class PlateWidget(MapTool):
         self.texts: dict[Well, str] = {}
         """The facts of each well on show."""
         self.plate = Choice("", self._draw)
+        self.plate.setAccessibleName("Plate")
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip, is_dragged=True)
         self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
