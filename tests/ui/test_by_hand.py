@@ -267,6 +267,7 @@ def markers_are_sorted_and_copied_as_a_table(person, named_genes, qtbot):
 def the_share_of_misplaced_points_is_shown(person):
     table, numbers = person.dock.clusters.table, person.inspector.numbers
     assert "5.0% misplaced" in person.dock.trust.summary.text()
+    assert not person.dock.trust.summary.isHidden()
     model = table.model()
     far = {model.index(row, MISPLACED).data() for row in range(model.rowCount())}
     assert far == {"10%", "0%"}

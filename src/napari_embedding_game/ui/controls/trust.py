@@ -15,7 +15,7 @@ from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.connections import Listener, in_step
 from napari_embedding_game.ui.style.coloring import STRETCH
-from napari_embedding_game.ui.style.form_widgets import Text, set_role
+from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -151,9 +151,9 @@ class TrustControls(Listener):
         has_trust = trust != "–" and session.state != "running"
         words = [f"Trustworthy {trust}"] if has_trust else []
         words += [f"{far} misplaced"] if far != "–" else []
-        self.summary.setText(" · ".join(words))
         is_doubtful = quality is not None and quality.trustworthiness < DOUBTFUL
-        set_role(self.summary, "warning" if has_trust and is_doubtful else "plain")
+        role = "warning" if has_trust and is_doubtful else ""
+        self.summary.say(" · ".join(words), role)
         has_map = snapshot is not None
         self.show_misplaced.setVisible(has_map and snapshot.stretched_share > 0)
 
