@@ -284,7 +284,7 @@ def test_missing_and_unknown_files(run, tmp_path, out):
     assert "does not exist" in one_sentence(run("fit", "no.csv", "--out", out))
     message = one_sentence(run("export", "no.h5ad", out.with_suffix(".html")))
     assert "does not exist" in message
-    (tmp_path / "a.txt").touch()
+    (tmp_path / "a.txt").write_text("a")
     message = one_sentence(run("fit", tmp_path / "a.txt", "--out", out))
     assert "cannot be read: the name has to end in" in message
 
