@@ -40,15 +40,6 @@ def check_installed(package: str, what: str, remedy: str = "") -> None:
         )
 
 
-def check_filled(path: Path) -> None:
-    """Raise DataError if there is nothing in a file."""
-    if path.stat().st_size == 0:
-        raise DataError(
-            f"{path.name} is empty: there is nothing in the file; copy or export it "
-            "again."
-        )
-
-
 @contextmanager
 def explain_damage(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a parser raises about `path` into a :class:`DataError`.
@@ -56,8 +47,11 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
     `kind` completes "could not be read as ...", for instance "an .npz file".
     """
     try:
-        if path.is_file():
-            check_filled(path)
+        if path.is_file() and path.stat().st_size == 0:
+            raise DataError(
+                f"{path.name} is empty: there is nothing in the file; copy or export "
+                "it again."
+            )
         yield
     except DataError:
         raise

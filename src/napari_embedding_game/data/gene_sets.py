@@ -11,12 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Added, Dataset
-from napari_embedding_game.data.errors import (
-    DataError,
-    check_filled,
-    check_installed,
-    explain_damage,
-)
+from napari_embedding_game.data.errors import DataError, check_installed, explain_damage
 from napari_embedding_game.data.formats.tables import decoded
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 
@@ -40,7 +35,6 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
 
     Raises DataError if the file cannot be read, is too large, or has no genes.
     """
-    check_filled(path)
     if path.stat().st_size > MAX_FILE:
         raise DataError(
             f"{path.name} is larger than lists of genes are "

@@ -10,7 +10,6 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,41 +86,35 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
 def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return all arrays of a file that are no pickles, and a note on those."""
-    if not zipfile.is_zipfile(path):
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            total = sum(member.file_size for member in archive.infolist())
+        check_fits(total, path.name, "what is packed in it")
+        with np.load(path, allow_pickle=False) as file:
+            read = {name: _array(file.get, name) for name in file.files}
+    else:
         check_fits(path.stat().st_size, path.name)
         with path.open("rb") as file:
             if file.read(1) not in (b"\x93", b"\x80"):  # of an array, of a pickle
                 raise ValueError("no header of the .npy format")
-        one = partial(np.load, path, allow_pickle=False)
-        return _unpickled({path.stem: one}, path.name)
-    with zipfile.ZipFile(path) as archive:
-        total = sum(member.file_size for member in archive.infolist())
-    check_fits(total, path.name, "what is packed in it")
-    with np.load(path, allow_pickle=False) as file:
-        return _unpickled({k: partial(file.get, k) for k in file.files}, path.name)
-
-
-def _unpickled(
-    arrays: Mapping[str, Callable[[], Any]], where: str
-) -> tuple[dict[str, Any], list[str]]:
-    read = {name: _array(one) for name, one in arrays.items()}
+        read = {path.stem: _array(np.load, path)}
     plain = {name: one for name, one in read.items() if one is not None}
     objects = ", ".join(name for name in read if name not in plain)
     if not plain:
         why = "is empty: there is no array in it; save one with a row for each cell, "
         raise DataError(
-            _PICKLE.format(where) if objects else f"{where} {why}image or text."
+            _PICKLE.format(path.name) if objects else f"{path.name} {why}image or text."
         )
     note = f"Not read, because they hold Python objects: {objects}."
     return plain, [note] if objects else []
 
 
-def _array(read: Callable[[], Any]) -> Any:
+def _array(read: Callable[[Any], Any], what: object) -> Any:
     """Read an array; None where it holds Python objects."""
     try:
         # Python 2 wrote other headers.
         with warnings.catch_warnings(action="ignore"):
-            array = read()
+            array = read(what)
     except ValueError as error:  # numpy has no other sign
         if "pickle" not in str(error):
             raise
