@@ -141,11 +141,11 @@ def has_huge_exponent(text: str) -> bool:
     return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
 
 
-def are_codes(texts: pd.Series) -> bool:
+def are_codes(texts: Iterable[object]) -> bool:
     """Tell whether texts are digits that count nothing, as some begin with a 0."""
-    texts = texts.dropna().astype(str).str.strip()
-    all_digits = texts.str.fullmatch(r"\d+|None").all()
-    return bool(all_digits and texts.str.fullmatch(CODE).any())
+    filled = [text.strip() for text in texts if isinstance(text, str)]
+    all_digits = all(text.isdecimal() or text == "None" for text in filled)
+    return all_digits and any(map(CODE.fullmatch, filled))
 
 
 def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:

@@ -350,9 +350,11 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
     table = table.drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
-    whole = [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
-    exact = {pa.type_for_alias(x.lower()): pd.api.types.pandas_dtype(x) for x in whole}
-    frame = _plain(table.to_pandas(types_mapper=exact.get))
+    frame = table.to_pandas()
+    for name in _rounded(frame):
+        if pa.types.is_integer(kind := table[name].type):
+            exact = "UInt64" if pa.types.is_unsigned_integer(kind) else "Int64"
+            frame[name] = pd.array(table[name].to_pylist(), exact)
     if nested and frame.shape[1] == 0:
         raise DataError(
             f"{where} holds only lists or nested values ({columns.listed(nested)}): "
@@ -379,55 +381,48 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         skipinitialspace=True,
         keep_default_na=False,
         na_values=["", *MISSING],
-        dtype_backend="numpy_nullable",  # whole numbers with gaps are exact
     )
     try:
-        n_rows = text[:65_536].count("\n")
+        n_rows = max(1, text[:65_536].count("\n"))
         head = read(io.StringIO(text), dtype=str, nrows=n_rows)
         marks = _marks(head)
         is_comma = separator == ";" or (separator == "\t" and "." not in marks)
         # In a single column an empty line is an empty value; elsewhere it is none.
         is_single = head.shape[1] == 1
         text = text.lstrip().rstrip("\r\n") if is_single else text
-        codes = [c for c in head if columns.are_codes(head[c])]
-        has_huge = columns.has_huge_exponent(text)
-        frame = read(
-            io.StringIO(text),
-            # Its parser of numbers ends the program at exponents beyond 32 bits.
-            dtype=str if has_huge else dict.fromkeys(codes, str),
-            decimal="," if is_comma and "," in marks else ".",
-            skip_blank_lines=not is_single,
-        )
+        texts = zip(head, head.to_numpy(object).T, strict=True)
+        codes = [name for name, some in texts if columns.are_codes(some)]
+        # Its parser of numbers ends the program at exponents beyond 32 bits.
+        kinds = dict.fromkeys(head if columns.has_huge_exponent(text) else codes, "str")
+        how: Any = {"decimal": "," if is_comma and "," in marks else "."}
+        how["skip_blank_lines"] = not is_single
+        frame = read(io.StringIO(text), dtype=kinds, **how)
+        if large := _rounded(frame):
+            kinds |= dict.fromkeys(large, "Int64")
+            frame = read(io.StringIO(text), dtype=kinds, **how)
     except pd.errors.ParserError as error:
         note = " ".join(str(error).split()).removesuffix(".")
         raise DataError(
             f"{where} is no table that can be read ({note}): put what has a "
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
-    frame, marks = _plain(frame), marks - {separator}
-    texts = frame.drop(columns=[*codes, *frame.select_dtypes(["number", "bool"])])
-    numbers = {c: _with_numbers(x, marks, separator) for c, x in texts.items()}
-    frame[texts.columns] = _plain(pd.DataFrame(numbers, frame.index))
+    others = frame.select_dtypes(exclude="number").drop(columns=codes)
+    for name in filter(lambda name: _is_text(others[name]), others):
+        frame[name] = _with_numbers(others[name], marks - {separator}, separator)
     are_numbers = columns.to_numbers(pd.Series(frame.columns)).notna().all()
     frame.columns = columns.unique_names(frame.columns.str.strip())
-    frame = _with_row_names(frame, separator, where)
+    if not isinstance(head.index, pd.RangeIndex):
+        frame = _with_row_names(frame, separator, where)
     if are_numbers:
         frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
     return frame
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns as numpy has them, but for whole numbers with gaps."""
-
-    def plain(column: pd.Series) -> Any:
-        dtype: Any = column.dtype
-        if isinstance(dtype, pd.StringDtype):
-            return column.to_numpy(object, na_value=np.nan)
-        if dtype.kind == "f" or not column.hasnans:
-            return column.astype(getattr(dtype, "numpy_dtype", dtype))
-        return column
-
-    return pd.DataFrame({name: plain(frame[name]) for name in frame}, frame.index)
+def _rounded(frame: pd.DataFrame) -> list[str]:
+    """Names of columns of whole numbers that floats do not hold, as they have gaps."""
+    floats = (frame[name] for name, kind in frame.dtypes.items() if kind == np.float64)
+    large = (x.dropna() for x in floats if x.hasnans and (abs(x) >= 2**53).any())
+    return [str(x.name) for x in large if (x % 1 == 0).all()]
 
 
 def _marks(head: pd.DataFrame) -> set[str]:
@@ -462,9 +457,13 @@ def _with_numbers(
             are_alike = filled.str.fullmatch(r"[+-]?\d{1,3},\d{3}").all()
             if not (are_alike and separator == ";"):
                 texts = texts.str.replace(mark, "")
-            return columns.to_numbers(texts.str.replace(r"[.,]", ".", regex=True))
+            texts = texts.str.replace(r"[.,]", ".", regex=True)
+            break
     numbers = columns.to_numbers(texts)
-    return numbers if numbers.count() == len(filled) > 0 else column
+    if not numbers.count() == len(filled) > 0:
+        return column
+    has_room = numbers.dtype.kind == "f" or not numbers.hasnans
+    return numbers.astype(numbers.dtype.numpy_dtype) if has_room else numbers
 
 
 def _with_row_names(frame: pd.DataFrame, separator: str, where: str) -> pd.DataFrame:
@@ -473,8 +472,6 @@ def _with_row_names(frame: pd.DataFrame, separator: str, where: str) -> pd.DataF
     R writes them so.  A separator at each line's end looks the same and would shift
     all columns, and so do commas between columns and in numbers alike.
     """
-    if isinstance(frame.index, pd.RangeIndex):
-        return frame
     n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:
         raise DataError(
