@@ -340,6 +340,14 @@ def column(table, number=0):
     return [model.index(row, number).data() for row in range(model.rowCount())]
 
 
+def color_at(widget, place):
+    """Return the colour of a widget at a place, on a screen of any scale."""
+    from qtpy.QtCore import QRect, QSize
+
+    picture = widget.grab(QRect(place, QSize(1, 1))).toImage()
+    return picture.pixelColor(0, 0)
+
+
 def drawn(qtbot, pane):
     """Wait until the plot of a pane is drawn as it is now, and return its canvas."""
     canvas = pane.canvas

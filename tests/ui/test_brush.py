@@ -56,7 +56,7 @@ def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
     painter.press(0, 8)
     qtbot.wait(20)
     (end,) = painter.path(8, 8)
-    color = dock.overlay.grab().toImage().pixelColor(end + QPoint(6, 0))
+    color = worlds.color_at(dock.overlay, end + QPoint(6, 0))
     assert color.red() > 200 > 60 > color.blue()  # its edge is smooth
     assert session.selection.is_empty
     assert painter.let_go(end) == NINE

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QRubberBand
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
 from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
-from worlds import choose, drag, drawn
+from worlds import choose, color_at, drag, drawn
 
 LEFT = Qt.MouseButton.LeftButton
 NONE, SHIFT = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
@@ -130,10 +130,10 @@ def dots(qtbot, open_plot):
 def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     qtbot, dots, session, dock, answer, tmp_path
 ):
-    pixels = drawn(qtbot, dots).canvas.grab().toImage()
-    assert pixels.width() < 400  # of 600: dots grow no further
+    canvas = drawn(qtbot, dots).canvas
+    assert canvas.width() < 400  # of 600: dots grow no further
     own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
-    assert pixels.pixelColor(own) != pixels.pixelColor(other)
+    assert color_at(canvas, own) != color_at(canvas, other)
     path = answer(tmp_path / "plot.svg")
     dock.plots.saved.click()
     assert all(f">{gene}</text>" in path.read_text() for gene in dots.result.genes)
@@ -258,11 +258,13 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
 
 def selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session):
     canvas = drawn(qtbot, scatter)
-    image, values = canvas.canvas.grab().toImage(), session.dataset.profile
-    color = image.pixelColor(canvas.pixel(*values[3, :2])).getRgbF()[:3]
+    own, other = (
+        color_at(canvas.canvas, canvas.pixel(*session.dataset.profile[row, :2]))
+        for row in (3, 13)
+    )
     wanted = point_colors(session.clusters.clustering)[3, :3]
-    np.testing.assert_allclose(color, wanted, atol=0.1)
-    red, green, blue, _ = image.pixelColor(canvas.pixel(*values[13, :2])).getRgb()
+    np.testing.assert_allclose(own.getRgbF()[:3], wanted, atol=0.1)
+    red, green, blue, _ = other.getRgb()
     assert max(red, green, blue) - min(red, green, blue) < 30
 
 

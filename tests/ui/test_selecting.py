@@ -16,7 +16,7 @@ from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.widgets.teach import TeachWidget
-from worlds import names_read
+from worlds import color_at, names_read
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -192,7 +192,7 @@ def a_lasso_with_the_mouse(seen, session):
         seen.press(pixels, key)
         assert overlay.line
         assert len(seen.viewer.layers) == 2  # the line is none
-        drawn = overlay.grab().toImage().pixelColor((pixels[0] + pixels[1]) / 2)
+        drawn = color_at(overlay, (pixels[0] + pixels[1]) / 2)
         assert drawn.name() == COLOR.name()
         QTest.mouseRelease(seen.native, LEFT, key, pixels[-1])
         assert not overlay.line
