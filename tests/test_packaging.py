@@ -57,7 +57,7 @@ found = {
     ),
 }
 print(json.dumps(found))
-cli.validate(manifest.name, imports=True)
+cli.validate(manifest.name)  # a window opens each entry
 """
 
 

@@ -45,7 +45,7 @@ def test_landmarks_find_blobs_the_largest_first(blobs, metric):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_sparse_rows_of_many_columns_stay_sparse(blobs, metric, monkeypatch):
     for each in (exact, graph_rows):
-        monkeypatch.setattr(each, "MAX_DENSE", 1 << 20)
+        monkeypatch.setattr(each, "MAX_DENSE", 1 << 22)
     rows, of = blobs
     more = csr_matrix((len(rows), 100_000), dtype=np.float32)
     tracemalloc.start()
