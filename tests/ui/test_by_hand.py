@@ -1,20 +1,12 @@
 """The dock as a person opens and uses it: menus, real mouse, wheel and keys."""
 
-import itertools
-
 import numpy as np
 import pytest
+from qtpy import QtWidgets as W
 from qtpy.QtCore import QLocale, QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import (
-    QApplication,
-    QListView,
-    QPushButton,
-    QTabBar,
-    QTabWidget,
-    QWidget,
-)
+from qtpy.QtWidgets import QApplication
 
 import worlds
 from napari_embedding_game.ui.compat import canvas_widget
@@ -24,7 +16,7 @@ from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.workspace import open_workspace
 
 BY_TAB = Qt.FocusPolicy.TabFocus
-HAVE_TEXTS = (QPushButton, QTabBar, QTabWidget, QListView)
+HAVE_TEXTS = (W.QPushButton, W.QTabBar, W.QTabWidget, W.QListView)
 LEFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier
 
 
@@ -378,7 +370,7 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
         assert (np.diff(places) > -9).all(), found  # beside another, some pixels
     silent = [
         widget
-        for widget in game.findChildren(QWidget)
+        for widget in game.findChildren(W.QWidget)
         if widget.focusPolicy() & BY_TAB and type(widget) not in HAVE_TEXTS
         if not (widget.accessibleName() or getattr(widget, "text", str)())
     ]
@@ -389,8 +381,8 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
     person.wait(lambda: person.session.state == "finished", "the end")
     game.tabs.tabBar().hide()  # as before there is a map
     canvas_widget(game).setFocus()
-    reached = iter(lambda: press(Qt.Key.Key_Tab) or QApplication.focusWidget(), None)
-    assert any(map(game.isAncestorOf, itertools.islice(reached, 40)))
+    reached = (press(Qt.Key.Key_Tab) or QApplication.focusWidget() for _ in range(40))
+    assert any(map(game.isAncestorOf, reached))
     game.tabs.tabBar().show()
     game.method_fold.expand()
     assert any(inside.isAncestorOf(widget) for widget in stops(game))
