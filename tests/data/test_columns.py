@@ -23,7 +23,7 @@ def test_few_different_values_are_groups(values, grouped):
     assert isinstance(shown.dtype, pd.CategoricalDtype) is grouped
 
 
-@pytest.mark.parametrize("kind", ["Int64", "string", object, "int64[pyarrow]"])
+@pytest.mark.parametrize("kind", ["UInt64", "string", object, "uint64[pyarrow]"])
 def test_ids_beyond_double_precision_are_exact(kind):
     ids = pd.Series([2**53 + 1, None, 2**53 + 3], dtype="Int64").astype(kind)
     assert columns.numbers_of(ids).tolist() == [2**53 + 1, -1, 2**53 + 3]

@@ -249,8 +249,10 @@ def test_exponents_that_overflow(tmp_path, number):
     (tmp_path / "a.csv").write_text(f"a,b\n1,2\n{number},3\n4,4\n5,7\n6,5\n7,6\n")
     with pytest.raises(DataError, match=f'has the text "{number}"'):
         read(tmp_path / "a.csv")
-    (tmp_path / "b.csv").write_text("a,b,id\n1,2,3e1234567890\n4,4,4\n5,7,6e9\n")
-    assert read(tmp_path / "b.csv").obs["id"].tolist() == ["3e1234567890", "4", "6e9"]
+    (tmp_path / "b.csv").write_text("a,b\n3e1234567890,1,2\n4,4,4\n6e9,7,5\n")
+    assert read(tmp_path / "b.csv").obs.index[0] == "3e1234567890"
+    (tmp_path / "c.csv").write_text("a,b\n1e20,2\n,4\n3e20,6\n")  # beyond 64 bits
+    assert len(read(tmp_path / "c.csv", missing="drop").X) == 2
 
 
 def test_parquet_of_texts_that_are_no_text(tmp_path):

@@ -142,9 +142,8 @@ def test_row_names_as_r_writes_them(tmp_path):
         "Taken as row names: the first value of each line, which has no heading."
     )
     assert dataset.var_names == ("a", "b")
-    wells = read(
-        text(tmp_path, "Metadata_Well,a\nA01,1\nB01,2\n")
-    )  # which a plate needs
+    # A plate needs the wells.
+    wells = read(text(tmp_path, "Metadata_Well,a\nA01,1\nB01,2\n"))
     assert wells.obs["Metadata_Well"].tolist() == ["A01", "B01"]
     counted = read(text(tmp_path, " ,a,b\n5,1,2\n6,2,3\n"))  # by ImageJ
     assert counted.obs.index.tolist() == ["5", "6"]
@@ -158,7 +157,7 @@ def test_row_names_as_r_writes_them(tmp_path):
             assert labelled.isna().tolist() == [False, False, True, False]
     numbered = read(text(tmp_path, "a,b,c\n1.5,1,2,0\n2.5,2,3,1\n"))
     assert numbered.obs.index.tolist() == ["1.5", "2.5"]
-    told = read(text(tmp_path, "4,1\n1,2\n2,3\n")).notes[0]
+    told = read(text(tmp_path, "4.5,4.5\n1,2\n2,3\n")).notes[0]
     assert told.startswith("The numbers in the first line")
 
 

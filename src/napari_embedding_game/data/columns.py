@@ -112,16 +112,18 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     64 bits do not hold are none.
     """
     types = pd.api.types
-    if types.is_bool_dtype(column) or types.is_complex_dtype(column):
-        return None
     # Most columns are measures: the first rows show it.
     for part in (column.head(FIRST), column):
         values = part if types.is_numeric_dtype(part) else to_numbers(part)
+        if types.is_bool_dtype(values) or types.is_complex_dtype(values):
+            return None
         known = pd.Series(values.dropna().to_numpy())  # of Arrow, too, as numpy's
         is_whole = (known.abs() < 2**63) & (known % 1 == 0)
         if len(known) < part.count() or not is_whole.all():
             return None
-    return np.asarray(values.fillna(-1).to_numpy(np.int64)) if len(known) else None
+    integers = np.full(len(column), -1)
+    integers[values.notna()] = known  # unsigned ones have no -1
+    return integers if len(known) else None
 
 
 def to_numbers(column: pd.Series) -> pd.Series:

@@ -393,11 +393,12 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         texts = zip(head, head.to_numpy(object).T, strict=True)
         codes = [name for name, some in texts if columns.are_codes(some)]
         # Its parser of numbers ends the program at exponents beyond 32 bits.
-        kinds = dict.fromkeys(head if columns.has_huge_exponent(text) else codes, "str")
+        has_huge = columns.has_huge_exponent(text)
+        kinds: Any = str if has_huge else dict.fromkeys(codes, "str")
         how: Any = {"decimal": "," if is_comma and "," in marks else "."}
         how["skip_blank_lines"] = not is_single
         frame = read(io.StringIO(text), dtype=kinds, **how)
-        if large := _rounded(frame):
+        if large := [one for one in _rounded(frame) if abs(frame[one]).max() < 2**63]:
             kinds |= dict.fromkeys(large, "Int64")
             frame = read(io.StringIO(text), dtype=kinds, **how)
     except pd.errors.ParserError as error:
@@ -409,7 +410,9 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     others = frame.select_dtypes(exclude="number").drop(columns=codes)
     for name in filter(lambda name: _is_text(others[name]), others):
         frame[name] = _with_numbers(others[name], marks - {separator}, separator)
-    are_numbers = columns.to_numbers(pd.Series(frame.columns)).notna().all()
+    # The second 5.1 of a first line is called 5.1.1 by pandas.
+    heading_once = frame.columns.str.replace(r"(?<=\d)\.\d+$", "", regex=True)
+    are_numbers = columns.to_numbers(heading_once.to_series()).notna().all()
     frame.columns = columns.unique_names(frame.columns.str.strip())
     if not isinstance(head.index, pd.RangeIndex):
         frame = _with_row_names(frame, separator, where)
