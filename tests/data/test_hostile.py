@@ -227,7 +227,7 @@ def test_pipe_in_place_of_a_file(tmp_path):
     ("heading", "sentence"),
     [
         (f"4 3 {HUGE}", "memory"),
-        (f"4 {HUGE} 2", "memory"),
+        (f"{1 << 31} {1 << 31} 2", "named beside it"),
         ("4 3 1000", "could not be read"),
         ("4 3", "could not be read"),
         ("9 9 2", "9 genes and 9 cells"),

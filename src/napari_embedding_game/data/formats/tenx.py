@@ -124,7 +124,7 @@ def _read_folder(path: Path) -> _Counts:
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
     content = _text(matrix, _ENTRY_RATIO)
-    genes = sp.csc_matrix(mmread(io.BytesIO(content), spmatrix=False))
+    genes = mmread(io.BytesIO(content), spmatrix=False)
     names = features[min(1, features.shape[1] - 1)].tolist()
     kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
     cells = barcodes[0].tolist()
@@ -134,7 +134,8 @@ def _read_folder(path: Path) -> _Counts:
             f"and {len(names):,} and {len(cells):,} are named beside it: export it "
             "again."
         )
-    return store.checked_sparse(genes.T), cells, _var(names, features[0], kinds)
+    counts = store.checked_sparse(sp.csr_matrix(genes.T))
+    return counts, cells, _var(names, features[0], kinds)
 
 
 def _text(path: Path, times: int) -> bytes:
