@@ -250,6 +250,7 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     table = pd.DataFrame({"dose": doses.values(), "File": names, "note": "x"})
     table["lot"] = ["0012", "12"] * 6
     table["barcode"] = [str(10**15 + i) for i in range(12)]
+    table.loc[12] = ["none", "empty", "x", "1", "1"]  # of a well without an image
     table.iloc[1:].to_csv(folder / "layout.csv", index=False)
     dataset = measured(folder)
     for well in fields:

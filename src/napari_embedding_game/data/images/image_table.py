@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import are_codes, counted, listed, to_numbers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.images.folder import ImagePair
@@ -141,11 +141,16 @@ def _links(
 def _as_group(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "string" and not are_codes(column):
+        # Texts may stand in rows without an image alone, such as empty wells.
+        numbers = to_numbers(column).astype(object)
+        column = numbers if numbers.count() == column.count() else column
+        kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind not in ("integer", "floating", "mixed-integer-float"):
         texts = column.map(lambda value: str(value).strip(), na_action="ignore")
         return pd.Series(pd.Categorical(texts))
-    are_codes = kind == "integer" and column.max() > 2**53  # such as barcodes
-    if column.nunique() > _MAX_GROUPS and not are_codes:
+    are_ids = kind == "integer" and column.max() > 2**53  # such as barcodes
+    if column.nunique() > _MAX_GROUPS and not are_ids:
         return pd.to_numeric(column)
     texts = column.map(
         lambda x: f"{x:.15g}" if isinstance(x, float) else str(x), na_action="ignore"
