@@ -102,7 +102,7 @@ def test_a_hand_drags_and_holds_and_lets_go():
         if snapshot.iteration == 40:
             held = snapshot.embedding[[3, 4]]
             away = snapshot.embedding.mean(axis=0) + np.array([9.0, 0.0])
-            hold = Hold(rows=np.array([3, 4]), places=held)
+            hold = Hold(rows=np.array([3, 4], np.uint8), places=held)
             run.hold(HandForces(holds=(hold,), springs=(spring([7], away),)))
             for refused in (
                 spring([120], away),

@@ -103,7 +103,7 @@ def _rows(
             "of it, by their numbers."
         )
     rows = rows if memory_rows is None else memory_rows[rows]
-    return torch.as_tensor(rows, device=y.device)
+    return torch.as_tensor(rows.astype(np.int64), device=y.device)
 
 
 def _positions(positions: Any, shape: tuple[int, int], like: Tensor) -> Tensor:
