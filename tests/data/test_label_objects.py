@@ -39,3 +39,13 @@ def test_a_mask_of_one_value_is_numbered(labels):
 def test_objects_that_share_a_box_stay_what_they_are_called():
     found = find_objects(np.kron([[1, 2], [2, 1]], np.ones((4, 4), int)))
     assert found.indices_in(found, np.arange(2)).tolist() == [0, 1]
+
+
+def test_objects_of_another_image_are_no_edited_ones():
+    row, names = np.arange(1, 8)[None], np.arange(7)
+    found, edited, other = (
+        find_objects(np.kron(numbers, np.ones((height, 4), int)))
+        for height, numbers in ((4, row), (5, row), (5, row[:, ::-1]))
+    )
+    assert (found.indices_in(edited, names) == names).all()
+    assert (found.indices_in(other, names) == -1).all()  # 4 is where it was

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QApplication
 import worlds
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
-from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED
+from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED, SIZE
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.workspace import open_workspace
 
@@ -304,6 +304,9 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     assert session.selection.clusters == (2,)
     table = game.clusters.table
     table.setFocus()
+    cell = table.visualItemRect(table.item(0, SIZE)).center()
+    QTest.mouseDClick(table.viewport(), LEFT, pos=cell)  # KDE: a click does as much
+    assert game.tabs.currentIndex() == MAP
     QTest.keyClick(table, Qt.Key.Key_Return)
     assert game.tabs.currentIndex() == SELECTION
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)

@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QPushButton
 
 import worlds
 from napari_embedding_game.session.file.autosave import find_recent_sessions
+from napari_embedding_game.session.sources import source_of
 
 
 @pytest.fixture
@@ -167,6 +168,11 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     assert "look like genes" not in dock.data.notes.text()  # once is enough
     assert dock.data.recipe.isHidden()  # these are no cells to be prepared
     assert button.property("role") == "main"
+    dock.controller.reading.load(source_of(tmp_path / "matrix.csv"))
+    assert asked.isHidden()
+    assert button.isHidden()  # it would turn what is being read
+    dock.data.cancel.click()
+    assert not asked.isHidden()
     load(button.click)
     assert asked.isHidden()
     assert session.dataset.obs.index.tolist() == cells

@@ -80,7 +80,7 @@ class Objects:
         """(N,) index of each among others, whose labels may be new numbers, or -1.
 
         That with its box and area; for an edited object that which is `named` so,
-        (N,), if it is still there.
+        (N,), if it is still there, as most are: some lie as in another image by chance.
         """
         theirs = others._keys()
         row_of = {key: i for i, key in enumerate(theirs)}
@@ -91,7 +91,8 @@ class Objects:
         same = np.where(stays, named, same)
         is_free = (named >= 0) & ~np.isin(named, same)
         is_free &= self.overlap(others.take(named))
-        return np.where((same < 0) & is_free, named, same)
+        found = np.where((same < 0) & is_free, named, same)
+        return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 
     def _keys(self) -> list[tuple[int, ...]]:
         return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))

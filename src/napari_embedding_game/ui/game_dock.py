@@ -228,7 +228,7 @@ class GameDock(MapWidget):
         hear(self._show_trouble, self.workspace.trouble)
         hear(self._on_reading, controller.reading.changed)
         hear(self._on_picked, mouse.picked)
-        hear(self._on_activated, self.clusters.table.activated)
+        hear(self._on_opened, self.clusters.table.opened)
         hear(legend.set_legend, scene.legend_changed)
         hear(self.select.show_correction, scene.neighbors_message)
         hear(controller.select_level, legend.picked)
@@ -321,7 +321,7 @@ class GameDock(MapWidget):
         if not self._session.selection.is_empty and self.tabs.currentIndex() == MAP:
             self.tabs.setCurrentIndex(SELECTION)
 
-    def _on_activated(self, index: object) -> None:
+    def _on_opened(self) -> None:
         """Show the selection after Enter in the list, with no cursor in its name."""
         self._on_picked()
         self.inspector.setFocus()

@@ -163,7 +163,6 @@ class DataControls(QWidget):
         parts = *read, *messages, *options, *folds
         self.setLayout(column(*parts, spacing=5))
         self._offer_batches([], None)
-        self.transpose.hide()
 
     # Asking
 
@@ -212,7 +211,9 @@ class DataControls(QWidget):
         """Offer nothing: other data are read, or nobody knows how these were."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
-        self.columns.hide()
+        self.genes_in_rows.say()
+        for widget in (self.transpose, self.columns):
+            widget.hide()
         self.join.refresh()
         self.recipe.withdraw()
         self._mark_next()

@@ -229,7 +229,7 @@ class RunControls(QWidget):
         if state == "paused":
             return "Paused"
         if self._reading.is_busy or self._writing.text:
-            return READING if self._reading.is_busy else self._writing.text
+            return self._writing.text or READING
         if not session.selection.is_empty:
             is_earlier = self._origin == LOOKED_BACK
             return f"{LOOKED_BACK} {SELECTED}" if is_earlier else SELECTED

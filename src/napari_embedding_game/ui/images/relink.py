@@ -87,7 +87,7 @@ class Relink(LayerPanel):
         self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
         self._request: Request | None = None
-        """What was read last."""
+        """What is being read."""
         self._is_read = False
         """Whether that is of the linked labels as they are now."""
         self._watched: Labels | None = None
@@ -139,9 +139,9 @@ class Relink(LayerPanel):
 
     def _on_reading(self) -> None:
         """Note whether the objects of the labels are read as they are now."""
-        request, labels = self._reading.request, self._watched
-        if request is not None and request is not self._request:
-            self._request = request
+        labels, last = self._watched, self._request
+        self._request = request = self._reading.request
+        if request is not None and request is not last:
             for layer in self._viewer.layers:
                 self._strokes[layer] = strokes(layer)
             is_linked = labels is not None

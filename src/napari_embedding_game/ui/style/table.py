@@ -49,6 +49,7 @@ MAX_NAME_SHARE = 0.64
 """Greatest share of a table for names next to bars."""
 WIDEST_NUMBER, BAR_WIDTH = " 00,000", 36
 """A number that a bar leaves room for, and pixels of the bar."""
+ENTER = Qt.Key.Key_Return, Qt.Key.Key_Enter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _TEXT, BAR = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.UserRole
@@ -139,6 +140,8 @@ class Table(QTableWidget):
     """Keys of the rows that a person chose, and whether these add to a selection."""
     edited = Signal(object, str)
     """Key of a row, and what was typed into it."""
+    opened = Signal()
+    """Enter was pressed; Qt's own signal comes with a click as well."""
 
     def __init__(
         self,
@@ -388,6 +391,8 @@ class Table(QTableWidget):
         """Copy the table with Ctrl+C; letters look for a row."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self._copy()
+        elif event.key() in ENTER and not self.is_typed_into:
+            self.opened.emit()
         else:
             super().keyPressEvent(event)
 
