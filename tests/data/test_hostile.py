@@ -148,6 +148,7 @@ H5AD = {
     ),
     "an index outside": (setting("indices", 3, 99), "could not be read"),
     "a row outside": (setting("indptr", 3, 10**9), "could not be read"),
+    "rows below 0": (setting("indptr", -1, -5), "could not be read"),
     "a link": (link, "has a part .* in another file"),
     "storage elsewhere": (external, "has a part .* in another file"),
     "a virtual part": (virtual, "has a part .* in another file"),

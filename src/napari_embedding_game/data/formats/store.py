@@ -111,6 +111,8 @@ def read_element(item: Any, where: str, what: str) -> Any:
 
 def checked_sparse(matrix: Any) -> sp.csr_matrix:
     """Return a sparse matrix as CSR; ValueError if an index points outside."""
+    if matrix.nnz < 0:  # which scipy takes for an empty matrix, and writes before it
+        raise ValueError("rows end before they begin")
     matrix.check_format(full_check=True)
     return sp.csr_matrix(matrix)
 
