@@ -94,6 +94,10 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     assert (tmp_path / "a.npz").stat().st_size < 100_000
     with pytest.raises(DataError, match=r"a\.npz says that what is packed .* 60\.0 MB"):
         read(tmp_path / "a.npz")
+    with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("X.npy", npy_header((8, 8)) + bytes(512))
+    with pytest.raises(DataError, match="could not be read as a NumPy"):
+        read(tmp_path / "b.npz")
     with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
         file.write(b"a,b\n" + b"1,2\n" * 5_000_000)
     with pytest.raises(DataError, match=r"a\.csv\.gz holds more than .* unpacked"):
@@ -102,11 +106,12 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     content = memory.unpacked(tmp_path / "a.csv.gz")
     assert tracemalloc.get_traced_memory()[1] < 1.5 * len(content)  # held once
     tracemalloc.stop()
-    table = pa.table({"a": pa.array(np.zeros(5_000_000)), "b": ["x"] * 5_000_000})
-    pq.write_table(table, tmp_path / "a.parquet")
-    assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
-    with pytest.raises(DataError, match=r"a\.parquet says .* 160\.0 MB"):
-        read(tmp_path / "a.parquet")
+    for column in (np.zeros(5_000_000), ["x" * 80_000_000]):
+        table = pa.table({"a": column})
+        pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+        assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
+        with pytest.raises(DataError, match=r"a\.parquet says .* 80\.0 MB"):
+            read(tmp_path / "a.parquet")
 
 
 AS_ARRAY = {"encoding-type": "array", "encoding-version": "0.2.0"}
@@ -142,10 +147,7 @@ def setting(part, place, value):
 
 
 H5AD = {
-    "a size beyond all": (
-        lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]),
-        ".* memory",
-    ),
+    "a size beyond all": (lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]), "does"),
     "an index outside": (setting("indices", 3, 99), "could not be read"),
     "a row outside": (setting("indptr", 3, 10**9), "could not be read"),
     "rows below 0": (setting("indptr", -1, -5), "could not be read"),

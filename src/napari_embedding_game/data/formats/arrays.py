@@ -88,7 +88,11 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return all arrays of a file that are no pickles, and a note on those."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            total = sum(member.file_size for member in archive.infolist())
+            members = archive.infolist()
+        # Of other kinds Python unpacks a part at once, however long it becomes.
+        if any(member.compress_type > zipfile.ZIP_DEFLATED for member in members):
+            raise ValueError("not packed as numpy does it")
+        total = sum(member.file_size for member in members)
         check_fits(total, path.name, "what is packed in it")
         with np.load(path, allow_pickle=False) as file:
             read = {name: _array(file.get, name) for name in file.files}

@@ -342,7 +342,9 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
     file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
     n_values = file.metadata.num_rows * max(1, file.metadata.num_columns)
-    memory.check_fits(2 * _PARSED * n_values, where, "its table")
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    n_bytes = sum(one.total_byte_size for one in groups)  # more of long texts
+    memory.check_fits(max(n_bytes, 2 * _PARSED * n_values), where, "its table")
     table = file.read()
     names = columns.unique_names(pd.Index(table.column_names))
     known = table.schema.metadata  # which of them pandas had as row names
