@@ -311,6 +311,7 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     assert game.tabs.currentIndex() == SELECTION
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert session.selection.is_empty
+    QTest.keyClick(table, Qt.Key.Key_Return)  # of nothing
     assert table.hasFocus()
     QTest.keyClick(table, Qt.Key.Key_Slash)
     assert search.hasFocus()

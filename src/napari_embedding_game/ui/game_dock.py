@@ -324,7 +324,8 @@ class GameDock(MapWidget):
     def _on_opened(self) -> None:
         """Show the selection after Enter in the list, with no cursor in its name."""
         self._on_picked()
-        self.inspector.setFocus()
+        if self.inspector.isVisible():
+            self.inspector.setFocus()
 
     def _on_selection(self) -> None:
         """Go back to the map when nothing is selected any more."""
