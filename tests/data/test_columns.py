@@ -15,6 +15,7 @@ from napari_embedding_game.data import columns
         ([1, 2, 3, None] * 5, True),
         ([1.0, 2.0] * 10, True),
         (list(range(31)) * 4, False),
+        ([2**63 + 1, 2**63 + 5] * 10, True),
         ([f"n{i}" for i in range(31)] * 4, True),
     ],
 )

@@ -236,7 +236,9 @@ def as_metadata(column: pd.Series) -> pd.Series:
     groups = column.astype("category")
     if kind == "integer":  # perhaps 1.0, or with gaps
         numbers = numbers_of(groups.cat.categories.to_series())
-        return column if numbers is None else groups.cat.rename_categories(numbers)
+        if numbers is not None:
+            return groups.cat.rename_categories(numbers)
+        return groups if pd.api.types.is_integer_dtype(column) else column
     return groups
 
 
