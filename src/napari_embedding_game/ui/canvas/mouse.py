@@ -166,6 +166,8 @@ class MapMouse(QObject):
 
     def _hover(self, viewer: Any, event: Any) -> None:
         """Show an open hand over what can be dragged, and the ring of the brush."""
+        if self._handle is not None:  # a move from before the press may come after it
+            return
         shape = None
         if not self._is_editing():
             if self.tool == "brush":
