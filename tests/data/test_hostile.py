@@ -91,7 +91,6 @@ def test_pickle_under_any_name(tmp_path, sprung):
 def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", bytes(60_000_000))
-    assert (tmp_path / "a.npz").stat().st_size < 100_000
     with pytest.raises(DataError, match=r"a\.npz says that what is packed .* 60\.0 MB"):
         read(tmp_path / "a.npz")
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_BZIP2) as archive:
@@ -109,7 +108,6 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     for column in (np.zeros(5_000_000), ["x" * 80_000_000]):
         table = pa.table({"a": column})
         pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
-        assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
         with pytest.raises(DataError, match=r"a\.parquet says .* 80\.0 MB"):
             read(tmp_path / "a.parquet")
 

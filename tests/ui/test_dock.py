@@ -15,7 +15,6 @@ from napari_embedding_game.ui.controls.method import AUTOMATICALLY
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.style.coloring import of_column
-from napari_embedding_game.ui.style.form_widgets import Fold
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -253,21 +252,6 @@ def test_a_failure_is_told_and_mended_and_the_dock_usable_again(
     assert engine.games[-1].repulsion == 900
     assert not mend.isVisibleTo(dock)
     assert not dock.run.message.isVisibleTo(dock)
-
-
-def test_every_control_explains_itself(dock):
-    kinds = ("QSpinBox", "QDoubleSpinBox", "QComboBox", "QPushButton", "QSlider")
-    dock.game.more.expand()
-    silent = [
-        w
-        for w in dock.findChildren(QWidget)
-        if w.metaObject().className() in kinds
-        and w.isVisibleTo(dock)
-        and not w.toolTip()
-        and not w.parentWidget().toolTip()
-        and not isinstance(w.parentWidget(), Fold)
-    ]
-    assert silent == []
 
 
 # Data
