@@ -853,6 +853,6 @@ def test_a_bomb_is_not_unpacked_and_other_files_are_told(tmp_path):
     for name, told in (("other.zip", "is no session"), ("gone.zip", "is not there")):
         with pytest.raises(DataError, match=told):
             archive.load(tmp_path / name)
-    (tmp_path / "old.zip").touch()
+    (tmp_path / "old.zip").write_bytes(b"x")
     with pytest.raises(DataError, match="could not be read as a session file"):
         archive.load(tmp_path / "old.zip")

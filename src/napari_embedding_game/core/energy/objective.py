@@ -260,13 +260,13 @@ class SampledEdges(Objective):
 
 
 def make_objective(
-    approximation: methods.Approximation, *law: Any, **named: Any
+    approximation: methods.Approximation, *args: Any, **kwargs: Any
 ) -> Objective:
     """Return the energy with the repulsion by that ``approximation``.
 
-    What else it is given: see :class:`Objective`.
+    The other arguments are those of :class:`Objective`.
     """
-    objective: Objective = methods.OBJECTIVES[approximation](*law, **named)
+    objective: Objective = methods.OBJECTIVES[approximation](*args, **kwargs)
     return objective
 
 
