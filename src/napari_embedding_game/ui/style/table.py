@@ -194,7 +194,9 @@ class Table(QTableWidget):
         head.setMinimumSectionSize(36)
         head.setHighlightSections(False)
         for section, column in enumerate(columns):
-            heading = QTableWidgetItem(column.title)
+            # Numbers are narrower than some headings; names need the room.
+            title = column.title.replace(" ", "\n") if section else column.title
+            heading = QTableWidgetItem(title)
             heading.setToolTip(column.tip)
             heading.setTextAlignment(_RIGHT if section else _LEFT)
             self.setHorizontalHeaderItem(section, heading)
