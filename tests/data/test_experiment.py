@@ -248,8 +248,8 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     names = [f"{well}_s1.tif" for well in sorted(fields, reverse=True)]
     doses = {name: 0.1 * 10 ** (int(name[1:3]) - 1) for name in names}
     table = pd.DataFrame({"dose": doses.values(), "File": names, "note": "x"})
-    table["lot"] = ["0012", "12"] * 6
-    table["barcode"] = [str(10**15 + i) for i in range(12)]
+    numbers = [str(10**15 + i) for i in range(12)]
+    table = table.assign(lot=["0012", "12"] * 6, barcode=numbers).astype(object)
     table.loc[12] = ["none", "empty", "x", "1", "1"]  # of a well without an image
     table.iloc[1:].to_csv(folder / "layout.csv", index=False)
     dataset = measured(folder)
