@@ -116,7 +116,7 @@ class Watch:
         self._timer.start(int(1000 * INTERVAL))
         self._session.progressed.connect(self._on_progress)
         self._session.state_changed.connect(self._on_state)
-        dock.controller.trouble.connect(self._on_trouble)
+        dock.workspace.trouble.connect(self._on_trouble)
 
     def begin(self, idle_seconds: float) -> None:
         """Load, wait, click."""
