@@ -1,4 +1,4 @@
-"""Classify table columns: measurements, groups, names and texts."""
+"""Classify table columns, and write names, numbers and shares as people read them."""
 
 from __future__ import annotations
 
