@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from flowio import FlowData
+from flowio import FlowData, create_fcs
 
 import worlds
 from napari_embedding_game.data.errors import DataError
@@ -37,6 +37,33 @@ def test_markers_are_embedded_and_compensated_and_the_rest_is_metadata(flow):
     leaking = np.array([[1.0, 0.4], [0.1, 1.0]])
     freed = stored(flow)[:, 1:3] @ np.linalg.inv(leaking)
     np.testing.assert_allclose(data.X, np.arcsinh(freed / 150), rtol=1e-4, atol=1e-5)
+
+
+def test_of_a_pulse_the_area_is_on_the_map_and_the_rest_colours_it(tmp_path):
+    """Markers are not counted three times, whichever detectors have which words."""
+    detectors = {
+        "FITC-A": "CD3",
+        "FITC-H": "CD3",
+        "FITC-W": "CD3",
+        "APC-Cy7-H": "CD4",  # without an area
+        "FL2 INT": "CD8",
+        "FL2 PEAK": "CD8",
+        "FSC-A": "",
+        "FSC-H": "",
+    }
+    values = np.random.default_rng(0).gamma(2, 500, (40, len(detectors)))
+    path = tmp_path / "pulses.fcs"
+    with open(path, "wb") as file:
+        create_fcs(file, values.ravel().tolist(), [*detectors], [*detectors.values()])
+    data = read(path)
+    assert data.var_names == ("CD3 (FITC-A)", "CD4 (APC-Cy7-H)", "CD8 (FL2 INT)")
+    others = ["CD3 (FITC-H)", "CD3 (FITC-W)", "CD8 (FL2 PEAK)", "FSC-A", "FSC-H"]
+    assert list(data.obs) == others
+    assert any("3 channels of height or width" in note for note in data.notes)
+    assert data.noun == "event"
+    chosen = read(path, columns=["CD3 (FITC-A)", "CD3 (FITC-H)"])
+    assert chosen.var_names == ("CD3 (FITC-A)", "CD3 (FITC-H)")
+    assert not any("height" in note for note in chosen.notes)
 
 
 def test_mass_has_its_own_cofactor_and_values_come_as_stored(tmp_path):

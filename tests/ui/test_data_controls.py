@@ -146,3 +146,10 @@ def test_what_was_not_read_leaves_the_former_wish(
     waiting.gate.set()
     assert dock.data.drop.isChecked()
     assert not dock.data.drop.isHidden()
+
+
+def test_a_tube_of_cytometry_has_events(dock, load, read_here, tmp_path):
+    path = tmp_path / "tube.fcs"
+    worlds.cytometry(path)
+    load(lambda: dock.controller.reading.open_file(path))
+    assert "300 events × 2 values" in dock.data.summary.text()

@@ -38,6 +38,8 @@ UNASSIGNED = "unassigned"
 """The level of rows that are in no cluster, as they are not on the map."""
 SAMPLE = "sample"
 """In the provenance: which sample these rows are."""
+CYTOMETRY = "cytometry"
+"""In the provenance: the scale of a cytometer's channels, whose rows are events."""
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
 """Default reason for which rows were left out."""
@@ -185,11 +187,18 @@ class Dataset:
         return is_dense and not self.has_expression and self.images is None
 
     @property
-    def noun(self) -> Literal["object", "cell", "point"]:
+    def noun(self) -> Literal["object", "cell", "event", "point"]:
         """What a row is called on the map."""
         if self.source_objects is not None:
             return "object"
+        if CYTOMETRY in self.provenance:
+            return "event"
         return "cell" if self.has_expression else "point"
+
+    @property
+    def source_noun(self) -> str:
+        """What a row is called in its source, before there is a map."""
+        return "row" if self.noun == "point" else self.noun
 
     @property
     def is_distances(self) -> bool:

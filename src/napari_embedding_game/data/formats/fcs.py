@@ -1,8 +1,8 @@
 """Flow and mass cytometry (.fcs): a row for each event, a column for each channel.
 
 A folder is read as one table with a sample for each of its files.  Channels are named
-by marker and detector.  Further columns of an instrument, such as
-time and scatter, are metadata.
+by marker and detector.  Further columns of an instrument, such as time, scatter, and
+height and width of a pulse that has an area, are metadata.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import check_chosen, listed, unique_names
+from napari_embedding_game.data.columns import (
+    check_chosen,
+    counted,
+    listed,
+    unique_names,
+)
+from napari_embedding_game.data.dataset import CYTOMETRY
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.limits.memory import check_fits
@@ -44,6 +50,14 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 
+_PULSE = re.compile(
+    r"^(?P<light>.*?)"
+    r"(?:(?P<area>[-_ ](?:a|area|int))|[-_ ](?:h|w|height|width|peak|tof))?$",
+    re.IGNORECASE,
+)
+"""A detector: its light, and whether it has the area, or height or width, of a pulse.
+"INT", "PEAK" and "TOF" are Beckman Coulter's words."""
+
 _Events = tuple[pd.DataFrame, pd.DataFrame, list[str]]
 """Events by the names of channels, what is known of these, and notes."""
 
@@ -62,16 +76,25 @@ def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     return table.set_axis(pd.Index(unique_names(names)))
 
 
-def _usual(channels: pd.DataFrame) -> tuple[str, ...]:
-    """Return what is embedded if nothing is chosen: measures with a marker.
+def _usual(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
+    """Return the channels that are embedded if nothing is chosen, and notes on these.
 
-    If there are none, the areas of pulses, or all measures.
+    They are measures with a marker; if there are none, the areas of pulses, or all
+    measures.  Of one pulse the area is embedded alone: height and width are nearly the
+    same number again, so that its marker would count three times.
     """
-    is_area = channels["detector"].str.endswith("-A")
     measures = channels["measures"]
-    choices = (some & measures for some in (channels["is_marked"], is_area, ~is_area))
-    usual = next((some for some in choices if some.any()), measures | True)
-    return tuple(channels.index[usual])
+    pulses = channels["detector"].str.extract(_PULSE)
+    is_area = pulses["area"].notna()
+    lights = pulses["light"].str.lower()
+    repeats = measures & ~is_area & lights.isin(lights[is_area])
+    once = measures & ~repeats
+    choices = (some & once for some in (channels["is_marked"], is_area, ~is_area))
+    usual = next((some for some in choices if some.any()), once | True)
+    n_repeats = counted(int(repeats.sum()), "channel")
+    note = f"Not on the map, as the area of the same pulse is: {n_repeats} of height or"
+    notes = [f"{note} width. They are columns to colour by."] if repeats.any() else []
+    return tuple(channels.index[usual]), notes
 
 
 def fcs_files(folder: Path) -> list[Path]:
@@ -83,8 +106,9 @@ def fcs_files(folder: Path) -> list[Path]:
 def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .fcs, or a folder, in stages; `options.space` is one of :data:`COFACTORS`.
 
-    By default channels with a marker are embedded, without time and scatter, as the
-    arcsinh with the cofactor of the instrument; time and scatter that are chosen, too,
+    By default channels with a marker are embedded, without time and scatter, and of
+    area, height and width of a pulse the area alone, as the arcsinh with the cofactor
+    of the instrument; time and scatter that are chosen, too,
     are standardised with them.  Events are compensated by the matrix that the file
     has, and called by their number.  Of several files the channels that all of them
     have are read.
@@ -107,7 +131,9 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     if cofactor := COFACTORS[space]:
         stained = names[measures]
         events[stained] = np.arcsinh(events[stained] / cofactor)
-    chosen = options.columns or _usual(channels)
+    usual_channels, pulse_notes = _usual(channels)
+    chosen = options.columns or usual_channels
+    notes += [] if options.columns else pulse_notes
     check_chosen(names, chosen, path.name)
     # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
     is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
@@ -128,6 +154,7 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         name=path.name,
         source=path,
         notes=notes,
+        provenance={CYTOMETRY: space},
     )
     spaces = sorted(COFACTORS, key=lambda one: one != space)
     return ReadResult(dataset, spaces, list(names))

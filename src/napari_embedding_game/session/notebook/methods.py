@@ -92,8 +92,8 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
-        noun = "cells" if dataset.has_expression else "rows"
-        rows = f"{n:,}{'' if n == n_all else f' of {n_all:,}'} {noun} of {dataset.name}"
+        noun, of_all = dataset.source_noun, "" if n == n_all else f" of {n_all:,}"
+        rows = f"{n:,}{of_all} {noun}s of {dataset.name}"
         if dataset.is_distances:
             yield f"The neighbours of {rows} were those of its {dataset.space}."
             return

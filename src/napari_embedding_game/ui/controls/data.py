@@ -291,7 +291,7 @@ def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
     n, space = dataset.X.shape[1], dataset.space
-    rows = counted(len(dataset.obs), dataset.noun.replace("point", "row"))
+    rows = counted(len(dataset.obs), dataset.source_noun)
     if dataset.is_distances:
         return f"{rows} by their neighbours, from {space}"
     is_genes = dataset.has_expression and dataset.profile is dataset.X
