@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from napari.utils.theme import get_theme, register_theme, unregister_theme
 from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
@@ -107,3 +108,34 @@ def test_what_a_person_does_to_the_layers_is_kept(
     assert layers.projection() is None  # nothing under the mouse is another point
     assert layers.points is None
     assert "was removed" in dock.run.message.text()
+
+
+def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatch):
+    """Also where the name of the theme does not say it, as "system"."""
+    layers, viewer, session = play(), dock.controller.scene.viewer, dock._session
+    session.selection.select(session.clusters.clusters[0].id)
+    monkeypatch.setattr("napari.utils.theme.get_system_theme", lambda: "light")
+    paper = get_theme("light").model_copy(update={"id": "paper"})
+    register_theme("paper", paper, "a plugin")
+
+    def looks():
+        muted = layers.points.face_color[~session.selection.points][:, :3]
+        is_pale = bool(muted.mean() > 0.5)
+        return (
+            is_pale,
+            layers.landmarks.face_color[0, 0] > 0.5,
+            dock.overlay.is_on_light,
+        )
+
+    try:
+        for theme, is_light in (("light", True), ("dark", False), ("paper", True)):
+            viewer.theme = theme
+            assert looks() == (is_light,) * 3, theme
+        viewer.theme = "dark"
+        viewer.theme = "system"
+        assert looks() == (True,) * 3
+        viewer.canvas.background_color_override = "black"
+        assert looks() == (False,) * 3
+    finally:
+        viewer.theme = "dark"
+        unregister_theme("paper")

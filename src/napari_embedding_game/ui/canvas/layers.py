@@ -30,6 +30,7 @@ from napari_embedding_game.ui.canvas.projection import (
 from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import OF_MAP
+from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 COMPARED, REFERENCE = "compared maps", "cells of the reference"
@@ -78,7 +79,9 @@ class MapLayers:
         self._displayed_axes = self._displayed()
         self._connections = Connections()
         self._connections.connect(self._on_layer_removed, viewer.layers.events.removed)
-        self._connections.connect(self._follow_theme, viewer.events.theme)
+        self._connections.connect(
+            self._update_landmark_colors, *canvas_color_changes(viewer)
+        )
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
@@ -204,10 +207,10 @@ class MapLayers:
         layer.data[:, self._axes] = positions
         draw(self._viewer, layer)
 
-    def _follow_theme(self, event: object = None) -> None:
-        """Draw the landmarks so that they are seen on the canvas of another theme."""
+    def _update_landmark_colors(self, event: object = None) -> None:
+        """Draw the landmarks in colours that are seen on the canvas."""
         if self.landmarks is not None:
-            colors = LANDMARK_COLORS[:: -1 if self._viewer.theme == "light" else 1]
+            colors = LANDMARK_COLORS[:: -1 if is_canvas_light(self._viewer) else 1]
             self.landmarks.face_color, self.landmarks.border_color = colors
 
     def finish(self) -> None:
@@ -425,7 +428,7 @@ class MapLayers:
             visible=self._shows_landmarks and not self._is_blank,
         )
         self.landmarks = layer
-        self._follow_theme()
+        self._update_landmark_colors()
         _keep_locked(layer)
         self._insert(layer)
         layer.help = LANDMARKS_HELP  # napari takes it away from a layer that comes

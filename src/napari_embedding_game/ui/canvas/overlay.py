@@ -29,6 +29,7 @@ from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.connections import Connections
+from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
 
 Paint = Callable[[QPainter, Projection], None]
 """A painter over a map, given its projection."""
@@ -94,7 +95,9 @@ class MapOverlay(QWidget):
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         self.connections = Connections(dock)
         """Of this and its painters."""
-        self.connections.connect(self.refresh, scene.drawn, *view_changes(scene.viewer))
+        viewer, hear = scene.viewer, self.connections.connect
+        hear(self.refresh, scene.drawn, *view_changes(viewer))
+        hear(self.refresh, *canvas_color_changes(viewer))
         self.connections.call(self._detach)
 
     @property
@@ -111,7 +114,7 @@ class MapOverlay(QWidget):
     @property
     def is_on_light(self) -> bool:
         """Whether the canvas is light."""
-        return bool(self.scene.viewer.theme == "light")
+        return is_canvas_light(self.scene.viewer)
 
     def want(self, paint: Paint, is_painted: bool) -> None:
         """Paint this from now on, above what came before it, or no longer."""

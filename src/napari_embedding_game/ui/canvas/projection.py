@@ -171,7 +171,6 @@ def view_changes(viewer: Any) -> tuple[Any, ...]:
         layers.inserted,
         layers.removed,
         layers.reordered,
-        viewer.events.theme,
     )
 
 

@@ -40,6 +40,7 @@ from napari_embedding_game.ui.style.coloring import (
     name_of,
     of_column,
 )
+from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
 from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MAX_MAGNIFIED = 1.4, 3.0
@@ -95,7 +96,7 @@ class Scene(QObject):
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
         hear(self.draw, *edits, session.selection.changed)
-        hear(self.draw, view.compared_changed, viewer.events.theme)
+        hear(self.draw, view.compared_changed, *canvas_color_changes(viewer))
         hear(self._tidy_soon, *edits)
         hear(self._on_dataset, session.dataset_changed)
         hear(self.show_stored, session.restored, session.looked_back)
@@ -216,7 +217,7 @@ class Scene(QObject):
         if self.layers.show(snapshot, looks, settles=settles, corners=corners):
             self.layers.show_extra(COMPARED, layout.other, looks)
             cells = np.empty((0, 2)) if reference is None else reference.cells
-            grey = np.array(REFERENCE_GREYS[self.viewer.theme == "light"], np.float32)
+            grey = np.array(REFERENCE_GREYS[is_canvas_light(self.viewer)], np.float32)
             greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
             self.layers.show_extra(REFERENCE, cells if len(cells) else None, greys)
 
@@ -371,7 +372,7 @@ class Scene(QObject):
 
     def _looks(self, snapshot: Snapshot) -> Looks:
         """Return how the points look, with those that are selected above the others."""
-        selection, is_light = self.session.selection, self.viewer.theme == "light"
+        selection, is_light = self.session.selection, is_canvas_light(self.viewer)
         is_sized = self.session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
         of = self.colored, above, is_light, snapshot if is_sized else None

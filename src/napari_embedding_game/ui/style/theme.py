@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
@@ -125,6 +126,21 @@ QPushButton[role="main"] {{
 }}
 QPushButton[role="main"]:hover {{ background: {hover}; }}
 """
+
+
+def is_canvas_light(viewer: Any) -> bool:
+    """Return whether dark marks are seen on a viewer's canvas, and pale ones are not.
+
+    By its colour, as "system" and the themes of plugins do not say it by their name.
+    """
+    red, green, blue = map(float, viewer.canvas.background_color[:3])
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
+
+
+def canvas_color_changes(viewer: Any) -> tuple[Any, Any]:
+    """Return the events at which the colour of a viewer's canvas may be another one."""
+    events = viewer.canvas.events
+    return events.background_color, events.background_color_override
 
 
 def theme_colors(name: str) -> ThemeColors:
