@@ -30,7 +30,7 @@ def boxes(viewer):
     }
 
 
-def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
+def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot):
     loaded = threading.Event()
     warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
     monkeypatch.setattr(warm_up, loaded.wait)
@@ -40,8 +40,15 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     loaded.set()
     plugin.open_dock(window)  # as a sample does: there is no other
     assert boxes(window) == shown
-    _, widget = window.window.add_plugin_dock_widget("napari-embedding-game", "Map")
-    assert isinstance(widget, plugin.GameDock)  # it knows the layers it is shown
+    opened = plugin.open_dock(window)
+    window.window.show()
+    for _ in range(2):
+        add = window.window.add_plugin_dock_widget
+        box, widget = add("napari-embedding-game", "Map")
+        assert widget is opened  # with all that a person has done in it
+        qtbot.waitUntil(lambda box=box: box.isVisible() and opened.isVisible())
+        assert list(boxes(window)) == ["Map (napari-embedding-game)"]
+    assert widget.workspace.docks
     width, table, letters = widget.minimumWidth(), widget.clusters.table, get_settings()
     letters.appearance.font_size = 2 * letters.appearance.font_size
     assert widget.minimumWidth() > 1.3 * width
@@ -51,7 +58,8 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch):
     image = window.add_image(np.zeros((2, 2)))
     assert window.layers.selection.active is image
     from_menu(window.window.plugins_menu, PLUGIN, GAME)
-    assert list(boxes(window)) == [GAME]
+    qtbot.waitUntil(lambda: boxes(window) == shown)
+    assert plugin.open_dock(window) is opened
 
 
 def test_a_sample_shows_the_dock_wherever_it_is(window, qtbot, from_menu):

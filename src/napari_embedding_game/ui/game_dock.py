@@ -80,11 +80,6 @@ class GameDock(MapWidget):
         warm_up: bool = True,
     ) -> None:
         super().__init__(napari_viewer, workspace)
-        if workspace is None:
-            # napari's menu and ``add_plugin_dock_widget`` do not know each other's
-            # docks, and two that show one session would work against it.
-            for other in docked(self._viewer):
-                self._viewer.window.remove_dock_widget(other)
         mend()
         preferences = get_plugin_settings(PLUGIN).window
         choose(preferences.group_colors)
@@ -355,9 +350,3 @@ class GameDock(MapWidget):
     def _release(self) -> None:
         self.larger.setChecked(False)
         super()._release()
-
-
-def docked(viewer: napari.Viewer) -> list[GameDock]:
-    """Return the docks of this kind that a window has, shown or hidden."""
-    widgets = viewer.window.dock_widgets.values()
-    return [widget for widget in widgets if isinstance(widget, GameDock)]

@@ -15,8 +15,8 @@ from qtpy.QtCore import QTimer
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.sources import SampleSource, Source
-from napari_embedding_game.ui.compat import viewers
-from napari_embedding_game.ui.game_dock import GameDock, docked
+from napari_embedding_game.ui.compat import main_window_of, unwrap, viewers
+from napari_embedding_game.ui.game_dock import GameDock
 
 LayerData = tuple[Any, ...]
 
@@ -29,13 +29,39 @@ NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
 
 
+class MapDock(GameDock):
+    """What napari is given when it asks for the main dock: the open one, or a new one.
+
+    napari's menu and ``add_plugin_dock_widget`` do not know each other's docks, and two
+    docks of one session would work against each other.  napari asks for a class, and
+    nothing is ever of this one.
+    """
+
+    def __new__(cls, napari_viewer: napari.Viewer) -> GameDock:  # type: ignore[misc]
+        """Return the dock of a viewer, out of the box that it was in."""
+        viewer = unwrap(napari_viewer)
+        dock = find_dock(viewer)
+        if dock is None:
+            return GameDock(viewer)
+        box = dock.parentWidget()
+        dock.setParent(main_window_of(dock))  # without a parent it would be closed
+        viewer.window.remove_dock_widget(box)
+        return dock
+
+
+def find_dock(viewer: napari.Viewer) -> GameDock | None:
+    """Return the main dock of a window, shown or hidden; None without one."""
+    widgets = viewer.window.dock_widgets.values()
+    return next((one for one in widgets if isinstance(one, GameDock)), None)
+
+
 def open_dock(viewer: napari.Viewer) -> GameDock:
     """Open the main dock, or show the one that is there, and return it."""
-    for widget in docked(viewer):
-        box = widget.parent()
+    if (dock := find_dock(viewer)) is not None:
+        box = dock.parent()
         box.show()
         box.raise_()
-        return widget
+        return dock
     dock = GameDock(viewer)
     viewer.window.add_dock_widget(dock, name=NAME, add_vertical_stretch=False)
     return dock
