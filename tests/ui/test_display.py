@@ -139,3 +139,26 @@ def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatc
     finally:
         viewer.theme = "dark"
         unregister_theme("paper")
+
+
+def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play):
+    """Else napari's scale bar has none, and a warning is shown."""
+    viewer = dock.controller.scene.viewer
+    image = viewer.add_image(np.zeros((20, 30)), units=("um", "um"), scale=(0.5, 0.5))
+    layers = play()
+    dock.look.landmarks.setChecked(True)
+
+    def units():
+        assert viewer.layers.extent.units is not None  # all agree
+        return {str(u) for x in (layers.points, layers.landmarks) for u in x.units}
+
+    assert units() == {"micrometer"}
+    image.units = "nm", "nm"
+    assert units() == {"nanometer"}
+    viewer.layers.remove(image)
+    viewer.add_labels(np.ones((4, 20, 30), int), units=("s", "mm", "mm"))
+    assert units() == {"millimeter"}
+    dock._session.settings.n_components = 3
+    play()
+    assert [str(u) for u in layers.points.units] == ["second", *2 * ["millimeter"]]
+    assert viewer.layers.extent.units is not None

@@ -78,17 +78,47 @@ class MapLayers:
         """The snapshot whose positions are drawn, and what else is to be seen."""
         self._displayed_axes = self._displayed()
         self._connections = Connections()
-        self._connections.connect(self._on_layer_removed, viewer.layers.events.removed)
-        self._connections.connect(
-            self._update_landmark_colors, *canvas_color_changes(viewer)
-        )
+        self._of_others = Connections()
+        """To the units of the layers that are not of the map."""
+        hear, layers = self._connections.connect, viewer.layers.events
+        hear(self._on_layer_removed, layers.removed)
+        hear(self._follow_units, layers.inserted, layers.removed)
+        hear(self._update_landmark_colors, *canvas_color_changes(viewer))
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
         self._release(POINTS_NAME)
         for name in (COMPARED, REFERENCE):
             self._remove(name)
+        self._of_others.close()
         self._connections.close()
+
+    def _follow_units(self, event: object = None) -> None:
+        """Give the layers of the map the units of the others, now and as they change.
+
+        Where units differ napari leaves them out, also of its scale bar, and warns.
+        """
+        self._of_others.close()
+        for layer in self._others():
+            self._of_others.connect(self._update_units, layer.events.units)
+        self._update_units()
+
+    def _update_units(self, event: object = None) -> None:
+        for layer in self._of_map():
+            units = self._world_units(layer.ndim)
+            if units is not None and layer in self._list:
+                layer.units = units
+
+    def _world_units(self, n_axes: int) -> tuple[Any, ...] | None:
+        """Return the units in which napari draws the other layers, for n axes.
+
+        None where there are no others, or these have no units in common.
+        """
+        others = self._others()
+        units = self._list.get_extent(others).units if others else None
+        if units is None:
+            return None
+        return (units[-1],) * (n_axes - len(units)) + tuple(units)[-n_axes:]
 
     @property
     def points(self) -> Points | None:
@@ -173,6 +203,7 @@ class MapLayers:
         if picture is None or picture.layer.data.shape != world.shape:
             self._remove(name)
             layer = points_layer(np.array(world, np.float32), name)
+            layer.units = self.points.units
             self._insert(layer, self.points if name == REFERENCE else None)
             picture = self._pictures[name] = MapPicture(self._viewer, layer)
         picture.layer.data[:, self._axes] = world
@@ -378,15 +409,22 @@ class MapLayers:
 
         Of some kinds, or of all.
         """
-        dims, others = self._viewer.dims, map(self.other, (COMPARED, REFERENCE))
-        of_map = (self.points, self.landmarks, *others)
+        dims = self._viewer.dims
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in self._list
-            if layer.ndim > 1
-            and not any(layer is mine for mine in of_map)
-            and isinstance(layer, kinds or Layer)
+            for layer in self._others()
+            if layer.ndim > 1 and isinstance(layer, kinds or Layer)
         ]
+
+    def _of_map(self) -> list[Points]:
+        """Return the layers of the map that there are."""
+        points = map(self.other, (POINTS_NAME, COMPARED, REFERENCE))
+        return [layer for layer in (*points, self.landmarks) if layer is not None]
+
+    def _others(self) -> list[Layer]:
+        """Return the layers that are not of the map."""
+        of_map = self._of_map()
+        return [x for x in self._list if not any(x is mine for mine in of_map)]
 
     def _box_corners(self) -> NDArray[np.float32]:
         """Return first and last corner of the box in the axes of the layers, (2, d)."""
@@ -406,6 +444,7 @@ class MapLayers:
         positions = np.empty((n_points, n_axes), np.float32, order="F")
         positions[::2], positions[1::2] = self._box_corners()
         layer, self._n_points = points_layer(positions), n_points
+        layer.units = self._world_units(n_axes)
         self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
         layer.events.data.connect(self._on_edited)
         self._list.append(layer)
@@ -426,6 +465,7 @@ class MapLayers:
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
             visible=self._shows_landmarks and not self._is_blank,
+            units=None if self.points is None else self.points.units,
         )
         self.landmarks = layer
         self._update_landmark_colors()
