@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.inspect import quality
 from napari_embedding_game.core.inspect.quality import map_quality
 from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
@@ -34,6 +35,12 @@ def test_on_all_points_it_is_what_others_work_out(digits):
     near = np.argsort(square, axis=1)[:, :15]
     expected = neighbor_recall(near, embedding)
     assert found.neighbors_kept == pytest.approx(expected, abs=1e-9)
+
+
+def test_of_many_points_as_many_are_sampled_as_take_little_time(digits, monkeypatch):
+    X, embedding, _ = digits
+    monkeypatch.setattr(quality, "WORK", 600 * X.shape[1] * 350)
+    assert map_quality(X, embedding).n_sampled == 350
 
 
 def test_triplets_are_those_of_plain_counting(digits):

@@ -28,7 +28,23 @@ def of_one_more(rows, affinity, k, n_searched=None):
     return fitted.matrix()[-1].toarray()[0], as_new
 
 
-@pytest.mark.parametrize("affinity", ["uniform", "fuzzy", "mixed", "entropic"])
+AFFINITIES = ["uniform", "fuzzy", "mixed", "entropic"]
+
+
+@pytest.mark.parametrize("affinity", AFFINITIES)
+def test_weights_are_finite_among_equal_rows(rows, affinity):
+    fitted = np.repeat(rows[:20], 40, axis=0)
+    graph = knn_graph(fitted, 12)
+    found = edges(graph, affinity, X=fitted, perplexity=4)
+    new = NewEdges(graph, affinity, found.scale, 4)
+    beside = rows[:20] + np.array([0, 1e-30, 1e-3, 1])[:, None, None]
+    for part in beside.astype(np.float32):
+        weights = new.weights(*FittedSearch(fitted, "euclidean")(part, new.n_searched))
+        assert np.isfinite(weights).all()
+        assert (weights >= 0).all()
+
+
+@pytest.mark.parametrize("affinity", AFFINITIES)
 def test_a_new_row_has_the_edges_that_a_fit_would_give_it(rows, affinity):
     for seed in range(8):
         order = np.random.default_rng(seed).permutation(len(rows))

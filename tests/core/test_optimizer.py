@@ -72,3 +72,6 @@ def test_the_compiled_step_is_that_of_torch(momentum):
         by_torch(gradient / scale, 0.3, momentum)
     torch.testing.assert_close(found.positions, wanted.positions)
     assert found.positions.abs().max() > 0.1
+    elsewhere = Player(torch.zeros(1500, 2, device="meta"))  # has no values
+    elsewhere.step(gradients[0].to("meta"), 0.3, momentum, scale.to("meta"))
+    assert (elsewhere.velocity is None) == (momentum == 0)

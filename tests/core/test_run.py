@@ -59,6 +59,13 @@ def test_a_run_left_early_is_the_fit(way):
     assert rest == ([] if way == "stop" else list(range(18, 41)))
 
 
+def test_a_fit_that_is_watched_says_how_far_it_has_come(capsys):
+    game().fit(CLOUD, verbose=True)
+    told = capsys.readouterr().err
+    assert told.startswith("Finding neighbours\n")
+    assert "100%" in told
+
+
 def test_what_is_set_acts_at_once_and_plays_on_after_the_end():
     model = game()
     run = model.play(CLOUD)

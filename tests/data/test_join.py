@@ -63,6 +63,8 @@ def test_without_an_id_nothing_is_linked_but_by_a_chosen_column(labels):
     assert matched(frame, labels, is_guess=True).refusal == ""
     assert id_columns(frame, only_integers=True) == ["nuc"]
     assert ids(matched(frame, labels, column="nuc")) == ORDER
+    some = table(label=[7, 97, 98, 99], id=ORDER)
+    assert matched(some, labels).column == "id"  # by which most rows are objects
     refusal = matched(frame, labels, column="area").refusal
     assert 'column "area" of t.csv holds no whole numbers' in refusal
 

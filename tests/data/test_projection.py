@@ -7,6 +7,7 @@ import anndata
 import numpy as np
 import pytest
 
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.pca_projection import pca_projection
@@ -51,6 +52,17 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
         np.testing.assert_allclose(
             projected(again.projection, counts[mapped.kept]), mapped.X, atol=0.02
         )
+
+
+def test_a_way_that_does_not_fit_together_is_refused(mapped, tmp_path):
+    write(mapped, layout(59, 4), tmp_path / "map.h5ad")
+    written = anndata.read_h5ad(tmp_path / "map.h5ad")
+    way = written.uns["embedding_game"]["projection"]
+    for part, other in (("mean", way["mean"][1:]), ("genes", ["g"]), ("std", "lost")):
+        written.uns["embedding_game"]["projection"] = {**way, part: other}
+        with pytest.raises(DataError, match="damaged: fit the map again") as error:
+            from_anndata(written, "map")
+        assert str(error.value).startswith("What 'map' tells of its principal")
 
 
 def by_scanpy(counts, scales):

@@ -221,6 +221,9 @@ def test_space_chooses_columns(tmp_path, cells, spaces):
     assert read(path, space="area, count").var_names == ("area", "count")
     assert read(path, space="columns of Cells.CSV").X.shape == (20, 2)
     assert spaces(path) == ["columns of Cells.CSV"]
+    with pytest.raises(DataError) as error:
+        read(path, space="count, wight")
+    assert str(error.value).startswith('Cells.CSV has no column "wight": it has area')
 
 
 def test_text_among_numbers_is_named(tmp_path, cells):

@@ -135,3 +135,4 @@ def test_gradient_descent_is_a_fenchel_game_and_stays_below_the_bound(n_rounds, 
         own.append(x)
     away = np.mean(own[1:], axis=0) - least
     assert away @ Q @ away / 2 <= convergence_bound(distance, slope, n_rounds)
+    assert convergence_bound(5, 4, 9) == 3 * 4 * 5 / (2 * 3)

@@ -5,6 +5,7 @@ from napari_embedding_game.session.selection import Selection
 
 def test_drawn_points_stay_whatever_the_game_does_and_go_with_their_data():
     selection, heard = Selection(), []
+    assert selection.points.shape == (0,)
     selection.follow(np.array([0, 0, 1, 1, 1, 2, 7, 7]))
     selection.select_points(np.array([2, 3, 6]))
     assert selection.clusters == ()

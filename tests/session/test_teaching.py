@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import teaching
 from worlds import rows, session_of
@@ -78,6 +79,18 @@ def test_all_points_get_a_class_and_a_confidence(session):
     assert (said(session).codes[doubtful] == -1).all()
     sure = obs["taught_confidence"].to_numpy()
     assert sure[doubtful].max() <= np.sort(sure[said(session).codes == -1])[19]
+
+
+def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
+    counts = np.array([30, 30, 30])
+
+    def told(*recalls):
+        score = float(np.mean(recalls))
+        learned = Learned(counts * 0, counts * 0.0, counts, score, 0.05, recalls)
+        return teaching.accuracy_text(learned, ["A", "B", "C"])
+
+    assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")
+    assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")
 
 
 def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):

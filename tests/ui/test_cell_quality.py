@@ -76,11 +76,13 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert cells.canvas.plot is None  # until they are there
     assert cells.state.text().startswith("Scoring doublets")
     worlds.choose(cells.view, "Counts per cell")
-    load(FileSource(tmp_path / "other.npy"))
-    assert cells.state.text() == ""
     assert recipe.recipe().max_mito == recipe.recipe().max_counts == 0
     assert recipe.recipe().min_genes == Recipe().min_genes
     assert not recipe.doublets.isChecked()
+    numbers["max_counts"].value = 700
+    load(FileSource(tmp_path / "other.npy"))
+    assert recipe.recipe().max_counts == 700  # of the same cells limits stay
+    assert cells.state.text() == ""
     assert not numbers["max_mito"].native.isVisible()
     assert recipe.no_mito.isVisible()
 

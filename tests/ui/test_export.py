@@ -143,6 +143,8 @@ def test_a_session_without_its_data_is_shown_and_says_what_is_missing(
     assert (session.look.color_by, other.look.color_by.value) == ("Cluster", "Cluster")
     other.run.run.click()
     assert "are not loaded" in other.run.message.text()
+    other.controller.writing.save(tmp_path / "run.gif")
+    assert "run of this map cannot be played again" in other.data.trouble.text()
     assert session.clusters.clustering.by_id[2].name == "B cells"
 
 

@@ -49,7 +49,9 @@ def test_typed_genes_colour_the_map_and_are_offered(
     assert "mine" in inspector.details.column.choices
     inspector.show(MAP)
     assert isinstance(dock.look.legend, LegendView)
-    assert dock.look.legend.scale.high.text() != ""
+    scale = dock.look.legend.scale
+    assert scale.high.text() != ""
+    assert scale.bar.width() > scale.width() / 2
     session.look.color_by = "Cluster"
     assert "mine" in dock.look.color_by.choices
 

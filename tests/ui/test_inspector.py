@@ -195,6 +195,12 @@ def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     assert message.textFormat() == Qt.TextFormat.PlainText  # of <b>T</b>, too
     assert message.isVisible()
     assert title.text() == "Cluster 1"
+    title.selectAll()
+    QTest.keyClicks(title, "typed for former cells")
+    session.load(replace(session.dataset, name="others"))
+    session.clusters.receive(np.arange(40) // 10, 4, None)
+    QTest.keyClick(title, Qt.Key.Key_Return)
+    assert "typed for former cells" not in [x.name for x in session.clusters.clusters]
 
 
 def test_of_measured_objects_the_differences_are_told_and_no_genes(

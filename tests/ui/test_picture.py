@@ -148,6 +148,17 @@ PLANE = Projection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))
 """Pixels as the places are."""
 
 
+def test_a_point_is_a_round_disc_of_its_size():
+    of = Looks(RED[None], np.array([12.0], np.float32))
+    red = paint(np.array([[15.0, 20.0]], np.float32), of, PLANE).picture[..., 0]
+    rows, columns = np.indices(red.shape)
+    from_middle = np.hypot(rows + 0.5 - 15, columns + 0.5 - 20)
+    assert (red[from_middle < 5.5] == 255).all()
+    assert not red[from_middle >= 6.5].any()
+    rim = red[(from_middle > 5.6) & (from_middle < 6.4)]
+    assert ((rim > 0) & (rim < 255)).all()
+
+
 def test_the_chosen_are_above():
     positions = np.tile([[15.0, 20.0]], (3, 1)).astype(np.float32)
     chosen = np.array([0, 1, 0], bool)

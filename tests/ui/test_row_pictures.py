@@ -11,6 +11,7 @@ from qtpy.QtTest import QTest
 from napari_embedding_game.data.label_objects import find_objects
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import TOO_MANY
+from napari_embedding_game.ui.images.picture_grid import fitted, to_qimage
 from napari_embedding_game.ui.images.row_pictures import pictures_of
 
 
@@ -142,6 +143,17 @@ def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):
     colors = [middle(pictures, row) for row in range(3)]
     assert colors == [[255, 0, 255], [0, 255, 0], [0, 0, 0]]
     assert middle(pictures_of(objects, of_layer, {"stack 1"}), 0) == [0, 0, 0]
+
+
+def test_a_large_picture_is_made_smaller_smoothly_a_small_one_keeps_its_pixels():
+    def shades(height, width):
+        stripes = np.full((height, width), [0, 255] * (width // 2), np.uint8)
+        smaller = fitted(to_qimage(stripes), 30)
+        line = [smaller.pixelColor(x, 0).red() for x in range(smaller.width())]
+        return {shade for shade in line if 0 < shade < 255}
+
+    assert shades(10, 60)  # means of stripes
+    assert not shades(10, 20)
 
 
 def test_pictures_that_fail_are_told_of(qtbot, play, dock, inspector):
