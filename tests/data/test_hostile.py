@@ -7,6 +7,8 @@ import pickle
 import tracemalloc
 import zipfile
 import zlib
+from functools import partial
+from pathlib import Path
 
 import h5py
 import numcodecs
@@ -14,15 +16,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 import zarr
 
 import worlds
+from napari_embedding_game import tl
+from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import finish
+from napari_embedding_game.session import large_fit
+from napari_embedding_game.session.reference.reference_map import read_all
 from napari_embedding_game.session.sources import FileSource
 from worlds import read
 
@@ -145,7 +153,8 @@ def setting(part, place, value):
 
 
 H5AD = {
-    "a size beyond all": (lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]), "does"),
+    "a size beyond all": (lambda f, _: f["X"].attrs.update(shape=[HUGE, 5]), "says"),
+    "columns beyond all": (lambda f, _: f["X"].attrs.update(shape=[8, HUGE]), "says"),
     "an index outside": (setting("indices", 3, 99), "could not be read"),
     "a row outside": (setting("indptr", 3, 10**9), "could not be read"),
     "rows below 0": (setting("indptr", -1, -5), "could not be read"),
@@ -171,6 +180,79 @@ def test_declared_rows_of_h5ad(tmp_path, options):
     with_pca(tmp_path / "a.h5ad", **options)
     with pytest.raises(DataError, match=r"a\.h5ad says that its X_pca .* 12\.0 TB"):
         read(tmp_path / "a.h5ad")
+
+
+def strayed(indptr, end=0):
+    """Return row ends that leave their arrays, and come back or go below 0."""
+    ends = np.full_like(indptr, 10**9)
+    ends[0], ends[-1] = 0, end
+    return ends
+
+
+def stray_10x(path):
+    worlds.tenx(path, COUNTS)
+    with h5py.File(path, "r+") as file:
+        file["matrix/indptr"][:] = strayed(file["matrix/indptr"][:])
+
+
+def stray_cells(path, part="X", columns=False, end=0):
+    """Write cells of which a sparse matrix points far outside its arrays."""
+    adata = worlds.cells(60)
+    adata.layers["counts"] = sp.csc_matrix(adata.X) if columns else adata.X.copy()
+    adata.raw = adata
+    worlds.write_adata(adata, path)
+    root = h5py.File(path, "r+") if path.suffix == ".h5ad" else zarr.open(str(path))
+    place = root[f"{part}/indptr"]
+    place[:] = strayed(place[:], end)
+    if path.suffix == ".h5ad":
+        root.close()
+
+
+def estimator_of(path):
+    """Fit what a program has made by hand."""
+    matrix = worlds.cells(60).X
+    matrix.indptr = strayed(matrix.indptr)
+    EmbeddingGame().fit(matrix)
+
+
+def embedded(path):
+    adata = worlds.cells(60)
+    adata.X.indptr = strayed(adata.X.indptr)
+    tl.embedding_game(adata, use_rep="X")
+
+
+STRAYED = {
+    "10x .h5": ("a.h5", stray_10x, read),
+    ".h5ad": ("a.h5ad", stray_cells, read),
+    ".h5ad, below 0": ("a.h5ad", partial(stray_cells, end=-1), read),
+    ".zarr": ("a.zarr", stray_cells, read),
+    "raw": ("a.h5ad", partial(stray_cells, part="raw/X"), read),
+    "columns": (
+        "a.h5ad",
+        partial(stray_cells, part="layers/counts", columns=True),
+        partial(read, space="layers['counts']"),
+    ),
+    "all of a file": (
+        "a.h5ad",
+        partial(stray_cells, part="layers/counts", columns=True),
+        read_all,
+    ),
+    "in parts": (
+        "a.h5ad",
+        stray_cells,
+        lambda path: large_fit.map_file(path, path.parent / "out", 50, {}, recipe=True),
+    ),
+    "fit": ("a", Path.touch, estimator_of),
+    "tl": ("a", Path.touch, embedded),
+}
+
+
+@pytest.mark.parametrize("door", STRAYED)
+def test_a_sparse_matrix_that_points_outside_its_arrays_is_refused(tmp_path, door):
+    name, write, open_file = STRAYED[door]
+    write(tmp_path / name)
+    with pytest.raises((DataError, InputError), match="damaged"):
+        open_file(tmp_path / name)
 
 
 @pytest.fixture(params=[2, 3])

@@ -726,6 +726,17 @@ def first(value):
     return alter
 
 
+def strayed(end):
+    """Return what lets rows of a sparse matrix lie far outside its arrays."""
+
+    def alter(indptr):
+        indptr[1:] = 10**9
+        indptr[-1] = end
+        return indptr
+
+    return alter
+
+
 def shorter(found):
     return found[1:]
 
@@ -759,6 +770,7 @@ OF_ARRAYS = [
     ("dataset.kept", first(False)),
     ("dataset.prepared.projection.loadings", lambda a: a[:, 1:]),
     ("merging.graph.indices", first(10**6)),
+    *(("merging.graph.indptr", strayed(end)) for end in (-5, -1, 0)),
     ("merging.tree.leader", first(10**6)),
     ("merging.tree.born", lambda a: np.full_like(a, 5)),
     ("merging.tree.levels", first(-1)),
@@ -774,6 +786,19 @@ def test_what_does_not_fit_is_told_in_a_sentence(saved, tmp_path, change, senten
     path = rewritten(saved[0], tmp_path / "x.zip", change)
     with pytest.raises(DataError, match=rf"^x\.zip .*{sentence}"):
         archive.load(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [("layer of sparse rows", "sparse_X"), ("layer of genes", "genes")],
+)
+def test_sparse_numbers_that_point_outside_are_refused(tmp_path, kind, part):
+    path = world(tmp_path, kind).save(tmp_path / "work.zip")
+    for end in (-5, -1, 0):
+        change = of_array(f"maps.0.dataset.{part}.indptr", strayed(end))
+        rewritten(path, tmp_path / "x.zip", change)
+        with pytest.raises(DataError, match=r"^x\.zip is damaged"):
+            archive.load(tmp_path / "x.zip")
 
 
 def test_an_energy_beyond_all_numbers_does_not_keep_a_file_shut(saved, tmp_path):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -45,6 +46,7 @@ from napari_embedding_game.core.settings import (
     with_approximation,
 )
 from napari_embedding_game.core.snapshot import Snapshot, Steer
+from napari_embedding_game.sparse_structure import validate_sparse
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.dynamics.play import Playing
@@ -462,6 +464,11 @@ class EmbeddingGame(
             X = np.asarray(X.detach().cpu())
         if np.ma.is_masked(X):  # it would take what lies under the mask
             X = X.astype(float).filled(np.nan)
+        if sparse.issparse(X):
+            try:
+                validate_sparse(X)
+            except ValueError as error:
+                raise InputError(f"X is damaged, as {error}: make it anew.") from error
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
         )

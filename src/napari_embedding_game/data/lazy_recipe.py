@@ -66,6 +66,9 @@ def write_components(
         n_cells, n_genes = _shape(item)
         opened = read_elem_lazy if store.is_stored(item) else from_array
         X = opened(item, chunks=(min(CHUNK, n_cells), n_genes))
+        if hasattr(item, "keys"):  # a sparse matrix
+            store.validate_stored_indptr(item)
+            X = X.map_blocks(store.to_checked_csr, dtype=X.dtype, meta=X._meta)
         if not looks_like_counts(X[: min(CHUNK, n_cells)].compute()):
             raise DataError(
                 f"{name} ({where}) holds no raw counts (whole numbers of at least 100 "

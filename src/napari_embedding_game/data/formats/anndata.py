@@ -155,7 +155,9 @@ def _read_group(root: Any, path: Path) -> AnnData:
     memory.check_fits(store.declared_bytes(root), path.name, "its content")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it is old
-        return read_h5ad(path)
+        whole = read_h5ad(path)
+    store.validate_sparse_parts(whole)
+    return whole
 
 
 @contextmanager

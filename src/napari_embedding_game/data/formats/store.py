@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits.memory import check_fits
+from napari_embedding_game.sparse_structure import validate_indptr, validate_sparse
 
 _TEXT_BYTES = 80  # a short text as a Python object
 _LOOKED_AT = 1 << 22  # values looked at to recognise what a matrix holds
@@ -76,7 +77,9 @@ def is_stored(item: Any) -> bool:
 def declared_bytes(item: Any) -> int:
     """Bytes that a part takes in memory, as its header declares."""
     if not is_array(item):
-        return sum(declared_bytes(item[key]) for key in item)
+        shape = item.attrs.get("shape", ()) if "indptr" in item else ()
+        n_lines = sum(int(size) for size in np.ravel(shape))
+        return 8 * n_lines + sum(declared_bytes(item[key]) for key in item)
     is_number = item.dtype.kind in "biufc"
     itemsize = item.dtype.itemsize + (0 if is_number else _TEXT_BYTES)
     return math.prod(map(int, item.shape or ())) * int(itemsize)  # None: of a null
@@ -92,7 +95,15 @@ def read_element(item: Any, where: str, what: str) -> Any:
 
     if not is_stored(item):
         lazy = getattr(item, "compute", None) or getattr(item, "to_memory", None)
-        return item if lazy is None else lazy()
+        values = item if lazy is None else lazy()
+        if sp.issparse(values):
+            try:
+                validate_sparse(values)
+            except ValueError as error:
+                raise DataError(
+                    f"{where}: {what} is damaged, as {error}: make it anew."
+                ) from error
+        return values
     check_fits(declared_bytes(item), where, what)
     try:
         values = read_elem(item)
@@ -106,15 +117,38 @@ def read_element(item: Any, where: str, what: str) -> Any:
             f"which anndata {metadata.version('anndata')} cannot read: update anndata, "
             "or write the file again with an older version of it."
         ) from error
-    return checked_sparse(values) if sp.issparse(values) else values
+    if hasattr(values, "obsm"):
+        validate_sparse_parts(values)
+    return to_checked_csr(values) if sp.issparse(values) else values
 
 
-def checked_sparse(matrix: Any) -> sp.csr_matrix:
+def to_checked_csr(matrix: Any) -> sp.csr_matrix:
     """Return a sparse matrix as CSR; ValueError if an index points outside."""
-    if matrix.nnz < 0:  # which scipy takes for an empty matrix, and writes before it
-        raise ValueError("rows end before they begin")
-    matrix.check_format(full_check=True)
+    validate_sparse(matrix)
+    matrix.check_format(full_check=True)  # which gives both indices one type
     return sp.csr_matrix(matrix)
+
+
+def validate_stored_indptr(group: Any) -> None:
+    """Raise ValueError unless the rows of a stored CSR or CSC matrix are in its arrays.
+
+    Of a matrix that is read in parts; its ``indices`` are checked in each part.
+    """
+    if len(group["data"]) != len(group["indices"]):
+        raise ValueError("as many values as indices belong into a sparse matrix")
+    is_csc = str(group.attrs.get("encoding-type", "")).startswith("csc")
+    n_rows = int(group.attrs["shape"][int(is_csc)])
+    validate_indptr(group["indptr"][:], n_rows, len(group["data"]))
+
+
+def validate_sparse_parts(adata: Any) -> None:
+    """Raise ValueError if a sparse matrix of an AnnData points outside its arrays."""
+    mappings = adata.layers, adata.obsm, adata.varm, adata.obsp, adata.varp
+    matrices = [adata.X, *(each for mapping in mappings for each in mapping.values())]
+    if adata.raw is not None:
+        matrices += [adata.raw.X, *adata.raw.varm.values()]
+    for matrix in filter(sp.issparse, matrices):
+        validate_sparse(matrix)
 
 
 def first_values(item: Any) -> NDArray[Any]:

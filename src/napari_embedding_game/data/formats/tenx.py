@@ -101,7 +101,7 @@ def _read_h5(path: Path) -> _Counts:
         names = _texts(features["name"])
         ids = _texts(features["id"]) if "id" in features else names
         var = _var(names, ids, _texts(features["feature_type"]))
-        return store.checked_sparse(counts), _texts(group["barcodes"]), var
+        return store.to_checked_csr(counts), _texts(group["barcodes"]), var
 
 
 def _var(names: list[str], ids: Any, kinds: Any) -> pd.DataFrame:
@@ -134,7 +134,7 @@ def _read_folder(path: Path) -> _Counts:
             f"and {len(names):,} and {len(cells):,} are named beside it: export it "
             "again."
         )
-    counts = store.checked_sparse(sp.csr_matrix(genes.T))
+    counts = store.to_checked_csr(sp.csr_matrix(genes.T))
     return counts, cells, _var(names, features[0], kinds)
 
 

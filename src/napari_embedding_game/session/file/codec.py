@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.sparse_structure import validate_sparse
 
 T = TypeVar("T")
 _PLACES: Any = NDArray[np.integer]
@@ -142,7 +143,7 @@ def _decoded(
             values, *indices = (read(kind, of[name]) for name, kind in _SPARSE.items())
             shape = msgspec.convert(of["shape"], tuple[int, int])
             matrix = sp.csr_matrix((values, *indices), shape=shape)
-            matrix.check_format(full_check=True)
+            validate_sparse(matrix)
             return matrix
         if expected is pd.DataFrame:
             return pd.read_feather(BytesIO(read(NDArray[np.uint8], item).tobytes()))
