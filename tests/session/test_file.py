@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import shutil
 import warnings
@@ -13,6 +14,8 @@ from dataclasses import fields, is_dataclass, replace
 import anndata
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
@@ -799,6 +802,86 @@ def test_sparse_numbers_that_point_outside_are_refused(tmp_path, kind, part):
         rewritten(path, tmp_path / "x.zip", change)
         with pytest.raises(DataError, match=r"^x\.zip is damaged"):
             archive.load(tmp_path / "x.zip")
+
+
+def feather(table, **options):
+    """Return what stores other columns in place of those that were worked out."""
+    content = io.BytesIO()
+    pyarrow.feather.write_feather(table, content, **options)
+
+    def change(parts):
+        number = at(parts, ["maps", "0", "dataset", "worked_out"])["array"]
+        parts[number] = np.frombuffer(content.getvalue(), np.uint8)
+
+    return change
+
+
+def many(values, n):
+    return pa.chunked_array([values] * n)
+
+
+ZEROS, LETTERS = pa.array(np.zeros(1_000_000)), pa.array(["x"] * 1_000)
+TABLES = {
+    "packed": (pa.table({"a": many(ZEROS, 20)}), {"compression": "zstd"}),
+    "packed levels": (
+        pa.table({"a": pa.DictionaryArray.from_arrays(np.zeros(80, int), LETTERS)}),
+        {"compression": "lz4"},
+    ),
+    "gaps without end": (pa.table({"a": many(pa.nulls(1_000_000), 30)}), {}),
+    "views of one text": (
+        pa.table({"a": pa.array(["x" * 1_000] * 80, pa.string_view())}),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_in_a_session_unpacks_to_no_more_than_it_is(saved, tmp_path, kind):
+    table, options = TABLES[kind]
+    change = feather(table, **{"compression": "uncompressed", **options})
+    rewritten(saved[0], tmp_path / "x.zip", change)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(DataError, match=r"x\.zip is damaged \(a table in it"):
+        archive.load(tmp_path / "x.zip")
+    assert pa.total_allocated_bytes() <= before
+
+
+def test_a_name_in_a_session_has_no_control_characters(saved, tmp_path):
+    def change(parts):
+        for group in at(
+            parts, ["maps", "0", "clusters", "annotation", "groups"]
+        ).values():
+            group["name"] = f"{group['name']}\0\x1bcells"
+
+    path = rewritten(saved[0], tmp_path / "x.zip", change)
+    desk = Desk.opened(path)
+    names = [group.name for group in desk.book.state.annotation.groups.values()]
+    assert names
+    assert all(name.endswith(" cells") and name.isprintable() for name in names)
+    assert set(names) < set(in_h5ad(desk, tmp_path / "x.h5ad").obs[f"{KEY}_cluster"])
+
+
+SERVERS = [r"\\evil.org\share\cells.csv", "//evil.org/share/cells.csv"]
+SERVERS += [r"\\?\UNC\evil.org\share\cells.csv"]
+
+
+@pytest.mark.parametrize("place", SERVERS)
+def test_no_server_is_asked_for_the_data_of_a_session(tmp_path, monkeypatch, place):
+    path = world(tmp_path, "table").save(tmp_path / "work.zip")
+    rewritten(path, tmp_path / "x.zip", put("maps.0.dataset.path", place))
+    stat, asked = os.stat, []
+
+    def note(place, *args, **options):
+        asked.append(str(place))
+        return stat(place, *args, **options)
+
+    monkeypatch.setattr(os, "stat", note)
+    Desk.opened(tmp_path / "x.zip")  # it lies beside the session
+    (tmp_path / "cells.csv").unlink()
+    _, (trouble,) = archive.open_session(tmp_path / "x.zip")
+    monkeypatch.undo()
+    assert "another computer (evil.org)" in trouble
+    assert not [one for one in asked if one.startswith(("//", r"\\"))]
 
 
 def test_an_energy_beyond_all_numbers_does_not_keep_a_file_shut(saved, tmp_path):

@@ -159,6 +159,12 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
     return session
 
 
+def _load_and_tell(path: Path) -> tuple[SavedSession, bool]:
+    """Read a session file; return also whether it is inside an .h5ad file."""
+    content = None if path.name.endswith(ENDING) else session_in(path)
+    return _loaded(path, content), content is not None
+
+
 def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
     is_zip = path.name.endswith(ENDING)
@@ -240,10 +246,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    content = None
-    if not path.name.endswith(ENDING):
-        content = yield from read_apart(path, session_in)
-    session, is_in_h5ad = _loaded(path, content), content is not None
+    session, is_in_h5ad = yield from read_apart(path, _load_and_tell)
     maps, troubles, read = [], [], dict[Any, list[ReadResult]]()
     for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))

@@ -9,6 +9,7 @@ compressed or pickled, so that a file cannot hold more than its own size.
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -34,6 +35,13 @@ T = TypeVar("T")
 _PLACES: Any = NDArray[np.integer]
 _SPARSE = {"data": NDArray[np.floating], "indices": _PLACES, "indptr": _PLACES}
 """Arrays of a sparse matrix."""
+
+
+_VALUES_A_BYTE = 64
+"""Values that a table may have for each of its bytes: truth values take one bit, gaps
+nothing at all."""
+_MAGIC = b"ARROW1\0\0"
+"""What a Feather file begins with; the parts of an Arrow stream follow."""
 
 
 class DamageError(DataError):
@@ -146,10 +154,83 @@ def _decoded(
             validate_sparse(matrix)
             return matrix
         if expected is pd.DataFrame:
-            return pd.read_feather(BytesIO(read(NDArray[np.uint8], item).tobytes()))
+            return _read_table(read(NDArray[np.uint8], item))
         raise NotImplementedError(f"{expected} in a session file")
 
     return msgspec.json.decode(text, type=kind, dec_hook=read)
+
+
+def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
+    """Return the table that the bytes of a Feather file hold, as :func:`_packed` wrote.
+
+    Nothing in it is unpacked to more than :data:`_VALUES_A_BYTE` values for each byte.
+    Raises ValueError: it is compressed, has more values, or is damaged.
+    """
+    if content[: len(_MAGIC)].tobytes() != _MAGIC:
+        raise ValueError("Expected a table in Feather's format")
+    stream = pa.py_buffer(content.tobytes())[len(_MAGIC) :]
+    if any(map(_is_compressed, pa.ipc.MessageReader.open_stream(stream))):
+        raise ValueError("a table in it is compressed")
+    with pa.ipc.open_stream(stream) as reader:
+        for column in reader.schema:
+            if not _is_plain(column.type) and not pa.types.is_null(column.type):
+                raise ValueError(f"a table in it has a column of {column.type}")
+        table = reader.read_all()
+    if table.num_rows * max(1, table.num_columns) > _VALUES_A_BYTE * len(content):
+        raise ValueError("a table in it has more values than bytes")
+    table.validate(full=True)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def _is_compressed(message: pa.ipc.Message) -> bool:
+    """Return whether a message of an Arrow stream holds compressed columns.
+
+    pyarrow does not tell before it has unpacked them.  The metadata are a flatbuffer,
+    see ``Message.fbs`` and ``Schema.fbs`` of Arrow's format.
+    """
+    content = message.metadata.to_pybytes()
+
+    def follow(place: int) -> int:
+        return place + int(struct.unpack_from("<I", content, place)[0])
+
+    def find_field(table: int, number: int) -> int:
+        """Return the place of a field of a table; 0 where it is left out."""
+        fields = table - struct.unpack_from("<i", content, table)[0]
+        (size,) = struct.unpack_from("<H", content, fields)
+        at = 4 + 2 * number
+        step = struct.unpack_from("<H", content, fields + at)[0] if at < size else 0
+        return table + int(step) if step else 0
+
+    try:
+        if message.type not in ("record batch", "dictionary"):
+            return False
+        batch = follow(find_field(follow(0), 2))
+        if message.type == "dictionary":
+            batch = follow(find_field(batch, 1))
+        return find_field(batch, 3) > 0
+    except struct.error as error:
+        raise ValueError("a table in it is damaged") from error
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Return whether each value of an Arrow type has bytes of its own in the file."""
+    of = pa.types
+    if of.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):  # as pandas has of intervals and periods
+        return _is_plain(kind.storage_type)
+    if of.is_struct(kind):
+        return kind.num_fields > 0 and all(_is_plain(part.type) for part in kind)
+    if of.is_list(kind) or of.is_large_list(kind):
+        return _is_plain(kind.value_type)
+    if of.is_fixed_size_binary(kind):
+        return bool(kind.byte_width > 0)
+    checks = (
+        *(of.is_boolean, of.is_integer, of.is_floating, of.is_decimal, of.is_temporal),
+        *(of.is_string, of.is_large_string, of.is_binary, of.is_large_binary),
+    )
+    return any(check(kind) for check in checks)
 
 
 def _element_type(kind: Any) -> Any:
@@ -178,7 +259,8 @@ def _writable(column: pd.Series) -> pd.Series:
         is_object = column.dtype == object
         if is_object and pd.api.types.infer_dtype(column, skipna=True) == "integer":
             column = column.astype("Int64")  # floats would have other digits
-        pa.array(column)
+        if not _is_plain(kind := pa.array(column).type) and not pa.types.is_null(kind):
+            return column.astype(object).map(str, na_action="ignore")
     except (pa.ArrowException, OverflowError):  # of several types, or beyond 64 bits
         return column.astype(object).map(str, na_action="ignore")
     return column
