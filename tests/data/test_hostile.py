@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pickle
+import time
 import tracemalloc
 import zipfile
 import zlib
@@ -30,6 +31,7 @@ from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.data.reading_process import begin_process
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import large_fit
+from napari_embedding_game.session.file.archive import is_session
 from napari_embedding_game.session.reference.reference_map import read_all
 from napari_embedding_game.session.sources import FileSource
 from worlds import read
@@ -253,6 +255,41 @@ def test_a_sparse_matrix_that_points_outside_its_arrays_is_refused(tmp_path, doo
     write(tmp_path / name)
     with pytest.raises((DataError, InputError), match="damaged"):
         open_file(tmp_path / name)
+
+
+def pipe_as_session(path):
+    """Write cells whose session is said to lie in a pipe, which never ends."""
+    os.mkfifo(path.with_name("pipe.h5"))
+    cells().write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        file["uns/embedding_game"] = h5py.ExternalLink("pipe.h5", "/")
+
+
+def pipe_behind_a_soft_link(path):
+    os.mkfifo(path.with_name("pipe.h5"))
+    cells().write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        file["a"] = h5py.SoftLink("/z/X")
+        file["z"] = h5py.ExternalLink("pipe.h5", "/")
+
+
+@pytest.mark.parametrize("write", [pipe_as_session, pipe_behind_a_soft_link])
+def test_what_a_link_leads_to_is_not_opened_before_it_is_refused(tmp_path, write):
+    path = tmp_path / "a.h5ad"
+    write(path)
+    begin_process()
+
+    def open_file():
+        assert not (yield from is_session(path))
+        return (yield from FileSource(path).read(ReadOptions()))
+
+    begin = time.monotonic()
+
+    def note(_):
+        assert time.monotonic() - begin < 60, "it waits for the pipe"
+
+    with pytest.raises(DataError, match=r'a\.h5ad has a part \("(uns/|z)'):
+        finish(open_file(), note)
 
 
 @pytest.fixture(params=[2, 3])

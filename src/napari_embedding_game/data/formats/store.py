@@ -165,13 +165,16 @@ def _check_links(file: Any, where: str) -> None:
     import h5py
 
     def leads_out(name: str, link: Any) -> str | None:
-        if isinstance(link, h5py.ExternalLink):
-            return name
+        return name if isinstance(link, h5py.ExternalLink) else None
+
+    def lies_elsewhere(name: str, link: Any) -> str | None:
         item = file.get(name)
         is_out = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
         return name if is_out else None
 
-    if name := file.visititems_links(leads_out):
+    # All links first: opening what lies behind a soft link may follow another one out.
+    name = file.visititems_links(leads_out) or file.visititems_links(lies_elsewhere)
+    if name:
         raise DataError(
             f'{where} has a part ("{name}") that lies in another file of this '
             "computer, which is not followed: save it again with everything inside."

@@ -37,7 +37,12 @@ def has_session(path: Path) -> bool:
         return False
     try:
         with h5py.File(path) as file:
-            return isinstance(file.get(_PLACE), h5py.Dataset)
+            part = file
+            for name in _PLACE.split("/"):  # a link of another kind is not followed
+                if not isinstance(part.get(name, getlink=True), h5py.HardLink):
+                    return False
+                part = part[name]
+            return isinstance(part, h5py.Dataset)
     except Exception:
         return False  # the reader reports the error
 

@@ -29,6 +29,7 @@ from napari_embedding_game.data.export.anndata_result import (
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
+from napari_embedding_game.data.network_paths import find_server
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read
@@ -403,9 +404,18 @@ def _source_path(rows: Rows, folder: Path) -> Path:
             "it was saved; load the data to play on."
         )
     path, elsewhere = Path(rows.path), PureWindowsPath(rows.path)
-    for one in (path, folder / path.name, folder / elsewhere.name):
+    server = find_server(rows.path)
+    is_foreign = server not in ("", find_server(folder.absolute()))
+    beside = folder / path.name, folder / elsewhere.name
+    for one in beside if is_foreign else (path, *beside):
         if one.exists() and can_read(one):
             return one
+    if is_foreign:
+        raise DataError(
+            f"The data file {path} is on another computer ({server}), which is not "
+            "asked because a session file says so: put a copy beside the session file. "
+            "The map is shown as it was saved."
+        )
     raise DataError(
         f"The data file {path} is missing: put it back, or beside the session file. "
         "The map is shown as it was saved."

@@ -21,6 +21,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.label_objects import Objects, share_matching
+from napari_embedding_game.data.network_paths import find_server
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.file.saved_map import SavedMap
@@ -110,10 +111,14 @@ class Relink(LayerPanel):
         self._update()
 
     def open_again(self) -> None:
-        """Open the files of layers that are missing, where they still exist."""
+        """Open the files of layers that are missing, where they still exist.
+
+        No server is asked for them, as a session file may name any.
+        """
         missing, folder = self._record.missed, self._folder()
         if folder is not None:
-            self._open_folder(folder)
+            if not find_server(folder):
+                self._open_folder(folder)
         elif missing is not None:
             present = images_of(self._viewer)
             images = [x for x in missing.images if _layer_of(x, present) is None]
@@ -335,7 +340,7 @@ class Relink(LayerPanel):
     def _open(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a layer, where there is one, with pixels of their size."""
         path, name = layer.path, layer.name
-        if not path or not Path(path).is_file():
+        if not path or find_server(path) or not Path(path).is_file():
             return
         options = {"plugin": "napari", "layer_type": "image"}
         options |= {"name": name} if name else {}
@@ -380,7 +385,7 @@ def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     """
     path, records = recorded.path, {image: record_of(image) for image in images}
     named = [x for x, record in records.items() if record.name == recorded.name]
-    if Path(path).is_file():
+    if find_server(path) or Path(path).is_file():
         named = [image for image in named if records[image].path in ("", path)]
     of_file = [x for x, record in records.items() if record.path == path != ""]
     both = [image for image in named if image in of_file]
