@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,19 @@ from numpy.typing import NDArray
 
 NONE = -1
 """Code of a cell that nobody has annotated."""
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]+")
+"""Control characters but tab and line feed, and halves of characters: HDF5 cannot
+store the first of them, JSON and UTF-8 not the last."""
+
+
+def without_controls(text: str) -> str:
+    """Return a text with a space instead of control characters, and none at its ends.
+
+    A text without any stays as it is.
+    """
+    return _CONTROLS.sub(" ", text).strip() if _CONTROLS.search(text) else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +37,11 @@ class Group:
     note: str = ""
     is_whole: bool = field(default=False, compare=False)
     """Whether its cells were one cluster of the game when they were annotated."""
+
+    def __post_init__(self) -> None:
+        """Clean name and note, whoever gave them: a person, a column, a file."""
+        for part in ("name", "note"):
+            object.__setattr__(self, part, without_controls(getattr(self, part)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     Group,
     unique_name,
+    without_controls,
 )
 from napari_embedding_game.session.clusters.following import follow
 from napari_embedding_game.session.clusters.merging import Merging
@@ -152,7 +153,7 @@ class Clusters:
 
         Raises DataError: another cluster has that name.
         """
-        name, listed = " ".join(name.split()), listed or self.clustering
+        name, listed = _to_one_line(name), listed or self.clustering
         if cluster in listed.by_id and name == listed.by_id[cluster].name:
             return
         old, new = listed.labels == cluster, self.labels == cluster
@@ -243,7 +244,7 @@ class Clusters:
 
         ``points`` (n,) bool or (m,) int. ``name``: "" for the next free "Group 1".
         """
-        points, name = np.asarray(points), " ".join(name.split())
+        points, name = np.asarray(points), _to_one_line(name)
         if not (points.any() if points.dtype == bool else len(points)):
             raise DataError("Select some points first, for instance with the lasso.")
         self._check_name(name)
@@ -269,8 +270,14 @@ class Clusters:
         """
         by_name = {group.name: group for group in self._annotation.groups.values()}
         values = column.astype("category").cat.remove_unused_categories().cat
-        named = [by_name.get(str(x), Group(name=str(x))) for x in values.categories]
-        groups = [replace(x, color=x.color or colors.get(x.name, "")) for x in named]
+        new = [
+            Group(name=str(x), color=colors.get(str(x), "")) for x in values.categories
+        ]
+        known = [by_name.get(group.name, group) for group in new]
+        groups = [
+            replace(x, color=x.color or group.color)
+            for x, group in zip(known, new, strict=True)
+        ]
         levels = values.codes.to_numpy().astype(np.intp)
         nothing = "", RESERVED_NAME
         out = [at for at, group in enumerate(groups) if group.name.strip() in nothing]
@@ -391,6 +398,10 @@ class Clusters:
     def _set_state(self, state: ClusterState) -> None:
         self.state = state
         self.changed.emit()
+
+
+def _to_one_line(name: str) -> str:
+    return " ".join(without_controls(name).split())
 
 
 def clusters_of(edges: Any, labels: NDArray[np.int32], n_landmarks: int) -> Clusters:
