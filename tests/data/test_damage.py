@@ -103,7 +103,7 @@ def test_a_damaged_file_is_a_sentence_or_what_it_holds(tmp_path, name):
         told = outcome(path, honest)
         found[told] = found.get(told, 0) + 1
     print(name, dict(sorted(found.items())))
-    assert "a hang" not in found
+    assert not found.keys() & {"a hang", "a process that broke off"}
     assert found.get("a sentence", 0) > 0
 
 
