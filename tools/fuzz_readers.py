@@ -327,7 +327,8 @@ def use_data(path: Path) -> None:
             (X.T @ X).sum(), X.max(axis=0), X[::3].sum()
             if sp.issparse(X):
                 X.tocsc().sum_duplicates()
-        dataset.obs.describe(include="all")
+        if dataset.obs.shape[1]:
+            dataset.obs.describe(include="all")
 
 
 def use_session(path: Path) -> None:
