@@ -153,3 +153,51 @@ def test_a_tube_of_cytometry_has_events(dock, load, read_here, tmp_path):
     worlds.cytometry(path)
     load(lambda: dock.controller.reading.open_file(path))
     assert "300 events × 2 values" in dock.data.summary.text()
+
+
+def wandering(n_frames=6):
+    """Four cells that wander over a movie, by their number."""
+    labels = np.zeros((n_frames, 60, 60), int)
+    for t in range(n_frames):
+        for label in range(1, 5):
+            y, x = 12 * label - 6, 4 + 9 * t
+            labels[t, y : y + 4 + label, x : x + 6 + t % 3] = label
+    return labels
+
+
+def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
+    dock, load, viewer, session
+):
+    """Never as one volume, smeared along time, without a word."""
+    panel, movie = dock.data.measure, wandering()
+    viewer.add_labels(movie, name="moving")
+    data = load(panel.measure.click)
+    assert len(data.obs) == 24  # four cells in six frames
+    assert data.obs.index[:2].tolist() == ["time 0 label 1", "time 0 label 2"]
+    assert "measured by itself" in dock.data.notes.text()
+    viewer.layers.clear()
+    still = np.repeat(movie[:1], 6, axis=0)
+    labels = viewer.add_labels(still, name="still")
+    assert panel.axis.currentText() == "Time or depth?"
+    assert "Choose the first axis of 'still'" in panel.text.text()
+    panel.measure.click()
+    assert session.dataset is data  # nothing was measured
+    assert "Choose the first axis" in dock.data.trouble.text()
+    worlds.choose(panel.axis, "Depth (z)")
+    assert dock.data.trouble.isHidden()
+    data = load(panel.measure.click)
+    assert "volume" in data.profile_names
+    viewer.layers.selection.active = None  # asks nobody again
+    assert panel.axis.value == "z"
+    for clue in (
+        lambda: viewer.add_tracks(np.array([[1, 0, 5, 5], [1, 1, 6, 6]])),
+        lambda: viewer.add_image(still, units=("s", "um", "um")),
+        lambda: viewer.add_image(still, axis_labels=("T", "y", "x")),
+    ):
+        viewer.layers.clear()
+        labels = viewer.add_labels(still)
+        assert panel.axis.value is None
+        clue()
+        viewer.layers.selection.active = labels
+        assert panel.axis.value == "time"
+    assert "volume" not in load(panel.measure.click).profile_names

@@ -124,7 +124,7 @@ def measure_stages(
                 f"Of another place in each plane: {counted(n_loose, 'object')}. If the "
                 "planes are times or images, choose that as the first axis."
             )
-    if pixels.ndim > 3:
+    if pixels.ndim > 3 or (n_leading and first_axis == "time"):
         note = "Each picture (y, x) is measured by itself"
         notes.append(f"{note}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QCheckBox
 from napari_embedding_game.data.images.channels import COLORS, planes
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
+from napari_embedding_game.data.label_objects import FirstAxis
 from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
@@ -27,6 +28,7 @@ from napari_embedding_game.ui.images.alignment import (
     pixel_size,
     proposed,
 )
+from napari_embedding_game.ui.images.first_axis_clues import find_first_axis
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     LAID,
@@ -58,10 +60,17 @@ NO_IMAGE = "Only the shape was measured: no image was ticked."
 SHEARED = "Sizes and shapes leave out the layer's shear: deskew it first."
 TABLES = FileSource | FeaturesSource | AnnDataSource
 AXES = (("Depth (z)", "z"), ("Time", "time"), ("Images", "image"))
+NOT_CHOSEN = ("Time or depth?", None)
+"""On show as long as nobody and nothing says what the first axis is."""
+CHOOSE_AXIS = (
+    "Choose the first axis of '{}': Time measures each frame by itself, Depth measures "
+    "whole volumes."
+)
 TIPS = {
     "labels": "The segmented objects: each becomes a point.",
     "images": "Images of these objects: brightness and texture are measured in each.",
-    "axis": "What the first axis of the labels is.",
+    "axis": "What the first axis of the labels is. Of time and images each frame is "
+    "measured by itself.",
     "whole": "The border cuts them off: their shape and size are wrong.",
     "measure": "Measure what is ticked of every object.",
 }
@@ -93,7 +102,12 @@ class MeasurePanel(LayerPanel):
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
         self.labels = Choice(TIPS["labels"], self._show)
-        self.axis = Choice(TIPS["axis"])
+        self.axis = Choice(TIPS["axis"], self._on_axis)
+        self._axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
+        """What a person chose as the first axis of the labels."""
+        self._clues: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
+        """The pixels that were looked at, and what they say of their first axis."""
+        self._clues = WeakKeyDictionary()
         self.images = column(spacing=2)
         """A tick for each image that fits, and why the others do not."""
         self._ticks: dict[Image, QCheckBox] = {}
@@ -129,6 +143,13 @@ class MeasurePanel(LayerPanel):
         """Whether there are objects."""
         return self.labels.value is not None
 
+    @property
+    def first_axis(self) -> FirstAxis | None:
+        """What the first axis of the labels is; None while that is to be chosen."""
+        labels = self.labels.value
+        is_flat = labels is None or finest(labels).ndim < 3
+        return "z" if is_flat else self.axis.value
+
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are, the one that is selected first."""
         images, labels = images_of(self._viewer), labels_of(self._viewer)
@@ -152,8 +173,8 @@ class MeasurePanel(LayerPanel):
 
     def table_of(self, labels: Labels) -> tuple[FeaturesSource, Linked]:
         """Return the table of a Labels layer as a source, and its layers."""
-        axis = self.axis.value if labels is self.labels.value else "z"
-        request = JoinRequest(labels.name, finest(labels), axis)
+        axis = self.first_axis if labels is self.labels.value else None
+        request = JoinRequest(labels.name, finest(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.linked_to(labels)
 
@@ -171,9 +192,11 @@ class MeasurePanel(LayerPanel):
         self._offer_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest(labels).ndim
-        axes = AXES if n_axes < 4 else AXES[-1:]
-        if len(axes) != len(self.axis.choices):  # else what was chosen stays
-            self.axis.offer(axes, axes[0][1])
+        if labels is not None and n_axes == 3:
+            axis = self._axes.get(labels) or self._find_axis(labels)
+            self.axis.offer(AXES if axis else (NOT_CHOSEN, *AXES), axis)
+        else:
+            self.axis.offer(AXES[-1:])
         self._form.setRowVisible(2, n_axes >= 3)
         self._update_text()
 
@@ -204,12 +227,29 @@ class MeasurePanel(LayerPanel):
         self.measure.setText(f"Measure {target}")
         if labels is None:
             self.text.say(HOW)
+        elif self.first_axis is None:
+            self.text.say(CHOOSE_AXIS.format(labels.name), "warning")
         elif has_images:
             self.text.say()
         elif (n := len(self._ticks)) > 1:
             self.text.say(CHOOSE.format(n, labels.name), "warning")
         else:
             self.text.say(SHAPE_ONLY)
+
+    def _find_axis(self, labels: Layer) -> FirstAxis | None:
+        """Return what the first axis of three is; pixels are looked at once."""
+        pixels = finest(labels)
+        known, axis = self._clues.get(labels, (None, None))
+        if known is not pixels or axis is None:
+            axis = find_first_axis(self._viewer, labels)
+            self._clues[labels] = pixels, axis
+        return axis
+
+    def _on_axis(self, axis: FirstAxis | None) -> None:
+        if self.labels.value is not None and axis is not None:
+            self._axes[self.labels.value] = axis
+            self._reading.workspace.trouble.emit("")
+        self._update_text()
 
     def _on_tick(self) -> None:
         labels = self.labels.value
@@ -222,13 +262,16 @@ class MeasurePanel(LayerPanel):
 
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Want the objects on offer measured, and then something done."""
-        labels = self.labels.value
+        labels, axis = self.labels.value, self.first_axis
+        if axis is None:
+            self._reading.workspace.trouble.emit(CHOOSE_AXIS.format(labels.name))
+            return
         linked = self.linked_to(labels)
         if isinstance(labels, Image):
-            labels = use_as_labels(self._viewer, labels, self.axis.value)
+            labels = use_as_labels(self._viewer, labels, axis)
             linked = Linked(labels, linked.images)
         how = {
-            "first_axis": self.axis.value,
+            "first_axis": axis,
             "groups": [group for group in GROUPS if self.groups[group].isChecked()],
             "with_border": not self.without_border.isChecked(),
         }
