@@ -29,6 +29,7 @@ from napari_embedding_game.ui.style.layouts import (
     push_button,
     slim_bar,
 )
+from napari_embedding_game.ui.tasks.compilation import PARTS, CompilationWatch
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
 RUN_TIP = "Lay out the map. A former map stays under Trust and earlier maps."
@@ -50,6 +51,7 @@ STOPPED_EARLY = "Stopped before there was a map."
 READY = "Ready. Press Run."
 SAVED = "Saved automatically at %H:%M."
 READING = "The data are being read."
+COMPILING = "Preparing this computer for the first map (once): {} of at most {} parts"
 
 
 class RunControls(QWidget):
@@ -91,7 +93,11 @@ class RunControls(QWidget):
         parts = self.continue_button, buttons, self.plain, self.given_button
         parts += self.stage, self.saved, self.bar, self.message, self.remedy_button
         self.setLayout(column(*parts, margins=(0, 0, 0, 6)))
-        hear = Connections(self).connect
+        self._compilation = CompilationWatch(self)
+        connections = Connections(self)
+        connections.call(self._compilation.stop)
+        hear = connections.connect
+        hear(self._on_compilation, self._compilation.changed)
         hear(lambda saved: self._on_map(RESTORED), session.restored)
         hear(lambda mark: self._on_map(LOOKED_BACK), session.looked_back)
         hear(self._on_state, session.state_changed)
@@ -215,6 +221,25 @@ class RunControls(QWidget):
             done = min(snapshot.iteration, snapshot.n_iter)
             move_bar(self.bar, done, max(snapshot.n_iter, 1))
 
+    def _on_compilation(self) -> None:
+        """Show how far compiling is, while it is what a run waits for."""
+        if self._is_compiling:
+            move_bar(self.bar, *self._compiled_parts)
+        elif self._session.state == "preparing":
+            move_bar(self.bar, 0, 100)
+        self._update_message()
+
+    @property
+    def _is_compiling(self) -> bool:
+        """Whether a run waits for loops that are being compiled."""
+        return self._session.state == "preparing" and self._compilation.is_compiling
+
+    @property
+    def _compiled_parts(self) -> tuple[int, int]:
+        """How many parts are compiled, and how many there are at most."""
+        n_begun = self._compilation.n_begun
+        return n_begun, max(n_begun, PARTS)
+
     def _update_message(self) -> None:
         """Show another state; what was said since of the same one stays."""
         if (text := self._state_text()) != self._last_state_text:
@@ -224,6 +249,8 @@ class RunControls(QWidget):
     def _state_text(self) -> str:
         """Return the state of the run, and the possible actions."""
         session, state, progress = self._session, self._session.state, self._progress
+        if self._is_compiling:
+            return COMPILING.format(*self._compiled_parts)
         if state in ("preparing", "running"):
             return "" if progress is None else progress_text(progress)
         if state == "paused":
