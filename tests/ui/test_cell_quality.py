@@ -8,11 +8,13 @@ import pytest
 from anndata import AnnData, read_h5ad
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication
 
 import worlds
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
+from napari_embedding_game.ui.style.form_widgets import Fold
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -85,6 +87,28 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert cells.state.text() == ""
     assert not numbers["max_mito"].native.isVisible()
     assert recipe.no_mito.isVisible()
+
+
+def test_a_plot_is_whole_while_preparation_is_open_in_a_window_of_any_height(
+    qtbot, recipe, dock
+):
+    cells, page, view = recipe.cells, dock.scroll.widget(), dock.scroll.viewport()
+    folds = recipe.findChildren(Fold)
+    (preparation,) = (fold for fold in folds if fold is not recipe.fold)
+    preparation.button.click()
+    dock.resize(300, 900)
+    QApplication.processEvents()
+    # With a bar beside them texts take more lines: from some height on there is none.
+    around = dock.height() - view.height()
+    heights = [page.heightForWidth(view.width() + more) for more in (0, -20, 20)]
+    for height in range(min(heights) - 4, max(heights) + 5, 2):
+        preparation.button.click()
+        dock.resize(300, height + around)
+        QApplication.processEvents()
+        preparation.button.click()
+        for _ in range(3):
+            QApplication.processEvents()
+        assert cells.rect().contains(cells.canvas.geometry()), height
 
 
 def test_what_was_typed_stays_when_another_file_fails(

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from qtpy.QtWidgets import QPushButton
+from qtpy.QtWidgets import QApplication, QPushButton
 
 import worlds
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -196,3 +196,37 @@ def test_genes_in_rows_are_asked_about_and_transposed(
     assert not session.dataset.missing_reason
     assert session.dataset.obs.index.tolist() == cells
     assert session.dataset.X.shape == (40, 10)
+
+
+def test_clusters_of_counts_prepared_again_have_no_gaps_in_their_numbers(
+    load, play, opened, session
+):
+    dock = opened
+    choose_space(load, dock, "X")
+    panel = dock.data.recipe
+
+    def prepare_and_run(n_comps, n_landmarks):
+        panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, n_comps
+        load(panel.apply.click)
+        session.settings.n_landmarks = n_landmarks
+        play()
+        return [cluster.id for cluster in session.clusters.clusters]
+
+    assert prepare_and_run(7, 4) == [0, 1, 2, 3]
+    assert prepare_and_run(5, 2) == [0, 1]  # and not 0 and 2, whose cells they have
+
+
+def test_the_title_of_a_map_between_others_can_be_read(play, qtbot, dock, session):
+    play()
+    for n_points in (30, 20):
+        session.selection.select_points(np.arange(n_points))
+        dock.select.embed.click()
+        qtbot.waitUntil(lambda n=n_points: session.state == "finished")
+    way = dock.data.breadcrumb
+    way.buttons[-1].click()
+    dock.resize(dock.minimumWidth(), 800)
+    dock.show()
+    QApplication.processEvents()
+    assert way.parts.isVisible()
+    wide = way.current.fontMetrics().horizontalAdvance
+    assert way.current.width() >= wide(way.current.text()[:10])

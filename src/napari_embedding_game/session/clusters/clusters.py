@@ -312,12 +312,15 @@ class Clusters:
         snapshot: Snapshot | None = None,
         merging: Merging | None = None,
     ) -> None:
-        """Go on where a stored state stopped: the clusters are as they were seen."""
+        """Go on where a stored state stopped: the clusters are as they were seen.
+
+        Without a map its numbers are forgotten: those of the next one go by size.
+        """
         self._labels, self.n_landmarks = np.zeros(len(state.cluster), np.int32), 0
         if snapshot is not None:
             self._labels, self.n_landmarks = snapshot.labels, len(snapshot.landmarks)
         self._merging = merging
-        has_map = bool(state.cluster.any())  # else there was no map: all are in 0
+        has_map = snapshot is not None
         self._is_rested, self._followed = has_map, state.cluster if has_map else None
         self.state = state
         self._is_merged = self.n_clusters is not None if self.n_landmarks else None

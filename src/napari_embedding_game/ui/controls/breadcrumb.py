@@ -11,11 +11,13 @@ from superqt import QElidingLabel
 
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.layouts import add_entries, push_button, row
+from napari_embedding_game.ui.style.layouts import add_entries, column, push_button, row
 from napari_embedding_game.ui.workspace import Workspace
 
-MAX_LETTERS = 14
-"""Letters of a title; the tooltip has all of them."""
+MAX_LETTERS, MIN_LETTERS = 14, 5
+"""Letters of the titles above together, and of each; the tooltip has all of them."""
+LEGIBLE = "X cells · 1…23"
+"""As wide as this is the title of the open map at least."""
 PARTS_TIP = "Maps of some of these points, or of all in another space."
 
 
@@ -29,12 +31,11 @@ class Breadcrumb(QWidget):
         """Of the maps above."""
         self.current = QElidingLabel()
         self.current.setElideMode(Qt.TextElideMode.ElideMiddle)
-        self.current.setMinimumWidth(1)  # two long names must not widen the dock
         self.parts = push_button("Other maps  ", PARTS_TIP)
         self.parts.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.parts.setMenu(QMenu(self.parts))
-        self._row = row(self.current, self.parts)
-        self.setLayout(self._row)
+        self._row = row(self.current)
+        self.setLayout(column(self._row, row(self.parts, None, wide=())))
         Connections(self).connect(self.refresh, self._maps.changed)
         self.refresh()
 
@@ -44,10 +45,14 @@ class Breadcrumb(QWidget):
         parts = self._maps.parts if path else []
         for button in self.buttons:
             button.deleteLater()
-        self.buttons = [self._button(saved) for saved in path[:-1]]
+        n_letters = max(MAX_LETTERS // max(len(path) - 1, 1), MIN_LETTERS)
+        self.buttons = [self._button(saved, n_letters) for saved in path[:-1]]
         for number, button in enumerate(self.buttons):
             self._row.insertWidget(number, button)
         title = path[-1].title if self.buttons else ""
+        # Two long names must not widen the dock, nor the buttons leave no letter.
+        width = self.fontMetrics().horizontalAdvance(LEGIBLE)
+        self.current.setMinimumWidth(width if title else 1)
         self.current.setText(title.rpartition(" · ")[2])  # what is not in that above
         self.current.setToolTip(title)
         menu = self.parts.menu()
@@ -57,9 +62,9 @@ class Breadcrumb(QWidget):
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _button(self, saved: SavedMap) -> QPushButton:
+    def _button(self, saved: SavedMap, n_letters: int) -> QPushButton:
         title = saved.title
-        short = title if len(title) <= MAX_LETTERS else f"{title[: MAX_LETTERS - 1]}…"
+        short = title if len(title) <= n_letters else f"{title[: n_letters - 1]}…"
         tip = f"Back to {_title_text(saved)}."
         return push_button(f"‹ {short}", tip, partial(self._maps.open, saved.key))
 

@@ -235,6 +235,12 @@ class Fold(QWidget):
     def set_title(self, title: str) -> None:
         """Show another line of text."""
         self._title = title
+        self._write_title()
+        settle(self.button)
+
+    def _write_title(self) -> None:
+        """Write the title in as many lines as it takes."""
+        title = self._title
         sign = "▾" if self.is_expanded else "▸"
         text = f"{sign}  {title}"
         wide = self.button.fontMetrics().horizontalAdvance
@@ -244,11 +250,14 @@ class Fold(QWidget):
             parts = (in_lines(part, n_letters) for part in text.split("  ·  ", 1))
             text = "\n    ".join(parts)
         self.button.setText(literal(text))
-        settle(self.button)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Write the title in as many lines as it takes."""
-        self.set_title(self._title)
+        """Write the title for another width.
+
+        Layouts around are under way here: one that is activated now would place this
+        where it was to be before, and parts inside would be cut.
+        """
+        self._write_title()
 
     def _flip(self) -> None:
         self.expand(not self.is_expanded)
