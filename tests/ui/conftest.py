@@ -6,13 +6,14 @@ import itertools
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from weakref import ref
+from weakref import WeakSet, ref
 
 import numpy as np
 import pytest
 from napari.components import ViewerModel
 from napari.utils.colormaps.standardize_color import transform_color
-from qtpy.QtCore import QPoint, Qt
+from qtpy.compat import isalive
+from qtpy.QtCore import QEvent, QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
@@ -33,11 +34,46 @@ MANY_OBJECTS = 60_000
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 
 
+PUT_OFF = WeakSet()
+"""Timers of what is done a little later."""
+
+
+class NotedTimer(QTimer):
+    """A timer that :func:`settle` knows."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        PUT_OFF.add(self)
+
+
+@pytest.fixture(autouse=True)
+def timers_are_noted(monkeypatch):
+    monkeypatch.setattr("superqt.utils._throttler.QTimer", NotedTimer)
+
+
+def settle(qtbot):
+    """Wait until nothing that was put off is left to be done.
+
+    Twice: what was due may have put something off.
+    """
+
+    def is_at_rest():
+        alive = [timer for timer in PUT_OFF if isalive(timer)]
+        return not any(map(QTimer.isActive, alive))
+
+    for _ in range(2):
+        turn = []
+        QTimer.singleShot(0, lambda turn=turn: turn.append(True))
+        qtbot.waitUntil(lambda turn=turn: bool(turn) and is_at_rest())
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
 @pytest.fixture
 def qtbot(qtbot):
     """Wait longer than pytest-qt does, and let a widget be gone at the end."""
     qtbot.waitUntil = partial(qtbot.waitUntil, timeout=PATIENCE_MS)
     qtbot.waitSignal = partial(qtbot.waitSignal, timeout=PATIENCE_MS)
+    qtbot.settle = partial(settle, qtbot)
     made = []
     qtbot.addWidget = lambda widget: made.append(ref(widget))
     yield qtbot
@@ -204,7 +240,7 @@ class Seen:
 
     def move(self, pixels):
         for pixel in pixels:
-            self._qtbot.wait(15)  # moves that follow at once are taken for one
+            QApplication.processEvents()  # nothing that a move before it set off waits
             QTest.mouseMove(self.native, pixel)
 
     def drag(self, pixels, key=NONE):
@@ -235,7 +271,7 @@ def seen(look_at, make_napari_viewer, workspace, qtbot, click_run):
     dock = GameDock(viewer, workspace, warm_up=False)
     viewer.window.add_dock_widget(dock, name="game")
     click_run(dock)
-    qtbot.wait(50)
+    qtbot.settle()
     yield look_at(viewer, dock)
     dock.controller.session_store.close()
 

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QDockWidget as Panel
 
 import worlds
 from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import COMPARED
+from napari_embedding_game.ui.compat import main_window_of
+from worlds import click
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -54,7 +58,7 @@ def test_a_stroke_becomes_the_selection(painter, seen, qtbot, session):
     assert dock.select.tool_hint.isVisible()
     before, center = points.data.copy(), camera.center
     painter.press(0, 8)
-    qtbot.wait(20)
+    qtbot.settle()
     (end,) = painter.path(8, 8)
     color = worlds.color_at(dock.overlay, end + QPoint(6, 0))
     assert color.red() > 200 > 60 > color.blue()  # its edge is smooth
@@ -100,17 +104,17 @@ def test_whatever_is_drawn_can_be_painted(
     # Maps side by side: what is painted on either is one set.
     session.view.compare(comparing_job(session, session.timeline.newest.number)())
     qtbot.waitUntil(lambda: seen.layers.other(COMPARED) is not None)
-    qtbot.wait(30)  # the camera is fitted
+    qtbot.settle()  # the camera is fitted
     assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
     session.view.compare(None)
     # A map in space, as it is seen.
     session.snapshot = make_snapshot(50, n_components=3)
     draw(session.snapshot)
-    qtbot.wait(30)
+    qtbot.settle()
     assert painter.stroke(0, 8) == NINE
     session.snapshot = flat
     draw(flat)
-    qtbot.wait(30)
+    qtbot.settle()
     # A running one stands still during a stroke, and then is where it has come to.
     points = seen.layers.points
     seen.dock.controller.play(session.play_on)
@@ -135,6 +139,88 @@ def test_whatever_is_drawn_can_be_painted(
     assert seen.viewer.scene.camera.mouse_pan
     seen.press([end])
     seen.dock.close()
-    qtbot.wait(30)  # it is deleted
+    qtbot.settle()  # it is deleted
     assert painter.let_go(end) == []
     assert seen.viewer.scene.camera.mouse_pan
+
+
+def test_gestures_and_keys_are_the_map_s_where_it_is_and_as_long_as_it_is(
+    painter, seen, session, qtbot
+):
+    viewer, dock, camera = seen.viewer, seen.dock, seen.viewer.scene.camera
+    beside_the_map_the_mouse_is_napari_s(painter, seen, session, qtbot)
+    keys_of_other_layers_are_theirs(seen, session)
+    dock.mouse.toggle_tool("brush")
+    shown = on_show(dock)
+    click(dock.larger)
+    assert on_show(dock) != shown
+    session.load(worlds.rows(np.eye(40)))
+    qtbot.waitUntil(lambda: not len(viewer.layers))
+    assert not dock.mouse.tool
+    assert not dock.larger.isChecked()
+    assert on_show(dock) == shown
+    viewer.add_image(np.zeros((9, 40, 40)))
+    for n_displayed, key in ((2, NONE), (3, SHIFT)):
+        viewer.dims.ndisplay = n_displayed
+        before = camera.center, camera.angles
+        seen.press([QPoint(200, 200), QPoint(260, 200), QPoint(300, 240)], key)
+        assert not dock.overlay.line
+        assert painter.let_go(QPoint(300, 240)) == []
+        assert (camera.center, camera.angles) != before
+    viewer.layers.clear()
+    viewer.dims.ndisplay = 2
+    dock.run.run.click()
+    qtbot.waitUntil(lambda: session.state == "finished")
+    assert painter.stroke(0, 12) == []
+
+
+def on_show(dock):
+    return [box for box in main_window_of(dock).findChildren(Panel) if box.isVisible()]
+
+
+def beside_the_map_the_mouse_is_napari_s(painter, seen, session, qtbot):
+    viewer, drawn, points = seen.viewer, seen.dock.overlay, seen.layers.points
+    image = viewer.add_image(np.zeros((40, 40)))
+    qtbot.waitUntil(lambda: points.data[:, 1].min() > 40)  # it made room
+    QApplication.processEvents()
+    viewer.reset_view()
+    viewer.layers.selection.active = points
+    on_image = seen.pixels([(5, 5), (35, 5), (35, 35)], image)
+    low, high = (side(session.snapshot.embedding, axis=0) for side in (np.min, np.max))
+    on_map = seen.pixels([low - 0.2, (low[0], high[1]), high, (high[0], low[1])])
+    for tool in ("", "brush"):
+        if tool:
+            seen.dock.mouse.toggle_tool(tool)
+        for pixels, is_drawn in ((on_image, False), (on_map, True)):
+            seen.press(pixels, NONE if tool else SHIFT)
+            assert bool(drawn.line) == is_drawn
+            assert bool(painter.let_go(pixels[-1])) == is_drawn
+            session.selection.clear()
+            viewer.reset_view()
+    seen.dock.mouse.toggle_tool("brush")
+    viewer.layers.remove(image)
+    viewer.reset_view()
+
+
+def keys_of_other_layers_are_theirs(seen, session):
+    viewer, mouse_of_map = seen.viewer, seen.dock.mouse
+    labels = viewer.add_labels(np.zeros((20, 20), np.uint8))
+    seen.key(Qt.Key.Key_B)
+    assert labels.preserve_labels
+    shapes = viewer.add_shapes(np.array([[[0, 0], [9, 9]]] * 2))
+    shapes.selected_data = {1}
+    seen.key(Qt.Key.Key_B)
+    session.selection.select(0)
+    for key in (Qt.Key.Key_Escape, Qt.Key.Key_F2):
+        seen.key(key)
+    assert not session.selection.is_empty
+    assert not mouse_of_map.tool
+    viewer.layers.selection.active = seen.layers.points
+    seen.key(Qt.Key.Key_Escape)
+    assert session.selection.is_empty
+    seen.key(Qt.Key.Key_B)
+    assert mouse_of_map.tool == "brush"
+    seen.key(Qt.Key.Key_B)
+    viewer.layers.remove(labels)
+    viewer.layers.remove(shapes)
+    viewer.reset_view()

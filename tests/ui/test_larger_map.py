@@ -1,7 +1,8 @@
 """The button that gives the map the room of the other docks."""
 
-from qtpy.QtWidgets import QDockWidget
+from qtpy.QtWidgets import QApplication, QDockWidget
 
+from napari_embedding_game.ui.canvas.projection import projection_of
 from napari_embedding_game.ui.compat import main_window_of
 from worlds import click
 
@@ -14,6 +15,7 @@ def on_show(main):
 def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     seen, qtbot, monkeypatch
 ):
+    a_smaller_window_shows_all_of_the_map(seen, qtbot)
     main, larger = main_window_of(seen.dock), seen.dock.larger
     canvas, noted = main.centralWidget(), []
 
@@ -42,3 +44,26 @@ def test_the_map_has_most_of_the_window_and_the_panels_come_back(
     click(larger)  # a dock that is closed gives the others back
     click(main.findChild(QDockWidget, "game").title.close_button)
     qtbot.waitUntil(lambda: on_show(main) == before - {"game"})
+
+
+def a_smaller_window_shows_all_of_the_map(seen, qtbot):
+    viewer, points = seen.viewer, seen.layers.points
+
+    def resize(width, height):
+        before = viewer.canvas.size
+        viewer.window.resize(width, height)
+        qtbot.waitUntil(lambda: viewer.canvas.size != before)
+        QApplication.processEvents()
+
+    def is_seen():
+        drawn = projection_of(viewer, points)
+        return drawn.contains(drawn.to_pixels(points.data)).all()
+
+    resize(1500, 950)
+    viewer.reset_view()
+    resize(1100, 700)
+    assert is_seen()
+    viewer.scene.camera.zoom *= 3  # who looks at a part goes on with it
+    zoom = viewer.scene.camera.zoom
+    resize(1000, 650)
+    assert viewer.scene.camera.zoom == zoom

@@ -41,9 +41,9 @@ def layers(viewer, make_snapshot):
 def shown(viewer, qtbot):
     """Return the canvas as it is seen, and where the points are on it."""
     points = viewer.layers["embedding"]
-    qtbot.wait(50)
+    qtbot.settle()
     qtbot.waitUntil(lambda: not running_workers())
-    qtbot.wait(20)
+    qtbot.settle()
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
     pixels = projection_of(viewer, points).to_pixels(
         points.data[:, [a for a in viewer.dims.order if a < 2][-2:]]
@@ -63,7 +63,7 @@ def test_points_are_seen_where_they_are_in_their_colours(
         scene_of(viewer, points).points,
     )
     points.visible = False
-    qtbot.wait(50)
+    qtbot.settle()
     hidden = viewer.screenshot(canvas_only=True, flash=False)
     assert not hidden[..., :3].any()
     points.visible = True
@@ -82,6 +82,7 @@ def test_points_are_seen_where_they_are_in_their_colours(
         are_in_their_colours(*shown(viewer, qtbot), name)
         setattr(thing, name, before)
     assert len(markers.symbol) == 40
+    what_somebody_sets_in_the_layer_is_drawn(viewer, layers, qtbot)
     what_comes_into_view_is_painted(viewer, qtbot)
     a_screenshot_is_painted_once(viewer, qtbot, monkeypatch)
     markers_of_points_that_go_are_not_filled(viewer, layers)
@@ -98,6 +99,46 @@ def are_in_their_colours(picture, pixels, change):
         is_beside = np.abs(pixels - pixels[7]).sum(1)[row] < 9
         assert (red > blue) == (row == 7) or is_beside, change
         assert max(red, blue) > 150, change
+
+
+def what_somebody_sets_in_the_layer_is_drawn(viewer, layers, qtbot):
+    """By our picture, and by napari where it cannot be; frames leave it so."""
+    points, order = layers.points, np.arange(40)
+    camera = viewer.scene.camera
+
+    def lit():
+        picture, pixels = shown(viewer, qtbot)
+        return picture[pixels[:, 1], pixels[:, 0]]
+
+    def n_lit():
+        return (shown(viewer, qtbot)[0].max(axis=2) > 100).sum()
+
+    points.shown = order % 2 == 0
+    assert np.array_equal(lit().max(axis=1) > 100, order % 2 == 0)
+    points.shown = False
+    assert not lit().any()
+    points.shown = True
+    n_usual = n_lit()
+    points.size = points.size * 2
+    assert n_lit() > 2 * n_usual
+    layers.show(layers._snapshot, looks(40, order == 3))  # as in a selection
+    assert n_lit() > 2 * n_usual
+    assert np.argmax(lit()[3]) == 0
+    points.symbol = "cross"
+    discs, pixels = shown(viewer, qtbot)
+    reach = int(points.size[3] * camera.zoom / 3)
+    x, y = pixels[3]
+    assert discs[y, x + reach, 0] > 100 > discs[y - reach, x - reach, 0]  # no disc
+    points.symbol = "disc"
+    points.face_color = "lime"
+    assert (lit()[:, 1] > 100).all()
+    points.selected_data = {5}
+    points.current_face_color = "red"
+    points.current_size = 1.0
+    points.selected_data = set()
+    assert np.array_equal(np.flatnonzero(lit()[:, 0] > 100), [5])
+    assert points.size[5] == 1
+    points.size = points.size.max()
 
 
 def what_comes_into_view_is_painted(viewer, qtbot):
@@ -121,7 +162,7 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
         map_picture, "paint", lambda *how: painted.append(how) or paint(*how)
     )
     viewer.screenshot(flash=False)
-    qtbot.wait(200)
+    qtbot.settle()
     assert len(painted) == 1
     canvas = scene_of(viewer, viewer.layers["embedding"]).canvas
     monkeypatch.setattr(type(canvas), "devicePixelRatioF", lambda _: 2.0)

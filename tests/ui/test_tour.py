@@ -2,41 +2,59 @@
 
 from types import SimpleNamespace
 
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
+from qtpy.QtTest import QSignalSpy
+from qtpy.QtWidgets import QLabel
 
 from napari_embedding_game.ui import tour as tour_module
 from napari_embedding_game.ui.game_dock import SELECTION
 from worlds import click
 
 
-def test_callouts_point_at_what_is_seen_and_go_away(dock, session, qtbot, play):
-    tour, data = dock.tour, session.dataset
-    dock.resize(900, 800)
+def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
+    docked, window, session, qtbot, click_run, slow, engine
+):
+    dock, tour, data, main = docked, docked.tour, session.dataset, window.window
     session.load(None)
-    dock.show()
-    dock.data.start.tour.click()
+    main.resize(1100, 800)
+    main.show()
+    click(dock.data.start.tour)
     qtbot.waitUntil(tour.isVisible)
     assert "Open your data" in tour.text()
     session.load(data)  # what it says is done: it goes on by itself
-    qtbot.waitUntil(tour.isVisible)
-    qtbot.waitUntil(lambda: "Press Run" in tour.text())
-    play()
+    dock.run.run.setText("Prepare and run")
+    qtbot.waitUntil(lambda: tour.isVisible() and "Press Prepare and run" in tour.text())
+    # Another tab in front of the dock takes the note along.
+    other = main.add_dock_widget(QLabel("other"), name="other", tabify=True)
+    other.raise_()
+    qtbot.waitUntil(lambda: tour.visibleRegion().isEmpty())
+    looks = QSignalSpy(tour._looks.timeout)
+    qtbot.waitUntil(lambda: len(looks) > 2)
+    assert tour.visibleRegion().isEmpty()
+    main.remove_dock_widget(other)
+    qtbot.waitUntil(lambda: not tour.visibleRegion().isEmpty())
+    # No word of colours before there is a map.
+    engine.gate.clear()
+    click(dock.run.run)
+    qtbot.waitUntil(lambda: session.state == "preparing")
+    looks = QSignalSpy(tour._looks.timeout)
+    qtbot.waitUntil(lambda: len(looks) > 3)
+    assert not tour.isVisible()
+    engine.gate.set()
     qtbot.waitUntil(lambda: tour.isVisible() and "colours" in tour.text())
     target = dock.look.color_by
-    there = target.mapTo(dock, target.rect().center())
-    assert abs(tour.geometry().center().y() - there.y()) < 40
-    dock.activateWindow()
-    qtbot.waitUntil(dock.isActiveWindow)
-    QTest.keyClick(dock, Qt.Key.Key_Escape)
+    assert tour.frame.parent() is target
+    for at in (tour.rect().topLeft(), tour.rect().bottomRight()):
+        assert dock.rect().contains(tour.mapTo(dock, at))
+        assert not target.rect().contains(tour.mapTo(target, at))
+    click(tour)
     qtbot.waitUntil(lambda: tour.isVisible() and "doubt" in tour.text())
     click(tour)
     session.selection.select(0)
     dock.tabs.setCurrentIndex(SELECTION)
     qtbot.waitUntil(tour.isVisible)
-    assert "Who they are" in tour.text()
+    assert "Type a name" in tour.text()
     click(tour)
-    qtbot.wait(2 * tour_module.SOON_MS)
+    qtbot.waitUntil(lambda: not tour._looks.isActive())
     assert not tour.isVisible()
 
 
@@ -51,6 +69,7 @@ def test_it_begins_by_itself_once_by_a_preference(dock, qtbot, monkeypatch):
     assert not window.shows_tour
     for _ in range(5):
         dock.tour.next_stop()
+    qtbot.waitUntil(lambda: not dock.tour._looks.isActive())
     dock.tour.begin_once()
-    qtbot.wait(2 * tour_module.SOON_MS)
+    assert not dock.tour._looks.isActive()
     assert not dock.tour.isVisible()

@@ -3,8 +3,7 @@
 :func:`scene_of` takes the vispy node of a layer: the picture of the map is its child,
 so that it moves, hides and stands in napari's grid with the layer (without: napari
 draws the markers, 0.3 s for 70,000 points in software).  :data:`STROKES` names lists of
-a Labels layer (without: the keys are always the map's, and an undone stroke is no
-edit).
+a Labels layer (without: an undone stroke is no edit).
 """
 
 from __future__ import annotations

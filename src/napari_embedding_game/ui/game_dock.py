@@ -43,7 +43,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
-from napari_embedding_game.ui.tour import PLUGIN, Stops, Tour, never
+from napari_embedding_game.ui.tour import PLUGIN, Stop, Tour
 from napari_embedding_game.ui.upstream_fixes import mend
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -92,9 +92,9 @@ class GameDock(MapWidget):
         self._heard.connect(self._show_state, *states)
         self._heard.connect(self._on_selection, session.selection.changed)
         self._make_views()
+        self.tour = Tour(self._stops())
         self._build()
         self._heard.call(controller.close)
-        self.tour = Tour(self, self._stops())
         self._connect()
         self.begin()
         self._show_state()
@@ -103,23 +103,31 @@ class GameDock(MapWidget):
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
             self.tour.begin_once()
 
-    def _stops(self) -> Stops:
-        """Return what a tour points at, what it says there, and when that is over."""
-        session = self._session
+    def _stops(self) -> list[Stop]:
+        """Return what a tour explains, in this order."""
+        session, run = self._session, self.run.run
+
+        def has_map() -> bool:
+            return session.snapshot is not None
+
         return [
-            (
+            Stop(
                 self.data.start.open_button,
-                "Open your data, or try a sample.",
+                lambda: "Open your data, or try a sample.",
                 lambda: session.dataset is not None,
             ),
-            (
-                self.run.run,
-                "Press Run, and watch the map form.",
-                lambda: session.state != "idle",
+            Stop(
+                run,
+                lambda: f"Press {run.text()}, and watch the map form.",
+                lambda: session.is_moving or has_map(),
             ),
-            (self.look.color_by, "Choose what the colours mean.", never),
-            (self.trust.line, "See which points to doubt: press Show.", never),
-            (self.inspector.title, "Who they are: type a name here.", never),
+            Stop(
+                self.look.color_by,
+                lambda: "Choose what the colours mean.",
+                is_due=has_map,
+            ),
+            Stop(self.trust.line, lambda: "See which points to doubt: press Show."),
+            Stop(self.inspector.title, lambda: "Type a name for the cluster here."),
         ]
 
     def sizeHint(self) -> QSize:
@@ -200,6 +208,7 @@ class GameDock(MapWidget):
         self.tabs.addTab(self.plots, "Plots")
         self.column.setContentsMargins(4, 5, 4, 0)  # below napari's title
         self.column.setSpacing(4)
+        self.column.addWidget(self.tour)
         self.column.addWidget(self.tabs, 1)
         self.column.addWidget(self.select.held_row)
         # Edits are made in more than one tab.
@@ -239,7 +248,7 @@ class GameDock(MapWidget):
         edits.edit_name = self._edit_name
         for action in (edits.rename, edits.undo, edits.redo):
             self.addAction(action)
-            mouse.keys[action.shortcut().toString()] = action.trigger
+            mouse.bind_key(action.shortcut().toString(), action.trigger)
         for key in KEYS:
             QShortcut(QKeySequence(key), self, self._search)
 
@@ -255,6 +264,7 @@ class GameDock(MapWidget):
         self.larger.setVisible(is_map)
         if not is_map:
             self.tabs.setCurrentIndex(MAP)
+            self.larger.setChecked(False)
         for widget in (
             self.clusters.search,
             self.look,

@@ -1,43 +1,58 @@
-"""A tour of the window: a callout beside one widget after another, as they are seen."""
+"""A tour of the dock: a note that explains one framed control after another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from napari.settings import get_plugin_settings
-from qtpy.QtCore import QPoint, Qt, QTimer
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtGui import QKeySequence, QMouseEvent, QShortcut
-from qtpy.QtWidgets import QLabel, QWidget
+from qtpy.QtWidgets import QFrame, QLabel, QScrollArea, QWidget
 
 PLUGIN = "napari-embedding-game"
 SOON_MS = 300
 """Between two looks at what is seen."""
-WIDTH, GAP = 230, 10
-SHEET = "background: #2f6fd6; color: white; border-radius: 6px; padding: 9px;"
-Stops = Sequence[tuple[QWidget, str, Callable[[], bool]]]
-never = bool
-"""What is over once it was read."""
+BLUE = "#2f6fd6"
+SHEET = f"background: {BLUE}; color: white; border-radius: 6px; padding: 7px;"
+FRAME_SHEET = f"border: 2px solid {BLUE}; border-radius: 4px; background: transparent;"
+HINT = "click here or Esc for the next"
+
+
+class Stop(NamedTuple):
+    """A control that the tour explains."""
+
+    widget: QWidget
+    text: Callable[[], str]
+    """Returns what is said of it."""
+    is_over: Callable[[], bool] = bool
+    """Returns whether what it asks for is done; without, a click goes on."""
+    is_due: Callable[[], bool] = lambda: True
+    """Returns whether it can be explained by now."""
 
 
 class Tour(QLabel):
-    """Points at widgets, each when it is seen first; a click or Escape goes on.
+    """Explains controls, each when it is seen first; a click or Escape goes on.
 
-    It stands at the left of ``dock``, and goes with it.  ``stops``: what it points at,
-    in this order, what it says there, and whether that is over.
+    The note has a place of its own in the dock, so that it covers neither the map nor
+    a control; what it speaks of has a frame.
     """
 
-    def __init__(self, dock: QWidget, stops: Stops) -> None:
-        super().__init__(dock)
-        self._dock, self._stops, self._left = dock, stops, list(stops)[:0]
+    def __init__(self, stops: Sequence[Stop]) -> None:
+        super().__init__()
+        self._stops, self._left = tuple(stops), tuple(stops)[:0]
         self.setStyleSheet(SHEET)
         self.setWordWrap(True)
-        self.setFixedWidth(WIDTH)
+        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.hide()
+        self.frame = QFrame(self)
+        """Around the control that is explained."""
+        self.frame.setStyleSheet(FRAME_SHEET)
+        self.frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._show_stop(None)
         self._looks = QTimer(self, interval=SOON_MS)
         self._looks.timeout.connect(self._look)
         QShortcut(QKeySequence("Escape"), self, self.next_stop)
-        dock.destroyed.connect(self._end)  # once it stands in the window
 
     def begin_once(self) -> None:
         """Begin, unless napari's preferences say that it has been seen."""
@@ -48,40 +63,52 @@ class Tour(QLabel):
 
     def begin(self) -> None:
         """Begin with what is seen now."""
-        seen = [number for number, (w, *_) in enumerate(self._stops) if w.isVisible()]
-        self._left = list(self._stops)[seen[0] if seen else 0 :]
+        are_seen = [stop.widget.isVisible() for stop in self._stops]
+        self._left = self._stops[are_seen.index(True) if any(are_seen) else 0 :]
         self._looks.start()
 
     def next_stop(self) -> None:
-        """Leave a widget for the next one."""
+        """Leave a control for the next one."""
         self._left = self._left[1:]
-        self.hide()
+        self._show_stop(None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Go on."""
         self.next_stop()
 
-    def _end(self) -> None:
-        self._looks.stop()
-        self.deleteLater()
+    # Inside
 
     def _look(self) -> None:
-        """Stand beside the dock, as high as the next widget, while that is seen."""
+        """Explain the next control once it is seen, and leave one that hides."""
         if not self._left:
             self._looks.stop()
             return
-        widget, text, is_over = self._left[0]
-        if is_over() or (self.isVisible() and not widget.isVisible()):
+        stop, is_seen = self._left[0], self._left[0].widget.isVisible()
+        if stop.is_over() or (self.isVisible() and not is_seen):
             self.next_stop()
-        elif widget.isVisible():
-            window, number = widget.window(), len(self._stops) - len(self._left) + 1
-            steps = f"<small>{number} of {len(self._stops)}: click, Esc</small>"
-            self.setText(f"{text}&nbsp;▸<br>{steps}")
-            if self.parent() is not window:
-                self.setParent(window)
-            self.adjustSize()
-            left = self._dock.mapTo(window, QPoint()).x() - WIDTH - GAP
-            middle = widget.mapTo(window, QPoint(0, widget.height() // 2)).y()
-            self.move(max(0, left), max(0, middle - self.height() // 2))
-            self.raise_()
-            self.show()
+        elif is_seen and stop.is_due():
+            self._show_stop(stop)
+
+    def _show_stop(self, stop: Stop | None) -> None:
+        """Show the note and the frame of a control; None: neither."""
+        if stop is not None:
+            number = len(self._stops) - len(self._left) + 1
+            self.setText(f"{stop.text()}\n{number} of {len(self._stops)}: {HINT}")
+            if self.frame.parent() is not stop.widget:
+                self.frame.setParent(stop.widget)
+                _scroll_to(stop.widget)
+            self.frame.setGeometry(stop.widget.rect())
+            self.frame.raise_()
+        elif self.frame.parent() is not self:
+            self.frame.setParent(self)
+        self.frame.setVisible(stop is not None)
+        self.setVisible(stop is not None)
+
+
+def _scroll_to(widget: QWidget) -> None:
+    """Scroll the area that a widget is in, if it is in one, until it is seen."""
+    area = widget.parentWidget()
+    while area is not None and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    if area is not None:
+        area.ensureWidgetVisible(widget)

@@ -11,6 +11,7 @@ events, copies and redraws, and a layer's scale has the viewer slice everything.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import napari
@@ -20,7 +21,8 @@ from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.ui.canvas.frame import SIDE, Frame
+from napari_embedding_game.data.palette import Colors
+from napari_embedding_game.ui.canvas.frame import GAP, SIDE, Frame
 from napari_embedding_game.ui.canvas.picture import Looks, MapPicture, is_of_balls
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
@@ -61,13 +63,18 @@ TILTED = (-15.0, 25.0, 0.0)
 class MapLayers:
     """The layers, by identity and not by name.
 
-    ``on_removed`` receives the name of points that a person deleted or edited.
+    ``on_removed`` receives the name of points that a person deleted or edited,
+    ``on_colored`` the colours (N, 4) that somebody has set in the layer of the map.
     """
 
     def __init__(
-        self, viewer: napari.Viewer, on_removed: Callable[[str], None]
+        self,
+        viewer: napari.Viewer,
+        on_removed: Callable[[str], None],
+        on_colored: Callable[[Colors], object] = lambda colors: None,
     ) -> None:
         self._viewer, self._on_removed = viewer, on_removed
+        self._on_colored = on_colored
         self.frame, self._n_components = Frame(), 2
         self.landmarks: Points | None = None
         self._pictures: dict[str, MapPicture] = {}
@@ -84,6 +91,8 @@ class MapLayers:
         hear(self._on_layer_removed, layers.removed)
         hear(self._follow_units, layers.inserted, layers.removed)
         hear(self._update_landmark_colors, *canvas_color_changes(viewer))
+        self._canvas_size = viewer.canvas.size
+        hear(self.keep_in_view, viewer.canvas.events.size)
 
     def close(self) -> None:
         """Leave points and landmarks to the viewer."""
@@ -278,6 +287,39 @@ class MapLayers:
         projection = projection_of(self._viewer, layer)
         return projection and projection.compose(self.frame.step, self.frame.origin)
 
+    def is_at(self, pixel: NDArray[np.floating]) -> bool:
+        """Return whether a pixel (x, y) is in the map's box, or in that of another map.
+
+        The box has the margin that keeps it from other layers, and reaches as far as
+        its points do; of a map that is alone it is all of its part of the canvas.
+        """
+        layer, projection = self.points, self.projection()
+        if layer is None or projection is None:
+            return False
+        here = [pixel, pixel - self.grid_offset()]
+        is_in_cell = projection.contains(np.array(here)).any()
+        if not (is_in_cell and any(other.visible for other in self._others())):
+            return bool(is_in_cell)
+        margin = GAP / 2 * self.frame.side
+        box = self._box_corners() + np.array([[-margin], [margin]], np.float32)
+        ends = layer.data.min(axis=0), layer.data.max(axis=0)
+        pixels = self._corner_pixels(np.vstack([box, *ends]))
+        if np.isnan(pixels).any():  # the eye is in the box
+            return True
+        low, high = pixels.min(axis=0), pixels.max(axis=0)
+        return any(((low <= x) & (x <= high)).all() for x in here)
+
+    def keep_in_view(self, event: object = None) -> None:
+        """Zoom out where a smaller canvas would cut a map that was seen as a whole."""
+        before, self._canvas_size = self._canvas_size, self._viewer.canvas.size
+        if self.projection() is None or self._viewer.canvas.grid.enabled:
+            return
+        pixels = self._corner_pixels(self._box_corners())
+        then, now = np.array([before[::-1], self._canvas_size[::-1]])  # x and y
+        reach = np.abs(pixels - now / 2).max(axis=0)  # NaN behind the camera
+        if (reach <= then / 2 + 1).all() and (reach > now / 2).any():
+            self._viewer.scene.camera.zoom *= float((now / then).min())
+
     def grid_offset(self) -> NDArray[np.float64]:
         """Return by how many pixels (x, y) napari's grid offsets the other map."""
         seen = filter(None, map(self.projection, (POINTS_NAME, COMPARED)))
@@ -352,6 +394,17 @@ class MapLayers:
                     self._list.remove(self.landmarks)
 
     # Inside
+
+    def _corner_pixels(self, ends: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return where the corners of a box around points (m, d) are drawn, (2^d, 2).
+
+        The points are in the axes of the map's layer.
+        """
+        drawn = projection_of(self._viewer, self.points)
+        assert drawn is not None
+        ends = ends[:, self._axes]
+        sides = zip(ends.min(axis=0), ends.max(axis=0), strict=True)
+        return drawn.to_pixels(np.array(list(product(*sides))))
 
     @property
     def _list(self) -> napari.components.LayerList:
@@ -445,7 +498,8 @@ class MapLayers:
         positions[::2], positions[1::2] = self._box_corners()
         layer, self._n_points = points_layer(positions), n_points
         layer.units = self._world_units(n_axes)
-        self._pictures[POINTS_NAME] = MapPicture(self._viewer, layer)
+        picture = MapPicture(self._viewer, layer, self._on_colored)
+        self._pictures[POINTS_NAME] = picture
         layer.events.data.connect(self._on_edited)
         self._list.append(layer)
         self._add_landmarks(n_landmarks)

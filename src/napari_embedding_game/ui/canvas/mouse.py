@@ -9,21 +9,21 @@ from typing import Any, Literal
 from weakref import WeakMethod
 
 import numpy as np
+from napari.layers import Labels, Shapes
+from napari.utils.key_bindings import coerce_keybinding
 from numpy.typing import NDArray
 from qtpy.QtCore import QObject, Qt, Signal
-from qtpy.QtGui import QKeyEvent, QKeySequence
 
 from napari_embedding_game.session.selection import Mode
 from napari_embedding_game.ui.canvas.hand import Handle, Pixel, live_handle
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
 from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, row_at
-from napari_embedding_game.ui.compat import STROKES
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.drawn_objects import drawn_objects
 
 Tool = Literal["", "lasso", "brush"]
-BRUSH_KEY = "B"
-"""Turns the brush on and off."""
+ESCAPE, BRUSH_KEY = "Escape", "B"
+"""Gives up a gesture, or clears the selection; turns the brush on and off."""
 BRUSH_RADIUS = 24
 """Of the brush, in pixels of the canvas."""
 STEP = 3.0
@@ -66,12 +66,11 @@ class MapMouse(QObject):
         drag = WeakMethod(self._drag)
         connections.hook(viewer.mouse_drag_callbacks, lambda *event: drag()(*event))
         connections.hook(viewer.mouse_move_callbacks, self._hover)
-        self.keys: dict[str, Callable[[], object]] = {
-            "Esc": self._escape,
-            BRUSH_KEY: partial(self.toggle_tool, "brush"),
-        }
-        """What keys do on the canvas, as Qt writes them."""
-        overlay.on_key = self._on_key
+        self._connections = connections
+        self.bind_key(ESCAPE, self._escape)
+        self.bind_key(BRUSH_KEY, partial(self.toggle_tool, "brush"))
+        changes = scene.drawn, scene.session.dataset_changed
+        connections.connect(self._end_tool_without_map, *changes)
         overlay.connections.call(lambda: self._gesture.close())  # while it is there
         connections.call(lambda: self._set_tool(""))
         connections.call(lambda: self._show_cursor(None))
@@ -80,10 +79,30 @@ class MapMouse(QObject):
         """Turn a tool on, or off if it is on."""
         self._set_tool("" if tool == self.tool else tool)
 
+    def bind_key(self, key: str, job: Callable[[], object]) -> None:
+        """Do a job when a key is pressed over a map, as long as the dock is open.
+
+        By napari's own keymap: a key that the active layer has means what it means to
+        that layer, and so does every key of a Labels or Shapes layer; one that somebody
+        has bound before stays theirs.
+        """
+        keymap, code = self._viewer.keymap, coerce_keybinding(key)
+
+        def press(viewer: object) -> None:
+            is_of_others = isinstance(self._active, Labels | Shapes)
+            has_map = self._session.snapshot is not None
+            if has_map and not (is_of_others or self._is_editing()):
+                job()
+
+        if keymap.setdefault(code, press) is press:
+            self._connections.call(
+                lambda: keymap.get(code) is press and keymap.pop(code)
+            )
+
     # Gestures: each from the press to the release
 
     def _drag(self, viewer: Any, event: Any) -> Iterator[None] | None:
-        if event.button != 1 or self._is_editing():
+        if event.button != 1 or self._is_editing() or not self._is_ours(_pixel(event)):
             return None
         self._gesture.close()  # its release was lost, as where a dialog came
         self._gesture = self._follow(event)
@@ -92,15 +111,30 @@ class MapMouse(QObject):
     def _follow(self, event: Any) -> Generator[None, None, None]:
         begun = _pixel(event)
         if self.tool or "Shift" in event.modifiers:
-            yield from self._draw_line(event, self.tool or "lasso")
+            with self._escape_is_ours():
+                yield from self._draw_line(event, self.tool or "lasso")
         elif (handle := self._handle_at(begun)) is not None:
-            yield from self._drag_handle(event, handle)
+            with self._escape_is_ours():
+                yield from self._drag_handle(event, handle)
         else:
             yield
             while event.type == "mouse_move":
                 yield
             if np.hypot(*(_pixel(event) - begun)) <= CLICK_REACH:
                 self.click(event)
+
+    @contextmanager
+    def _escape_is_ours(self) -> Iterator[None]:
+        """Give up the gesture under way on Escape, whatever that is to the layer."""
+        layer, escape = self._active, lambda layer: self._escape()
+        if layer is None:
+            yield
+            return
+        before = layer.bind_key(ESCAPE, escape, overwrite=True)
+        try:
+            yield
+        finally:
+            layer.bind_key(ESCAPE, before, overwrite=True)
 
     @contextmanager
     def _fixed_view(self) -> Iterator[None]:
@@ -171,23 +205,12 @@ class MapMouse(QObject):
         shape = None
         if not self._is_editing():
             if self.tool == "brush":
-                self._ring(_pixel(event))
-                shape = Qt.CursorShape.CrossCursor
+                is_ours = self._is_ours(_pixel(event))
+                self._ring(_pixel(event) if is_ours else None)
+                shape = Qt.CursorShape.CrossCursor if is_ours else None
             elif not self.tool and self._handle_at(_pixel(event)) is not None:
                 shape = Qt.CursorShape.OpenHandCursor
         self._show_cursor(shape)
-
-    def _on_key(self, event: QKeyEvent) -> bool:
-        """Act on a key before napari's layers, unless one of them is edited."""
-        key = QKeySequence(event.keyCombination()).toString()
-        job, is_layer_key = self.keys.get(key), self._is_editing()
-        if key in STROKES:  # whatever the mode: no other layer takes anything back
-            is_layer_key = bool(getattr(self._active, STROKES[key], None))
-        if job is None or is_layer_key or self._session.snapshot is None:
-            return False
-        if not event.isAutoRepeat():
-            job()
-        return True
 
     def _escape(self) -> None:
         if self._overlay.line:
@@ -257,6 +280,23 @@ class MapMouse(QObject):
 
     # Inside
 
+    def _is_ours(self, pixel: Pixel) -> bool:
+        """Return whether a gesture that begins at a pixel (x, y) is for the map.
+
+        In the map's box and on its flat objects; on objects in space with a tool alone,
+        as napari turns the camera there.
+        """
+        if self._session.view.positions is None or self._layers.points is None:
+            return False
+        objects = drawn_objects(self._viewer, self._session, self._linked)
+        return self._layers.is_at(pixel) or (
+            objects is not None and (bool(self.tool) or objects.covers(pixel))
+        )
+
+    def _end_tool_without_map(self, event: object = None) -> None:
+        if self._session.snapshot is None or self._layers.points is None:
+            self._set_tool("")
+
     def _point_pixels(self) -> NDArray[np.floating] | None:
         """Return the pixels (m N, 2) of the points, on each map; None without any.
 
@@ -275,6 +315,8 @@ class MapMouse(QObject):
         if (tool == "brush") != (self.tool == "brush"):
             callbacks = self._viewer.mouse_double_click_callbacks
             self._callbacks, callbacks[:] = list(callbacks), self._callbacks
+        elif not tool and not self.tool:
+            return
         self.tool = tool
         self._ring(None)
         self.tool_changed.emit(tool)

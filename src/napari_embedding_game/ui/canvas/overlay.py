@@ -16,7 +16,6 @@ from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt
 from qtpy.QtGui import (
     QColor,
     QImage,
-    QKeyEvent,
     QPainter,
     QPainterPath,
     QPaintEvent,
@@ -87,8 +86,6 @@ class MapOverlay(QWidget):
         """How the map was drawn when it was painted over last."""
         self.grid_offset = QPointF()
         """How far from the map another one is drawn than without napari's grid."""
-        self.on_key: Callable[[QKeyEvent], bool] = lambda event: False
-        """Takes a key that is pressed on the canvas, or leaves it to napari."""
         self.line: list[NDArray[np.floating]] = []
         """Pixels (x, y) of the line that follows the mouse, while there is one."""
         self.ring: tuple[NDArray[np.floating], float] | None = None
@@ -133,9 +130,7 @@ class MapOverlay(QWidget):
             self.update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the canvas: its size, its keys, and where it draws the map."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            return self.on_key(event)
+        """Follow the canvas: its size, and where it draws the map."""
         if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
             self.setGeometry(watched.rect())
         elif event.type() == QEvent.Type.Leave and self.ring is not None:

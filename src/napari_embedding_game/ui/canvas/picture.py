@@ -7,7 +7,8 @@ points in space the farthest first.  Where more points than pixels are seen it t
 many lie where.  It moves with the camera at once, and another thread paints what comes
 into view, or this one what napari takes a screenshot of.  napari draws the markers
 itself where a picture cannot be: blended in another way, a flat map that is turned in
-space, and few points in space, as balls.
+space, few points in space, as balls, and points that somebody has given other symbols
+or borders.  Colours, sizes and hidden points that somebody sets in the layer are drawn.
 """
 
 from __future__ import annotations
@@ -84,9 +85,14 @@ class Looks:
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    def scaled(self, size: float) -> Looks:
-        """Return the looks of points so many times as large."""
+    def scaled(self, size: float | NDArray[np.floating]) -> Looks:
+        """Return the looks of points so many times as large, or each by its (N,)."""
         return replace(self, sizes=np.asarray(self.sizes * size, np.float32))
+
+    def of_rows(self, rows: NDArray[np.bool_]) -> Looks:
+        """Return the looks of some points (N,)."""
+        above = None if self.above is None else self.above[rows]
+        return Looks(self.colors[rows], self.sizes[rows], above)
 
 
 class Painted(NamedTuple):
@@ -138,9 +144,23 @@ class _PaintFilter(QObject):
 class MapPicture:
     """Draws a Points layer, whose data may be written in place at any time."""
 
-    def __init__(self, viewer: napari.Viewer, layer: Points) -> None:
-        self._viewer = viewer
+    def __init__(
+        self,
+        viewer: napari.Viewer,
+        layer: Points,
+        on_colored: Callable[[Colors], object] = lambda colors: None,
+    ) -> None:
+        """``on_colored`` receives the colours (N, 4) that somebody else has set."""
+        self._viewer, self._on_colored = viewer, on_colored
         self.layer = layer
+        self._set_colors, self._set_sizes = layer.face_color, layer.size
+        self._set_shown = layer.shown
+        """Arrays of the layer as they were seen last: who sets one puts another in its
+        place, or napari tells of it."""
+        self._has_discs = True
+        """Whether all points are discs without a border."""
+        self._own_sizes: NDArray[np.floating] | None = None
+        """(N,) sizes that somebody else has set, instead of one for all."""
         self._looks: Looks | None = None
         self._given_looks: tuple[Looks, float] | None = None
         """The looks that were given, and how many times as large the points are."""
@@ -165,7 +185,13 @@ class MapPicture:
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
         others = (events.visible, events.opacity, events.blending, events.affine)
+        style = (events.symbol, events.border_width, events.border_width_is_relative)
         self._connections.connect(self._on_view, *view_changes(viewer), *moved, *others)
+        self._connections.connect(self._on_symbols, *style)
+        self._connections.connect(self._on_colors, events.face_color)
+        self._connections.connect(self._on_colors, events.current_face_color)
+        self._connections.connect(self._on_set, events.set_data)
+        self._connections.connect(self._on_sizes, events.size)
 
     def close(self, *, is_left: bool = True) -> None:
         """Leave the points to napari, or to nobody: markers of a million take 3 s."""
@@ -187,9 +213,8 @@ class MapPicture:
         layer, was_blank = self.layer, self.is_blank
         scene = scene_of(self._viewer, layer)
         if self._given_looks != (looks, size):
-            self._given_looks, self._looks = (looks, size), looks.scaled(size)
-            # In place: its setters copy, emit and draw.
-            layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
+            self._given_looks = looks, size
+            self._look()
         elif not is_moved:
             return
         if was_blank:
@@ -202,6 +227,50 @@ class MapPicture:
 
     # Inside
 
+    def _look(self) -> None:
+        """Have the points look as was said; their sizes may be somebody else's."""
+        looks, size = self._given_looks or (None, 1.0)
+        if looks is not None:
+            layer, own = self.layer, self._own_sizes
+            self._looks = looks.scaled(size if own is None else own)
+            # In place: its setters copy, emit and draw.
+            layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
+
+    def _on_colors(self, event: object = None) -> None:
+        """Draw colours that somebody has set in the layer."""
+        colors = self.layer.face_color
+        if colors is not self._set_colors and self._given_looks is not None:
+            self._set_colors, (looks, size) = colors, self._given_looks
+            rgba = np.array(colors, np.float32)
+            self._given_looks = replace(looks, colors=rgba), size
+            self._look()
+            self._repaint.throttle()
+            self._on_colored(rgba)
+
+    def _on_sizes(self, event: object = None) -> None:
+        """Draw sizes that somebody has set in the layer."""
+        if self._given_looks is not None:
+            self._own_sizes = np.array(self.layer.size) / self._given_looks[0].sizes
+            self._look()
+            self._repaint.throttle()
+
+    def _on_symbols(self, event: object = None) -> None:
+        """Leave points to napari that somebody has given symbols or borders."""
+        layer = self.layer
+        is_disc = not (layer.symbol != "disc").any()
+        self._has_discs = is_disc and not layer.border_width.any()
+        self._repaint.throttle()
+
+    def _on_set(self, event: object = None) -> None:
+        """Look whether somebody has set sizes or hidden points: no event says so."""
+        layer = self.layer
+        if layer.size is not self._set_sizes:
+            self._set_sizes = layer.size
+            self._on_sizes()
+        if layer.shown is not self._set_shown:
+            self._set_shown = layer.shown
+            self._repaint.throttle()
+
     def _paint(self) -> None:
         """Paint what is seen now, or have napari draw the markers."""
         if not self._is_possible():
@@ -213,6 +282,8 @@ class MapPicture:
         """Whether a picture can replace the markers."""
         layer = self.layer
         if layer.blending != "translucent" or is_of_balls(layer.ndim, len(layer.data)):
+            return False
+        if not self._has_discs:
             return False
         if scene_of(self._viewer, layer) is None:
             return False
@@ -232,6 +303,11 @@ class MapPicture:
         axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
         is_in_order = axes == list(range(layer.ndim))
         points = layer.data if is_in_order else layer.data[:, axes]
+        if not layer.shown.all():
+            if not layer.shown.any():
+                looks = replace(looks, colors=np.zeros_like(looks.colors))
+            else:
+                points, looks = points[layer.shown], looks.of_rows(layer.shown)
         self._ratio = ratio = scene.canvas.devicePixelRatioF()
         return partial(paint, points, looks, projection, layer.opacity, ratio, MARGIN)
 

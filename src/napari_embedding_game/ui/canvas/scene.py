@@ -23,6 +23,7 @@ from napari_embedding_game.core.inspect.correction import Correction, correct
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import RESTING
@@ -72,7 +73,7 @@ class Scene(QObject):
         self.viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
         self._connections = Connections(self)
-        self.layers = MapLayers(viewer, self._on_removed)
+        self.layers = MapLayers(viewer, self._on_removed, self._on_colored)
         self._drawn_run: Run | None = None
         self._hidden: PlacedOn | None = None
         """A reference whose cells a person has removed from behind the map."""
@@ -255,6 +256,11 @@ class Scene(QObject):
             self._drawn_run = None
             self._clear_soon()  # napari may be about to remove more
             self.drawn.emit()
+
+    def _on_colored(self, rgba: Colors) -> None:
+        """Keep colours that somebody set in the layer, until others are asked for."""
+        self.colored = replace(self.colored, rgba=rgba)
+        self.draw()
 
     def _on_dataset(self) -> None:
         self._drawn_run, self._drawn_looks = None, ((), NO_LOOKS)

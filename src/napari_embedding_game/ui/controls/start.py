@@ -51,7 +51,7 @@ class Start(QWidget):
         add_entries(menu, [("File…", self.choose_file, ""), of_folder])
         self.open_button.setMenu(menu)
         self._lines = column(spacing=2, margins=(0, 12, 0, 0))
-        self.tour = push_button("Show me around", "In five callouts.", role="link")
+        self.tour = push_button("Show me around", "In five notes.", role="link")
         buttons = evenly(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines
         self.setLayout(column(*parts, spacing=6, margins=(0, 6, 0, 0)))

@@ -20,6 +20,9 @@ from napari_embedding_game.ui.images.linked_layers import (
     is_in_slice,
 )
 
+BESIDE = 0.05
+"""How far off its labels a line may begin, as a share of their longest side."""
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnObjects:
@@ -42,17 +45,18 @@ class DrawnObjects:
         pixels[~is_in_slice(self.objects, self.axes, self.at)] = np.nan
         return pixels
 
+    def covers(self, pixel: NDArray[np.floating]) -> bool:
+        """Return whether a pixel (x, y) is on the flat labels, or right beside them."""
+        return self._position_under(pixel, BESIDE) is not None
+
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
-        drawn, pixels = self.projection.under(pixel), finest(self.linked.labels)
-        if drawn is None:
+        position = self._position_under(pixel)
+        if position is None:
             return None
-        position = self.at.copy()
-        position[self.axes] = drawn
-        index = np.round(position).astype(int)
-        if (index < 0).any() or (index >= pixels.shape).any():
-            return None
-        return self._row(int(np.asarray(pixels[tuple(index)])), position)
+        index = tuple(np.round(position).astype(int))
+        label = int(np.asarray(finest(self.linked.labels)[index]))
+        return self._row(label, position)
 
     def clicked(self, event: Any) -> int | None:
         """Return the row whose object is at an event of napari's mouse, as it is seen.
@@ -70,6 +74,23 @@ class DrawnObjects:
         )
         label = value[1] if isinstance(value, tuple) else value
         return self._row(int(label or 0), np.asarray(layer.world_to_data(world)))
+
+    def _position_under(
+        self, pixel: NDArray[np.floating], beside: float = 0.0
+    ) -> NDArray[np.float64] | None:
+        """Return the position (ndim,) of the labels under a pixel (x, y), or None.
+
+        ``beside``: how far off it may be, as a share of the longest side.
+        """
+        drawn = self.projection.under(pixel)
+        if drawn is None:
+            return None
+        position = self.at.copy()
+        position[self.axes] = drawn
+        index, shape = np.round(position), np.array(finest(self.linked.labels).shape)
+        margin = beside * max(shape[self.axes])
+        is_on = (index >= -margin).all() and (index < shape + margin).all()
+        return position if is_on else None
 
     def _row(self, label: int, position: NDArray[np.floating]) -> int | None:
         """Return the row with a label at a position (ndim,) in pixels, or None.
