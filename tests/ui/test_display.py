@@ -162,3 +162,30 @@ def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play):
     play()
     assert [str(u) for u in layers.points.units] == ["second", *2 * ["millimeter"]]
     assert viewer.layers.extent.units is not None
+
+
+def test_the_map_makes_room_for_whatever_holds_something_when_it_comes(
+    dock, play, qtbot
+):
+    layers, viewer = play(), dock.controller.scene.viewer
+
+    def left():
+        QApplication.processEvents()
+        return float(layers.points.data[:, 1].min())
+
+    before = left()
+    viewer.add_points(np.empty((0, 2)))  # to be drawn on the map itself
+    viewer.add_labels(np.zeros((1000, 1000), np.uint8))  # napari's, to be painted
+    assert left() == before
+    shapes = [np.array([[0.0, 0.0], [400.0, 900.0]])]
+    for add, data in (
+        (viewer.add_points, [[500.0, 400.0], [900.0, 700.0]]),
+        (viewer.add_shapes, shapes),
+        (viewer.add_labels, np.ones((800, 1200), np.uint8)),
+    ):
+        layer = add(data)
+        right = layer.extent.world[1, 1]
+        qtbot.waitUntil(lambda right=right: left() > right)
+        viewer.layers.remove(layer)
+        viewer.add_image(np.zeros((30, 30)))  # the map comes back beside it
+        dock.controller.scene.make_room()

@@ -89,13 +89,18 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
         dock.controller.reading.load(SampleSource("digits"))
     assert panel.measure.isVisible()
     dataset = loading(panel.measure)
+    # The image is the person's, and stays.
     np.testing.assert_array_equal(viewer.layers["field_mask"].data, labels)
+    assert panel.labels.value is viewer.layers["field_mask (labels)"]
+    np.testing.assert_array_equal(panel.labels.value.data, labels)
+    listed = [panel.images.itemAt(i).widget().text() for i in range(2)]
+    assert panel.images.count() == 2, listed  # not in the numbers of the objects
     assert dataset.obs["label"].tolist() == np.unique(labels)[1:].tolist()
     np.testing.assert_allclose(measured(dataset), means(image, labels), rtol=1e-5)
     drop("seg.png")
     qtbot.waitUntil(lambda: panel.labels.value is viewer.layers["seg"])
     loading(panel.measure)
-    numbers = viewer.layers["seg"].data
+    numbers = viewer.layers["seg (labels)"].data
     assert len(np.unique(numbers[labels > 0])) == 20
     assert not numbers[labels == 0].any()
 

@@ -1,5 +1,7 @@
 """What napari's manifest names, with the real engine and real data."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -9,6 +11,7 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QDockWidget
 
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui import plugin
 from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.workspace import workspace_of
@@ -103,4 +106,31 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     assert list(window.layers) == []
     assert notification_manager.records[-1].message == plugin.ONE_FILE
     assert plugin.get_reader("picture.tif") is None  # left to others
+    saved, other = tmp_path / "saved.zip", tmp_path / "other.ZIP"
+    archive.save(dock.workspace.maps.capture(), saved)
+    np.savez(other.with_suffix(""), rows)
+    other.with_suffix(".npz").rename(other)
+    for path, is_ours in ((saved, True), (other, False), (tmp_path / "no.zip", False)):
+        assert bool(plugin.get_reader(str(path))) == is_ours, path
+    window.open(saved, plugin="napari-embedding-game")
+    with qtbot.waitSignal(dock.controller.reading.session_opened):
+        pass
     assert plugin.get_reader(["a.csv", "b.csv"]) is None
+
+
+def test_who_only_reads_a_file_keeps_their_process_as_it_is():
+    """No heaps are shared, and garbage is Python's, before there is a dock."""
+    code = (
+        "import ctypes, gc\n"
+        "asked, get = [], ctypes.CDLL.__getattr__\n"
+        "def spy(library, name):\n"
+        "    asked.append(name)\n"
+        "    return get(library, name)\n"
+        "ctypes.CDLL.__getattr__ = spy\n"
+        "from napari_embedding_game.ui.plugin import get_reader\n"
+        "assert get_reader('table.csv') is not None\n"
+        "assert gc.isenabled()\n"
+        "assert 'mallopt' not in asked, asked\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -119,7 +119,10 @@ def test_objects_that_were_edited_are_cut_out_lit_and_gone_to(
     inspector.workspace.maps.reload(edited)
     assert shown.pictures.objects is session.dataset.objects
     layer.data_setitem((np.array([0, 0]), np.array([0, 1])), 99)  # painted: a new one
-    qtbot.waitUntil(lambda: layer.colormap.map([99])[0, 3] == 0)  # of no point
+    changes.clear()
+    session.columns_changed.emit()
+    qtbot.waitUntil(lambda: bool(changes))
+    assert layer.colormap.map([99])[0, 3] > 0  # it is seen, in the layer's colour
     session.selection.select_points(np.array([7]))  # at the right end of the first row
     for order, center in (((0, 1), (2.5, 44.5)), ((1, 0), (44.5, 2.5))):
         viewer.dims.order = order

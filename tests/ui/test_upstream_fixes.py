@@ -4,6 +4,8 @@ That which would end the process is asked in one of its own: test_pyside6.py.
 """
 
 import gc
+import importlib
+import sys
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from qtpy.QtCore import QPoint, Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
+from napari_embedding_game.ui import upstream_fixes
 from napari_embedding_game.ui.compat import canvas_widget
-from napari_embedding_game.ui.upstream_fixes import mend
+from napari_embedding_game.ui.upstream_fixes import BELOW, FIXES, mend
 
 LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 LABELS = np.arange(12, dtype=np.int32).reshape(3, 4)
@@ -121,3 +124,28 @@ def test_a_window_that_is_closed_leaves_the_other_its_picture(
     middle = white.shape[0] // 2, white.shape[1] // 2
     assert white[middle][:3].tolist() == [255] * 3
     assert 120 < grey[middle][0] < 135
+
+
+@pytest.mark.parametrize("fix", [*FIXES, None])
+def test_a_module_of_another_name_costs_its_mending_and_no_dock(
+    fix, monkeypatch, caplog
+):
+    """As napari 0.10 may call it: what is private has any name tomorrow."""
+    module = "napari.utils.colormap_backend" if fix is None else fix.module
+    monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
+    importlib.reload(upstream_fixes).mend()
+    assert module in caplog.text
+    monkeypatch.undo()
+    importlib.reload(upstream_fixes).mend()
+
+
+def test_a_version_that_nobody_has_looked_at_is_left_as_it_is(monkeypatch):
+    replaced = []
+    monkeypatch.setattr(upstream_fixes, "replace", lambda *_: replaced.append(1))
+    mend()
+    assert len(replaced) == len(FIXES)
+    monkeypatch.setattr(
+        upstream_fixes, "version", lambda name: "{}.{}.0a1".format(*BELOW[name])
+    )
+    mend()
+    assert len(replaced) == len(FIXES)

@@ -14,6 +14,7 @@ from qtpy.QtCore import QTimer
 
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui.compat import main_window_of, unwrap, viewers
 from napari_embedding_game.ui.game_dock import GameDock
@@ -68,12 +69,17 @@ def open_dock(viewer: napari.Viewer) -> GameDock:
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
-    """Return a reader for tables of cells, images or texts, or None.
+    """Return a reader for sessions, and tables of cells, images or texts, or None.
 
-    A folder of images with their labels is one, too.
+    A folder of images with their labels is one, too.  Of a .zip the inside is looked
+    at: others are left to other plugins.
     """
     stack = path if isinstance(path, list | tuple) else [path]  # it may be of one
-    if len(stack) != 1 or not readers.can_read(str(stack[0])):
+    if len(stack) != 1:
+        return None
+    name = str(stack[0])
+    is_zip = name.lower().endswith(archive.ENDING)
+    if not (archive.is_archive(name) if is_zip else readers.can_read(name)):
         return None
     return lambda _: _load_later(Path(stack[0]))
 

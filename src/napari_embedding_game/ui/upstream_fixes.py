@@ -1,7 +1,8 @@
 """Defects of napari 0.9 and vispy 0.17 that end the process, raise or blank a window.
 
 Each has a test that fails without its mending, and goes with it once it is mended where
-it belongs; ``docs/upstream.md`` has the reports.
+it belongs; ``docs/upstream.md`` has the reports.  Modules are named as texts: one that
+another version calls otherwise costs its mending, and no dock.
 
 *Deleted OpenGL programs* (vispy).  Where a program is deleted, as its layer was
 removed, the process may die at a later drawing.  napari's issues 6472, 7351 and 8471
@@ -25,38 +26,66 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
-from napari._qt.widgets.qt_viewer_dock_widget import QtViewerDockWidget
-from napari._vispy.canvas import VispyCanvas
-from napari.utils.colormap_backend import ColormapBackend, set_backend
 from qtpy.compat import isalive
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
-from vispy.gloo import glir
 
 logger = logging.getLogger(__name__)
 
+BELOW = {"napari": (0, 11), "vispy": (0, 19)}
+"""Versions from which on nothing is mended: nobody has looked whether they need it."""
+
+
+class Fix(NamedTuple):
+    """What is mended: a method of a class in a module that may be called otherwise."""
+
+    module: str
+    owner: str
+    method: str
+    mended: Callable[..., Any]
+
 
 def mend() -> None:
-    """Mend all, for all of the process; again is once."""
-    widgets = QApplication.allWidgets()
-    panels = [one for one in widgets if isinstance(one, QtViewerDockWidget)]
+    """Mend all, for all of the process; again is once.
+
+    What is not there is left as it is, with a line in the log: other versions of napari
+    and vispy call it something else, and then the dock opens all the same.
+    """
+    panel_class = _find(_TITLE_BARS.module, _TITLE_BARS.owner)
+    widgets = QApplication.allWidgets() if panel_class else []
+    panels = [one for one in widgets if isinstance(one, panel_class)]
     for panel in panels:  # made before, with what was there
         with suppress(TypeError, RuntimeError):  # it may have been disconnected
             panel.topLevelChanged.disconnect(panel._update_title_bar)
-    for owner, name, mended in (
-        (glir.GlirProgram, "delete", _keep_program),
-        (VispyCanvas, "_update_scenegraph", _release_mouse),
-        (QtViewerDockWidget, "_update_title_bar", _after_event),
-        (VispyCanvas, "_clean_and_update_scenegraph", _in_canvas_context),
-    ):
-        replace(owner, name, mended)
+    for fix in FIXES:
+        if (owner := _find(fix.module, fix.owner)) is not None:
+            replace(owner, fix.method, fix.mended)
     for panel in panels:
         panel.topLevelChanged.connect(panel._update_title_bar)
-    set_backend(ColormapBackend.pure_python)
+    backends = _find("napari.utils.colormap_backend", "ColormapBackend")
+    set_backend = _find("napari.utils.colormap_backend", "set_backend")
+    if backends is not None and set_backend is not None:
+        set_backend(backends.pure_python)
+
+
+def _find(module: str, name: str) -> Any:
+    """Return what a module of napari or vispy has by a name; None where it has none."""
+    library = module.partition(".")[0]
+    major, minor = map(int, re.findall(r"\d+", version(library))[:2])
+    if (major, minor) >= BELOW[library]:
+        return None
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        logger.warning("%s.%s is left as it is: %s", module, name, error)
+        return None
 
 
 def replace(owner: Any, name: str, mended: Callable[..., Any]) -> None:
@@ -111,3 +140,18 @@ def _in_canvas_context(clean: Any, canvas: Any) -> None:
     with suppress(AttributeError, RuntimeError):  # a canvas that is closed has none
         canvas._scene_canvas.set_current()
     clean(canvas)
+
+
+_TITLE_BARS = Fix(
+    "napari._qt.widgets.qt_viewer_dock_widget",
+    "QtViewerDockWidget",
+    "_update_title_bar",
+    _after_event,
+)
+_CANVAS = "napari._vispy.canvas", "VispyCanvas"
+FIXES = (
+    Fix("vispy.gloo.glir", "GlirProgram", "delete", _keep_program),
+    Fix(*_CANVAS, "_update_scenegraph", _release_mouse),
+    _TITLE_BARS,
+    Fix(*_CANVAS, "_clean_and_update_scenegraph", _in_canvas_context),
+)

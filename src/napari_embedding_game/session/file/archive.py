@@ -7,6 +7,7 @@ fit together.
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from io import BytesIO
@@ -167,8 +168,17 @@ def _load_and_tell(path: Path) -> tuple[SavedSession, bool]:
 
 def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
-    is_zip = path.name.endswith(ENDING)
+    is_zip = path.name.lower().endswith(ENDING)
     return is_zip or bool((yield from read_apart(path, has_session)))
+
+
+def is_archive(path: str | Path) -> bool:
+    """Return whether a .zip file is a session, by the name of its first part."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return "session.npy" in file.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
 
 
 def summary(path: str | Path) -> Summary:

@@ -10,9 +10,10 @@ events, copies and redraws, and a layer's scale has the viewer slice everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
+from weakref import WeakSet
 
 import napari
 import numpy as np
@@ -31,7 +32,7 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import OF_MAP
+from napari_embedding_game.ui.images.linked_layers import OF_MAP, finest
 from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
@@ -85,6 +86,8 @@ class MapLayers:
         """The snapshot whose positions are drawn, and what else is to be seen."""
         self._displayed_axes = self._displayed()
         self._connections = Connections()
+        self._beside: WeakSet[Layer] = WeakSet()
+        """Layers that held something when they came."""
         self._of_others = Connections()
         """To the units of the layers that are not of the map."""
         hear, layers = self._connections.connect, viewer.layers.events
@@ -350,11 +353,33 @@ class MapLayers:
             camera.center = tuple([0.0, *position[self._axes].tolist()][-3:])
             camera.zoom = max(camera.zoom, NEAR * SIDE / self.frame.side)
 
+    def note_added(self, layer: Layer) -> bool:
+        """Return whether the map makes room for a layer: it holds something already.
+
+        Layers that are to be painted or drawn in are empty, and may cover all there is.
+        """
+        if layer.ndim < 2 or not any(layer is one for one in self._others()):
+            return False
+        if isinstance(layer, Labels):
+            pixels = finest(layer)  # others than arrays are in files
+            holds = not isinstance(pixels, np.ndarray) or bool(pixels.any())
+        else:
+            holds = bool(len(layer.data) and np.isfinite(layer.extent.world).all())
+        if holds:
+            self._beside.add(layer)
+        return holds
+
     def make_room(self) -> bool:
         """Move the map next to the other layers; return whether to draw it again."""
         before, self._displayed_axes = self._displayed_axes, self._displayed()
         is_turned = before != self._displayed_axes
-        is_met = any(map(self.frame.meets, self._extents(Image, Labels)))
+        # What was empty when it came may have been drawn on the map itself.
+        beside = [
+            layer
+            for layer in self._others()
+            if isinstance(layer, Image | Labels) or layer in self._beside
+        ]
+        is_met = any(map(self.frame.meets, self._extents(beside)))
         if self.points is None or not (is_turned or is_met):
             return self.points is not None and self.points.ndim != self._n_axes
         self.frame = Frame(self._extents(), self.points.ndim)
@@ -457,16 +482,15 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _extents(self, *kinds: type[Layer]) -> list[NDArray[np.floating]]:
-        """Return where layers that are not the map's are displayed, each (2, 2).
-
-        Of some kinds, or of all.
-        """
+    def _extents(
+        self, layers: Sequence[Layer] | None = None
+    ) -> list[NDArray[np.floating]]:
+        """Return where layers are displayed, each (2, 2): by default all others."""
         dims = self._viewer.dims
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in self._others()
-            if layer.ndim > 1 and isinstance(layer, kinds or Layer)
+            for layer in (self._others() if layers is None else layers)
+            if layer.ndim > 1
         ]
 
     def _of_map(self) -> list[Points]:

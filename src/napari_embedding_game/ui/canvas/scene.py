@@ -13,7 +13,6 @@ from typing import Any
 
 import napari
 import numpy as np
-from napari.layers import Image
 from numpy.typing import NDArray
 from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
@@ -156,7 +155,7 @@ class Scene(QObject):
             self._tidy_soon()
 
     def make_room(self, event: object = None) -> None:
-        """Move a map that images lie on, or of which other axes are displayed."""
+        """Move a map that layers lie on, or of which other axes are displayed."""
         self._update_facing()
         if self.session.snapshot is not None and self.layers.make_room():
             self.draw()
@@ -238,8 +237,8 @@ class Scene(QObject):
         return lambda *event: turn.throttle()
 
     def _on_inserted(self, event: Any) -> None:
-        """Make room for an image; labels to be painted may cover all that there is."""
-        if isinstance(event.value, Image):
+        """Make room for a layer that holds something."""
+        if self.layers.note_added(event.value):
             self._make_room_soon()
 
     def _on_removed(self, name: str) -> None:

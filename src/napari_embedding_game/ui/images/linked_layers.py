@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import msgspec
 import napari
@@ -27,6 +28,10 @@ OF_MAP = "napari-embedding-game map"
 """Metadata of a layer: it is of a map, no source of one."""
 FIELDS = "napari-embedding-game fields"
 """Metadata of a layer of an experiment: names of the images along its first axis."""
+
+
+_labels_of: WeakKeyDictionary[Layer, ref[Labels]] = WeakKeyDictionary()
+"""The Labels layers that were made of images."""
 
 
 @dataclass(frozen=True)
@@ -108,21 +113,32 @@ def images_of(viewer: napari.Viewer) -> list[Image]:
 
 
 def _free(viewer: napari.Viewer) -> list[Layer]:
-    """Return the layers that are of no experiment, whose labels are of many images."""
-    return [x for x in viewer.layers if FIELDS not in x.metadata]
+    """Return the layers that a person may choose for objects, or to measure them in.
+
+    None of an experiment, whose labels are of many images, nor an image that labels
+    were made of.
+    """
+    layers = [x for x in viewer.layers if FIELDS not in x.metadata]
+    return [x for x in layers if _labels_of.get(x, lambda: None)() not in layers]
 
 
 def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
-    """Replace an image of whole numbers by a Labels layer, and return it.
+    """Add the Labels layer of an image of whole numbers, and return it.
+
+    The image is the person's: it stays, hidden, and is on offer no more while the
+    labels are there.
 
     ``first_axis``: what the first of three axes is; a mask has objects of its own in
     each picture, where it is not "z".
     """
-    viewer.layers.remove(mask)  # its name is free then
-    options = {name: getattr(mask, name) for name in ("name", "units", *LAID)}
+    mask.visible = False
+    options = {name: getattr(mask, name) for name in ("units", *LAID)}
     metadata = {**mask.metadata, FILE: record_of(mask).path}
     labels = as_labels(finest(mask), in_planes=first_axis != "z")
-    return viewer.add_labels(labels, metadata=metadata, **options)
+    name = f"{mask.name} (labels)"
+    layer = viewer.add_labels(labels, name=name, metadata=metadata, **options)
+    _labels_of[mask] = ref(layer)
+    return layer
 
 
 def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:

@@ -100,13 +100,13 @@ class ObjectColors(QObject):
         # Labels may occur again in other slices.
         visible = is_in_slice(objects, *axes_and_position(self._viewer.dims, labels))
         chosen, lit = ids[visible & points], transform_color(COLOR)
+        previous = self._previous_colormap.map(np.arange(MAX_COLORS))
+        colors = np.array(previous, np.float32)
         if is_mapped:
-            colors = np.zeros((MAX_COLORS, 4), np.float32)  # of no point: nothing
+            # Of no point: nothing; what was painted since keeps the layer's colours.
+            colors[dataset.source_objects.label_ids] = 0.0
             colors[ids[visible]] = mapped[visible]
             lit = colors[chosen]
-        else:
-            previous = self._previous_colormap.map(np.arange(MAX_COLORS))
-            colors = np.array(previous, np.float32)
         if points.any():
             colors[:, 3] *= FADING
             colors[chosen] = lit

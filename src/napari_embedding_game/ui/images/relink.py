@@ -349,7 +349,9 @@ class Relink(LayerPanel):
             opened = self._viewer.open(path, **options)
             if is_labels:  # they may have been made of a mask
                 axis = measured.get("first_axis", "z")
-                opened = [use_as_labels(self._viewer, opened[0], axis)]
+                mask, labels = opened[0], use_as_labels(self._viewer, opened[0], axis)
+                self._viewer.layers.remove(mask)  # which nobody has opened
+                labels.name, opened = name or labels.name, [labels]
             for layer in opened:
                 _scale(layer, measured.get("scale"))
         except Exception as error:  # whatever the reader raises: it stays missing
