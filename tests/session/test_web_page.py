@@ -2,9 +2,11 @@
 
 import base64
 import gzip
+import itertools
 import json
 import re
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,8 @@ import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.web_page import write_web_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -55,12 +59,26 @@ def browser():
 
 @pytest.fixture
 def opened(browser, cells, tmp_path):
-    """Return the page, opened; it may ask for nothing but its file, nor complain."""
+    """Return the page, opened in the browser of a desk."""
+    with _open_page(browser, cells, tmp_path, width=WIDTH, height=HEIGHT) as page:
+        yield page
+
+
+@pytest.fixture
+def on_phone(browser, cells, tmp_path):
+    """Return the page, opened on a phone."""
+    with _open_page(browser, cells, tmp_path, width=400, height=800) as page:
+        yield page
+
+
+@contextmanager
+def _open_page(browser, cells, tmp_path, **viewport):
+    """Open the page; it may ask for nothing but its file, nor complain."""
     target = tmp_path / "map.html"
     frames = [share * cells.obsm["X_umap"] for share in (0.2, 0.6)]
     write_web_page(cells, target, basis="X_umap", frames=frames, title=SCRIPT)
     assert "Permission is hereby granted" in target.read_text(encoding="utf-8")
-    page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page = browser.new_page(viewport=viewport, has_touch=viewport["width"] < WIDTH)
     asked, wrong = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -80,12 +98,16 @@ def _payload(path):
     return gzip.decompress(base64.b64decode(packed))
 
 
-def _columns(path):
-    """Return what a page knows of its columns, by their names."""
+def _content(path):
+    """Return what a page knows, but for its arrays."""
     payload = _payload(path)
     length = int.from_bytes(payload[:4], "little")
-    columns = json.loads(payload[4 : 4 + length])["columns"]
-    return {one["name"]: one for one in columns}
+    return json.loads(payload[4 : 4 + length])
+
+
+def _columns(path):
+    """Return what a page knows of its columns, by their names."""
+    return {one["name"]: one for one in _content(path)["columns"]}
 
 
 def _names(path):
@@ -166,6 +188,68 @@ def test_a_point_shows_who_it_is(opened):
     _says(page, "1 of 60 selected")
 
 
+def test_a_search_never_leaves_another_gene_under_its_name(opened):
+    page, column = opened, opened.locator("#column")
+    page.locator("#search").fill("cd8a")
+    page.locator("#numbers").wait_for()
+    assert page.locator("#unit").inner_text().startswith("Expression: counts")
+    page.locator("#search").fill("GNLY")
+    page.get_by_text("“GNLY” is not on this page").wait_for()
+    assert column.input_value() == "group"
+
+    page.locator("#search").fill("cd8a")
+    page.locator("#numbers").wait_for()
+    column.select_option("depth")
+    page.locator("#limits").get_by_text("12,183").wait_for()
+    assert page.locator("#search").input_value() == ""
+    assert page.locator("#unit").inner_text() == ""
+    page.locator("#search").fill("right")  # a group of a column that is not on show
+    _says(page, "20 of 60 selected")
+    assert page.locator("#found").inner_text() == "In group: right."
+    assert column.input_value() == "depth"
+
+
+def test_fingers_move_the_map_and_draw_loops(on_phone):
+    page = on_phone
+    box = page.locator("#map").bounding_box()
+    touch = page.context.new_cdp_session(page)
+
+    def at(across, down):
+        x, y = box["x"] + across * box["width"], box["y"] + down * box["height"]
+        return {"x": x, "y": y}
+
+    def drag(*paths):
+        """Move as many fingers as there are paths, of as many stops, at once."""
+        for n, stops in enumerate(zip(*paths, strict=True)):
+            kind, points = "touchMove" if n else "touchStart", [at(*x) for x in stops]
+            event = {"type": kind, "touchPoints": points}
+            touch.send("Input.dispatchTouchEvent", event)
+            page.evaluate("new Promise(requestAnimationFrame)")
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.evaluate("new Promise(requestAnimationFrame)")
+
+    def loop(left, right):
+        corners = [(left, 0.1), (right, 0.1), (right, 0.9), (left, 0.9), (left, 0.12)]
+        ways = itertools.pairwise(corners)
+        shares = [(a, b, i / 8) for a, b in ways for i in range(8)]
+        page.locator("#lasso").tap()
+        drag([tuple((1 - s) * np.array(a) + s * np.array(b)) for a, b, s in shares])
+        page.locator("#lasso").tap()
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    loop(0.01, 0.99)
+    _says(page, "60 of 60 selected")  # the whole map is on the screen
+    loop(0.5, 0.99)
+    _says(page, "20 of 60 selected")
+    drag([(0.5 + i / 50, 0.5) for i in range(25)])  # the right group leaves the screen
+    loop(0.3, 0.99)
+    _says(page, "40 of 60 selected")
+    page.locator("#reset").tap()
+    drag(*[[(0.5 + s * (0.1 + i / 40), 0.5) for i in range(9)] for s in (-1, 1)])
+    loop(0.01, 0.99)  # two fingers have enlarged the middle, where nothing is
+    _says(page, "Click on a point, or draw a loop with Lasso.")
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -230,6 +314,27 @@ def test_the_command_line_writes_a_page(tmp_path, cells, command_line):
     assert text.startswith("<!DOCTYPE html>")
     assert SCRIPT not in text
     assert _columns(files[1])["CD8A"]["limits"][1] == pytest.approx(most)  # as ln
+
+
+def test_a_page_has_the_genes_of_the_window(tmp_path, cells, command_line):
+    """As scanpy's tutorial leaves them: unscaled in raw, and some of them scaled."""
+    cells.X = np.log1p(cells.X)
+    most = cells.X.max(axis=0)
+    cells.raw = cells
+    cells = cells[:, ["ACTB", "MS4A1"]].copy()
+    cells.X = (cells.X - cells.X.mean(axis=0)) / cells.X.std(axis=0)
+    cells.write_h5ad(tmp_path / "map.h5ad")
+    files = tmp_path / "map.h5ad", tmp_path / "map.html"
+    options = "--basis", "X_umap", "--genes", "MS4A1"
+    done = command_line("export", *files, *options)
+    assert done.exit_code == 0, done.output
+    page = _content(files[1])
+    assert page["columns"][-1]["limits"] == pytest.approx([0, most[2]])
+    assert page["unit"] == "Expression: log1p of the file, as it is."
+
+    of_window = from_anndata(cells, "cells", ReadOptions(space="X"))
+    assert of_window.profile_names[:2] == ("ACTB", "CD8A")
+    assert page["markers"]["right"][0] == "CD8A"
 
 
 def test_levels_have_the_order_and_the_colours_of_the_file(tmp_path, cells):

@@ -65,6 +65,8 @@ const positions = placed(page);
 let shown = columns[0];
 let hiddenLevels = new Set();
 let selected = [];
+let isFound = false;        // whether the search has selected these rows
+let shownBefore = null;     // the column on show before the search coloured by another
 
 // What the library draws colours by: the code of a level, or a share of the range; what is
 // missing has the last colour.
@@ -92,6 +94,7 @@ async function colorBy(column) {
     byId("scale").style.background = `linear-gradient(to right, ${page.shades.join(",")})`;
     const ends = byId("limits").children;
     column.limits.forEach((end, i) => { ends[i].textContent = numberText(end, 15); });
+    byId("unit").textContent = column.is_gene ? page.unit : "";
   }
 }
 
@@ -119,6 +122,13 @@ function select(rows) {
   rows.length ? plot.select(rows, { preventEvent: true }) : plot.deselect({ preventEvent: true });
   selected = rows;
   describe();
+}
+
+// Colours by a column that a person has chosen elsewhere: the search no longer says which.
+function choose(column) {
+  if (shownBefore) byId("search").value = byId("found").textContent = "";
+  shownBefore = null;
+  return colorBy(column);
 }
 
 function describe() {
@@ -155,7 +165,7 @@ function table(rows, areGenes = false) {
     const column = columns.find((one) => one.name === cells[0]);
     if (areGenes && column) {
       row.dataset.gene = cells[0];
-      row.onclick = () => colorBy(column);
+      row.onclick = () => choose(column);
     }
   }
   return made;
@@ -163,35 +173,113 @@ function table(rows, areGenes = false) {
 
 plot.subscribe("select", ({ points }) => {
   selected = points.filter(isShown);
+  isFound = false;
   describe();
 });
-plot.subscribe("deselect", () => { selected = []; describe(); });
+plot.subscribe("deselect", () => { selected = []; isFound = false; describe(); });
 
 byId("lasso").onclick = () => {
   const isOn = plot.get("mouseMode") !== "lasso";
   plot.set({ mouseMode: isOn ? "lasso" : "panZoom" });
   byId("lasso").setAttribute("aria-pressed", isOn);
 };
-byId("reset").onclick = () => plot.reset();
+
+// The library shows what lies from -1 to 1 upwards, whatever the width.
+const extents = page.limits.map(([low, high]) => Math.max(0.05, 1.05 * (high - low) / 2 / half));
+let wholeDistance = 1;
+function showWholeMap() {
+  const { width, height } = byId("map").getBoundingClientRect();
+  wholeDistance = Math.max(extents[1], extents[0] * height / width);
+  plot.reset();
+  plot.set({ cameraDistance: wholeDistance });
+}
+byId("reset").onclick = showWholeMap;
+new ResizeObserver(() => {
+  const isWhole = Math.abs(plot.get("cameraDistance") - wholeDistance) < 1e-3
+    && plot.get("cameraTarget").every((position) => Math.abs(position) < 1e-3);
+  if (isWhole) showWholeMap();
+}).observe(byId("map"));
+
+// Fingers, of which the library knows nothing: one is a mouse, two are its wheel.
+const fingers = new Map();
+let isDragging = false, isAimed = false;
+const asMouse = (type, { clientX, clientY }, more) => byId("map").dispatchEvent(
+  new (type === "wheel" ? WheelEvent : MouseEvent)(type,
+    { clientX, clientY, bubbles: true, cancelable: true, ...more }));
+const apart = ([one, other]) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+// The library moves the map by the way since its last frame: first it has to see where a drag begins.
+function aim(finger) {
+  isAimed = false;
+  asMouse("mousemove", finger);
+  requestAnimationFrame(() => requestAnimationFrame(() => { isAimed = true; }));
+}
+byId("map").addEventListener("pointerdown", (event) => {
+  if (event.pointerType !== "touch") return;
+  fingers.set(event.pointerId, event);
+  if (fingers.size === 1) aim(event);
+  byId("map").setPointerCapture(event.pointerId);
+});
+byId("map").addEventListener("pointermove", (event) => {
+  const first = fingers.get(event.pointerId);
+  if (!first) return;
+  if (fingers.size === 1) {
+    // A tap is a click of the browser's own.
+    if (!isDragging && (!isAimed || apart([first, event]) < 8)) return;
+    if (!isDragging) asMouse("mousedown", first, { buttons: 1 });
+    isDragging = true;
+    asMouse("mousemove", event, { buttons: 1 });
+  } else if (plot.get("mouseMode") !== "lasso") {
+    if (isDragging) asMouse("mouseup", event);
+    isDragging = false;
+    const before = [...fingers.values()];
+    const now = before.map((one) => one.pointerId === event.pointerId ? event : one);
+    const middle = { clientX: (now[0].clientX + now[1].clientX) / 2,
+      clientY: (now[0].clientY + now[1].clientY) / 2 };
+    const share = Math.log(apart(before) / Math.max(1, apart(now)));
+    asMouse("wheel", middle, { deltaY: share * byId("map").clientHeight });
+    fingers.set(event.pointerId, event);
+  }
+});
+for (const end of ["pointerup", "pointercancel"]) {
+  byId("map").addEventListener(end, (event) => {
+    fingers.delete(event.pointerId);
+    if (isDragging) asMouse("mouseup", event);
+    isDragging = false;
+    fingers.forEach(aim);
+  });
+}
 
 byId("column").replaceChildren(...columns.map((column) => make("option", column.name)));
 byId("column").onchange = (event) =>
-  colorBy(columns.find((column) => column.name === event.target.value));
+  choose(columns.find((column) => column.name === event.target.value));
 
-byId("search").oninput = (event) => {
-  const text = event.target.value.trim().toLowerCase();
-  const gene = columns.find((column) => column.name.toLowerCase() === text);
-  if (!text) return select([]);
-  if (gene) return colorBy(gene);
-  const levels = new Set((shown.levels ?? []).flatMap(
-    (level, code) => level.toLowerCase().includes(text) ? [code] : []));
-  const rows = [];
-  for (let row = 0; row < n; row++) {
-    const said = `${names[row]}\n${texts[row]}`.toLowerCase();
-    if (levels.has(shown.codes[row]) || said.includes(text)) rows.push(row);
+async function search() {
+  const typed = byId("search").value.trim(), text = typed.toLowerCase();
+  const column = columns.find((one) => one.name.toLowerCase() === text);
+  if (isFound) select([]);
+  isFound = false;
+  byId("found").textContent = "";
+  if (text && column) {
+    shownBefore ??= shown;
+    return colorBy(column);
   }
+  if (shownBefore) await colorBy(shownBefore);  // another name stands there now
+  shownBefore = null;
+  if (!text) return;
+  const found = columns.filter((one) => one.levels).map((one) => ({ ...one,
+    matches: new Set(one.levels.flatMap((level, code) => level.toLowerCase().includes(text) ? [code] : [])),
+  })).filter((one) => one.matches.size);
+  const rows = allRows().filter((row) => isShown(row) && (
+    `${names[row]}\n${texts[row]}`.toLowerCase().includes(text)
+    || found.some((one) => one.matches.has(one.codes[row]))));
   select(rows);
-};
+  isFound = rows.length > 0;
+  byId("found").textContent = rows.length
+    ? found.map((one) => `In ${one.name}: ${[...one.matches].map((code) => one.levels[code]).join(", ")}.`).join(" ")
+    : `“${typed}” is not on this page: its genes and columns are those of Colour by.`;
+}
+let searches = Promise.resolve();
+byId("search").oninput = () => { searches = searches.then(search); };
 
 byId("download").onclick = () => {
   const { compare } = new Intl.Collator("en", { numeric: true });
@@ -234,5 +322,6 @@ if (page.frames.length) {
 }
 
 await colorBy(columns[0]);
+showWholeMap();
 document.body.dataset.ready = "yes";
 })();

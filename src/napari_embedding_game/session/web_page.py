@@ -15,7 +15,6 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +25,14 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
 from napari_embedding_game.core.inspect.markers import iter_leading
-from napari_embedding_game.data.columns import KEY, drawable, listed, unique_names
+from napari_embedding_game.data.columns import KEY, drawable, listed
 from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order
-from napari_embedding_game.data.expression import Expression, log_base, natural
-from napari_embedding_game.data.gene_names import find_names, ids_of, names_of
+from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.formats.anndata import read_expression
+from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.palette import hexes, level_colors
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def write_web_page(
     ``columns``: of ``obs``, to colour by. The first one with levels is that of the
     groups, which have markers and are counted in a selection. By default the clusters
     of the map and the first four others that are numbers or have at most 200 levels.
-    ``genes``: symbols or identifiers, to colour by. By default the first markers of
-    the groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
+    ``genes``: symbols or identifiers, to colour by; their expression is that of the
+    window, of ``raw`` where there is one, and the page says what it is. By default
+    the first markers of the groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
     played; of at most 20,000 of the points.
 
     Raises DataError: there is no such map, column or gene, or the file cannot be
@@ -94,20 +95,17 @@ def write_web_page(
     chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
-    source = adata.uns.get(KEY, {}).get("input", {})  # whole numbers may be no counts
-    expression = Expression(adata.X, bool(source.get("has_expression", True)))
-    markers, has_genes = {}, adata.X is not None and adata.n_vars > 0
-    if has_genes and expression.kind == "logarithms":
-        expression = replace(expression, profile=natural(adata.X, log_base(adata)))
-    if groups is not None and has_genes:
-        markers = _markers(adata, expression, groups)
+    expression, gene_names, gene_ids = read_expression(adata)
+    markers = {}
+    if groups is not None and gene_names:
+        markers = _markers(expression, gene_names, groups)
     if genes is None:
         ranked = itertools.zip_longest(*markers.values())
         first = (gene for of_rank in ranked for gene in of_rank if gene is not None)
         genes = list(itertools.islice(dict.fromkeys(first), N_GENES))
     for one in chosen:
         one["name"] = _title(one["name"], [other["name"] for other in chosen], genes)
-    chosen += [_gene(adata, expression, name) for name in genes]
+    chosen += [_gene(expression, gene_names, gene_ids, name) for name in genes]
     moving = [np.asarray(frame, dtype=float)[rows, :2] for frame in frames]
     corners = [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
     low, high = np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
@@ -125,6 +123,7 @@ def write_web_page(
         "texts": [one.astype(object).fillna("").map(str).tolist() for one in texts],
         "groups": groups["name"] if groups else "",
         "markers": markers,
+        "unit": expression.note if gene_names else "",
         "shades": hexes(colormaps["viridis"](range(256))),
         **placed(positions),
         "limits": np.stack([low, high], axis=1).tolist(),
@@ -196,10 +195,12 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     }
 
 
-def _gene(adata: AnnData, expression: Expression, name: str) -> dict[str, Any]:
-    ids, names = ids_of(adata.var), unique_names(names_of(adata.var))
-    indices = find_names([name], names, ids=() if ids is None else ids).indices
-    if not indices or adata.X is None:
+def _gene(
+    expression: Expression, names: Sequence[str], ids: Sequence[str], name: str
+) -> dict[str, Any]:
+    """Return what the page knows of a gene, found by its name or identifier."""
+    indices = find_names([name], names, ids=ids).indices
+    if not indices:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
     values = expression.column(indices[0])
     return {**_numbers(name, values.astype(float)), "is_gene": True}
@@ -225,7 +226,7 @@ def _scaled(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
 
 
 def _markers(
-    adata: AnnData, expression: Expression, groups: Mapping[str, Any]
+    expression: Expression, names: Sequence[str], groups: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """Return the genes that are highest in each group, by its name."""
     codes = groups["codes"].astype(np.intp)
@@ -233,8 +234,8 @@ def _markers(
     n_groups = len(groups["levels"])
     leading = iter_leading(expression.values, codes, n_groups, log1p=is_log1p)
     ranked = zip(groups["levels"], finished(leading), strict=True)
-    names = pd.Index(unique_names(names_of(adata.var)))
-    return {level: names[one[:N_MARKERS]].tolist() for level, one in ranked}
+    all_names = pd.Index(names)
+    return {level: all_names[one[:N_MARKERS]].tolist() for level, one in ranked}
 
 
 def _filled(page: Mapping[str, Any]) -> str:

@@ -122,6 +122,36 @@ def from_anndata(
     return finish(adata_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
+def read_expression(adata: AnnData) -> tuple[Expression, list[str], list[str]]:
+    """Return the genes of an AnnData in memory by the rule of the window.
+
+    They are those of ``raw`` unless it holds counts beside logarithms, else ``X``; of a
+    map that the window made of a layer, that layer.
+
+    Returns
+    -------
+    Expression, names, ids
+        (n_obs, G) expression, where G is 0 without genes; (G,) unique names; (G,)
+        Ensembl identifiers, "" for none, or an empty list.
+
+    Raises DataError if the values are no numbers.
+    """
+    source = _Source(spaces.root_of(adata), "the AnnData", "The AnnData")
+    root, noted = source.root, f"{_noted(source, KEY, 'input', 'space')}"
+    has_genes = noted in ("X", spaces.RAW) or noted.startswith("layers")
+    is_there = has_genes and noted in spaces.spaces_of(root, source.where)
+    space = noted if is_there else ""
+    values = spaces.item_of(root, space) if is_there else None
+    names = _names_of(source, spaces.var_of(root, space))
+    profile, unique, _ = _genes(source, space, values, names)
+    if profile is None:
+        profile, unique = np.zeros((adata.n_obs, 0), np.float32), []
+    ids = [source.gene_ids.get(one, "") for one in unique] if source.gene_ids else []
+    is_expression = _noted(source, KEY, "input", "has_expression")  # or of a table
+    is_expression = True if is_expression is None else bool(is_expression)
+    return Expression(profile, is_expression), list(unique), ids
+
+
 def read_all(path: Path) -> AnnData:
     """Read everything that an .h5ad file or a .zarr folder holds, after a look at it.
 
