@@ -363,7 +363,7 @@ NOT_IN_H5AD |= {"quality", "var_names"}  # components are called after their key
 
 def in_h5ad(desk, path):
     """Save the map on show for scanpy, and return what that reads."""
-    content = archive.packed(desk.maps.capture())
+    content = archive.packed(desk.maps.capture(), path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
         result = replace(desk.session.result(), session=content)

@@ -1,8 +1,10 @@
 """A map as code: run from the input, it gives the map that was on show."""
 
 import json
+import re
 import warnings
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -49,7 +51,7 @@ class Desk(worlds.Desk):
         """Choose, merge and name."""
         self.book.set_n_clusters(5)
         first, second, third = self.book.clusters[:3]
-        self.book.rename(first.id, 'T <b>"helper"</b> cells')
+        self.book.rename(first.id, 'T <b>"helper"</b> cells [p](http://x)')
         self.book.merge([second.id, third.id])
         return self
 
@@ -211,7 +213,10 @@ def made_columns(folder, cells):
 
 SCENARIOS = {
     recipe: ("batch_key=", "steering=", 'color=["cluster", "gene3", "day"]'),
-    components: ('read("cells.h5ad")', 'T &lt;b>"helper"&lt;/b> cells ('),
+    components: (
+        'read("cells.h5ad")',
+        'T &lt;b>"helper"&lt;/b> cells &#91;p&#93;(http://x) (',
+    ),
     by_hand: ("tl.replay(",),
     of_a_given_map: ("tl.replay(",),
     drawn_around: (),
@@ -366,3 +371,25 @@ def test_what_cannot_be_written_is_told(cells, tmp_path):
         write_code(saved, tmp_path / "map.ipynb")
     left = {"cells.h5ad", "s.zip", "map_cells.csv"}
     assert {p.name for p in tmp_path.iterdir()} == left
+
+
+def test_a_name_is_no_markup_of_a_notebook(cells, tmp_path):
+    """Nor are a column, a note or a title; a viewer of notebooks loads no picture."""
+    markdown = pytest.importorskip("markdown_it").MarkdownIt()
+    picture, path = "![p](http://a.b/c.png)", tmp_path / "map.ipynb"
+    desk = of_file(tmp_path / "cells.h5ad").play()
+    first, second = desk.book.clusters[:2]
+    desk.book.rename(first.id, f"{picture} *T* `x` &amp; <b>")
+    desk.book.rename(second.id, f"`{picture}")
+    desk.book.annotate(second.id, f"# {picture}")
+    desk.session.add_obs(Dataset.add_column, f"`{picture}", np.arange(240.0))
+    desk.saw(np.arange(240) < 99, title=picture)
+    write_code(desk.maps.capture(), path)
+    every = json.loads(path.read_text())["cells"]
+    texts = ["".join(x["source"]) for x in every if x["cell_type"] == "markdown"]
+    html = "".join(map(markdown.render, texts))
+    assert "<img" not in html
+    assert "<b>" not in html
+    shown = unescape(re.sub("<.*?>", "", html))
+    assert shown.count(picture) == 6
+    assert f"{picture} *T* `x` &amp; <b> (" in shown

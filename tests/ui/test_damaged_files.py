@@ -60,7 +60,8 @@ def test_a_damaged_file_does_no_harm_to_the_window(
         qtbot.waitUntil(lambda: words in data.trouble.text())
 
     path = endless(cells(tmp_path / "endless.h5ad"))
-    saved = of_a_map(tmp_path / "map.h5ad", archive.packed(maps.capture()))
+    target = tmp_path / "map.h5ad"
+    saved = of_a_map(target, archive.packed(maps.capture(), target))
     for one, words in ((path, "Opening endless"), (endless(saved), "Reading map")):
         drop(one)
         qtbot.waitUntil(lambda words=words: words in data.summary.text())

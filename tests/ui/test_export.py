@@ -1,10 +1,17 @@
 """What is taken away, and what is brought back."""
 
+import base64
+import gzip
+import re
+import shutil
 import threading
+import zipfile
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from unittest.mock import Mock
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +19,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from napari_embedding_game.data import read_result
+from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -98,6 +106,71 @@ def named(load, play, qtbot, dock, session, table):
     session.clusters.rename(2, "B\0 \x1bcells")  # as one pastes it
     session.selection.select(2)
     return session
+
+
+def test_what_is_shared_names_no_folder(
+    load, play, session, dock, save, again, qtbot, table, tmp_path
+):
+    """Neither that of the home, which is a person's name, nor any other."""
+    person = tmp_path / "home" / "ann_onymous"
+    person.mkdir(parents=True)
+    data = shutil.move(table, person / "cells.csv")
+    measured = {"measured": {"folder": str(person), "images": []}}
+    session.load(replace(load(FileSource(data)), provenance=measured))
+    reference = str(person / "reference.h5ad")  # as former versions noted it
+    added = Added(kind="map", reference=reference)
+    session.dataset.add("type", {"": np.arange(40.0)}, added)
+    layer = {"name": "nuclei", "path": str(person / "nuclei.tif")}
+    dock.workspace.maps.view = lambda: {"layers": {"labels": layer, "images": [layer]}}
+    play()
+
+    share = next(x for x in dock.run.save.menu().actions() if x.isCheckable())
+    share.setChecked(True)
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    endings = [one for kinds, _ in save_menu.FORMATS.values() for one in kinds]
+    for ending in endings:
+        save(sent / f"map{ending}")
+    for path in sent.iterdir():
+        for name, content in unpacked(path):
+            assert b"ann_onymous" not in content, name
+
+    shutil.copy(data, sent)
+    other = again()
+    with qtbot.waitSignal(other.controller.reading.session_opened):
+        other.controller.reading.open_session(sent / "map.zip")
+    assert other.workspace.session.dataset.source == sent / "cells.csv"
+
+    share.setChecked(False)  # beside each other they are moved together
+    save(person / "map.zip")
+    person.rename(tmp_path / "moved")
+    (kept,) = archive.load(tmp_path / "moved" / "map.zip").maps
+    of_rows = kept.dataset.known["rows"]
+    assert of_rows.path == str(tmp_path / "moved" / "cells.csv")
+    path = kept.view["layers"]["labels"]["path"]
+    assert path == str(tmp_path / "moved" / "nuclei.tif")
+
+
+def unpacked(path):
+    """Give each part of a file, with its name, as it is before it was compressed."""
+    yield path.name, path.read_bytes()
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as file:
+            yield from (
+                (f"{path.name}/{one}", file.read(one)) for one in file.namelist()
+            )
+    elif path.suffix == ".h5ad":
+        with h5py.File(path) as file:
+            held = []
+            file.visititems(lambda name, item: held.append((name, item)))
+            items = [(name, item) for name, item in held if hasattr(item, "dtype")]
+            yield from ((name, str(item[()]).encode()) for name, item in items)
+            session = path.with_suffix(".inside.zip")
+            session.write_bytes(file["uns/embedding_game/session"][()].tobytes())
+        yield from unpacked(session)
+    elif path.suffix == ".html":
+        packed = re.search(r'id="payload"[^>]*>([^<]*)<', path.read_text("utf-8"))[1]
+        yield path.name, gzip.decompress(base64.b64decode(packed))
 
 
 @pytest.mark.parametrize("name", ["work.zip", "map.h5ad"])

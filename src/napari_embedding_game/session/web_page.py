@@ -71,8 +71,8 @@ def write_web_page(
     of the map and the first four others that are numbers or have at most 200 levels.
     ``genes``: symbols or identifiers, to colour by; their expression is that of the
     window, of ``raw`` where there is one, and the page says what it is. By default
-    the first markers of the groups, at most 10. ``frames`` sequence of (n_obs, d) arrays: the run, to be
-    played; of at most 20,000 of the points.
+    the first markers of the groups, at most 10. ``frames`` sequence of (n_obs, d)
+    arrays: the run, to be played; of at most 20,000 of the points.
 
     Raises DataError: there is no such map, column or gene, or the file cannot be
     written.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,12 @@ from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_
 from napari_embedding_game.data.dataset import UNASSIGNED, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.hdf5 import make_room, write_h5ad
-from napari_embedding_game.data.export.result import EmbeddingResult, storable, versions
+from napari_embedding_game.data.export.result import (
+    EmbeddingResult,
+    file_name,
+    storable,
+    versions,
+)
 from napari_embedding_game.data.formats.anndata import has_records, read_all
 from napari_embedding_game.data.formats.fcs import fcs_files
 from napari_embedding_game.data.formats.matrices import adata_of
@@ -304,7 +309,7 @@ def _record(
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),
         },
-        "provenance": storable(dataset.provenance),
+        "provenance": storable(_without_folder(dataset.provenance)),
         "versions": versions(),
     }
     if components is not None:
@@ -315,6 +320,15 @@ def _record(
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
     return record
+
+
+def _without_folder(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a provenance that names the folder of measured images without its path."""
+    measured = provenance.get("measured")
+    if not isinstance(measured, Mapping) or "folder" not in measured:
+        return dict(provenance)
+    folder = file_name(str(measured["folder"]))
+    return {**provenance, "measured": {**measured, "folder": folder}}
 
 
 def components_key(dataset: Dataset) -> str | None:

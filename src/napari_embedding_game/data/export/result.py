@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
-from pathlib import PurePath
+from pathlib import PurePath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,11 @@ def storable(value: Any) -> Any:
     if isinstance(value, bool | int | float | str | np.generic):
         return value
     return "none" if value is None else str(value)
+
+
+def file_name(path: str) -> str:
+    """Return the last part of a path of any system."""
+    return PureWindowsPath(path).name
 
 
 def versions() -> dict[str, str]:

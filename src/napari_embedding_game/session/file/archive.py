@@ -10,6 +10,7 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
@@ -20,7 +21,7 @@ import numpy as np
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write, check_other
-from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.data.export.result import file_name, versions
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -35,6 +36,14 @@ from napari_embedding_game.session.file.h5ad import (
     obs_in,
     session_in,
     with_columns,
+)
+from napari_embedding_game.session.file.places import (
+    Change,
+    change_rows,
+    change_view,
+    find_place,
+    name_references,
+    note_place,
 )
 from napari_embedding_game.session.file.rows import (
     Rows,
@@ -91,10 +100,17 @@ class _StoredMap(SavedMap):
     dataset: Rows  # type: ignore[assignment]
 
 
-def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -> None:
+def save(
+    session: SavedSession,
+    path: str | Path,
+    *,
+    is_private: bool = False,
+    is_shared: bool = False,
+) -> None:
     """Write a session file; an existing one is replaced in one step.
 
     ``is_private``: whether only the owner may read a file that was not there before.
+    ``is_shared``: whether files are named without their folders.
 
     Raises DataError: the file cannot be written, or it is one of the data files.
     """
@@ -102,29 +118,44 @@ def save(session: SavedSession, path: str | Path, *, is_private: bool = False) -
     for saved_map in session.maps:
         check_other(path, saved_map.dataset.source)
     with atomic_write(path, is_private=is_private) as half, half.open("wb") as file:
-        _write(session, [rows_of(x.dataset) for x in session.maps], file)
+        rows = [rows_of(x.dataset) for x in session.maps]
+        _write(session, rows, file, path.absolute().parent, is_shared)
 
 
-def packed(session: SavedSession) -> bytes:
-    """Return the map that is shown as the bytes that make its .h5ad file complete."""
+def packed(session: SavedSession, path: Path, *, is_shared: bool = False) -> bytes:
+    """Return the map that is shown as the bytes that make its .h5ad file complete.
+
+    ``path`` of that file, which takes the place of its source. ``is_shared``: as for
+    :func:`save`.
+    """
     alone = replace(session[session.current], parent=None, key="")
     rows = rows_of(alone.dataset, for_h5ad=True)
     if "recipe" in alone.dataset.provenance:
         others = (rows_of(saved_map.dataset) for saved_map in session.maps)
         rows = replace(rows, prepared=recipe_result(rows, others))
-    content = BytesIO()
-    _write(SavedSession(maps=(alone,)), [rows], content)
+    rows, content = replace(rows, path=file_name(rows.path)), BytesIO()
+    folder = path.absolute().parent
+    _write(SavedSession(maps=(alone,)), [rows], content, folder, is_shared)
     return content.getvalue()
 
 
-def _write(session: SavedSession, rows: list[Rows], file: IO[bytes]) -> None:
+def _write(
+    session: SavedSession,
+    rows: list[Rows],
+    file: IO[bytes],
+    folder: Path,
+    is_shared: bool,
+) -> None:
+    """Write a session into a file of a folder."""
+    change = partial(note_place, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     summaries = (
         Summary(x.title, len(x.dataset.obs), len(x.clusters.annotation.groups))
         for x in session.maps
     )
     head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(summaries))
-    maps = list(map(_stored, session.maps, rows))
+    pairs = zip(session.maps, rows, strict=True)
+    maps = [_stored(saved_map, each, change) for saved_map, each in pairs]
     codec.write(file, {"session": head, "maps": maps})
 
 
@@ -149,7 +180,9 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
             raise DamageError(f"its rows: {error}") from error
         if content is not None:
             rows = [in_h5ad(x, path) for x in rows]
-        maps = tuple(map(_restored, stored, rows))
+        change = partial(find_place, folder=path.absolute().parent)
+        pairs = zip(stored, rows, strict=True)
+        maps = tuple(_restored(saved_map, each, change) for saved_map, each in pairs)
         session = SavedSession(maps=maps, current=head.current)
         check_session(session)
     except DamageError as error:
@@ -204,16 +237,19 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _stored(saved_map: SavedMap, rows: Rows) -> SavedMap:
+def _stored(saved_map: SavedMap, rows: Rows, change: Change) -> SavedMap:
     """Return what is stored of a map: no undo, and not very many marks."""
     timeline, look = thinned(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
     parts: dict[str, Any] = {
-        "dataset": rows,
+        "dataset": name_references(change_rows(rows, change)),
+        "view": change_view(saved_map.view, change),
         "clusters": replace(saved_map.clusters, done=(), undone=()),
         "look": {part.name: getattr(look, part.name) for part in fields(look)},
         "timeline": timeline,
     }
+    if (on := saved_map.placed_on) is not None:  # of former versions it has folders
+        parts["placed_on"] = replace(on, reference=file_name(on.reference))
     return replace(_small(saved_map), **parts)
 
 
@@ -226,9 +262,13 @@ def _small(moment: OneMoment) -> OneMoment:
     return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
-def _restored(stored: _StoredMap, rows: Rows) -> SavedMap:
+def _restored(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
     try:
-        return SavedMap(**{**vars(stored), "dataset": dataset_of(rows)})
+        parts = {
+            "dataset": dataset_of(change_rows(rows, change)),
+            "view": change_view(stored.view, change),
+        }
+        return SavedMap(**{**vars(stored), **parts})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
 

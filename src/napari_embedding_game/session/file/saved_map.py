@@ -45,7 +45,7 @@ class PlacedOn:
     """The map of a reference of M cells, and the positions of n new cells on it."""
 
     reference: str
-    """File of the reference: its path."""
+    """Name of the file of the reference."""
     cells: NDArray[np.float32]
     """(M, d) positions of its cells."""
     placed: NDArray[np.float32]

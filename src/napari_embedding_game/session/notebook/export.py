@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from csv import QUOTE_ALL
 from dataclasses import asdict, fields, replace
 from datetime import date
@@ -70,13 +72,17 @@ DATA = """\
 ## Data
 
 {how} What is embedded is in `obsm["X_features"]`; `X` has the genes, with counts as \
-logarithms, or the columns. `{table}` has what was known of each row in the window, by \
+logarithms, or the columns. {table} has what was known of each row in the window, by \
 its name: its cluster, and the groups it was in."""
 ROWS = """\
 {read}
 rows = pd.read_csv({table}, dtype=str, keep_default_na=False).set_index({names})
 adata = adata[rows.index].copy()
 adata"""
+CLUSTERS = """\
+## Clusters
+
+{how} They are those of the window, with their names: {sizes}.{notes}"""
 NAMED = """\
 clusters = {clusters}
 adata.obs[{column}] = pd.Categorical(rows[{column}], list(clusters))
@@ -102,14 +108,17 @@ volcano = VolcanoPlot(
 display(draw(volcano), found.head(20))"""
 
 
-def write_code(session: SavedSession, path: Path) -> list[Path]:
+def write_code(
+    session: SavedSession, path: Path, *, is_shared: bool = False
+) -> list[Path]:
     """Write the map that is shown as a notebook (.ipynb), or its methods as .txt.
 
     Run, the code reads the input, makes the same map, gives its points the clusters of
     the window, by their names, and says how far they agree.
 
     ``session``: with its data. ``path``: the ending says what is written; tables
-    beside it begin with its name.
+    beside it begin with its name. ``is_shared``: whether the data are read from beside
+    the notebook, so that no folder is named.
 
     Returns the files that were written, `path` the first.
 
@@ -125,7 +134,7 @@ def write_code(session: SavedSession, path: Path) -> list[Path]:
         text = methods_text(saved) + "\n"
         files = {path: lambda target: target.write_text(text, encoding="utf-8")}
     elif path.suffix.lower() == NOTEBOOK:
-        files = _Notebook(saved, path).files
+        files = _Notebook(saved, path, is_shared).files
     else:
         raise DataError(
             f"{path.name} cannot be written as code: choose a name that ends in "
@@ -147,11 +156,11 @@ def write_code(session: SavedSession, path: Path) -> list[Path]:
 class _Notebook:
     """The cells of a map's notebook, and the files that it reads."""
 
-    def __init__(self, saved: SavedMap, path: Path) -> None:
+    def __init__(self, saved: SavedMap, path: Path, is_shared: bool) -> None:
         if saved.snapshot is None or saved.record is None:
             raise DataError(NOTHING_PLAYED)
         self.saved, self.dataset, self.path = saved, saved.dataset, path
-        self.snapshot = saved.snapshot
+        self.snapshot, self.is_shared = saved.snapshot, is_shared
         self.cells: list[dict[str, Any]] = []
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = saved.clusters.clustering
@@ -173,7 +182,7 @@ class _Notebook:
         )
         self._code(IMPORTS)
         how, read = self._reading()
-        self._text(DATA, how=how, table=table)
+        self._text(DATA, {"how": how, "table": to_code_span(table)})
         code = {"table": _code_of(table), "names": _code_of(index.name)}
         self._code(ROWS.format(read=read, **code))
         self._add_run(saved.record)
@@ -186,10 +195,12 @@ class _Notebook:
         methods = methods_text(saved)
         self._text("## Methods, for a paper\n\n{methods}", methods=methods)
 
-    def _text(self, template: str, **values: Any) -> None:
-        # A "<b>" in a name is no markup.
-        texts = {k: str(v).replace("<", "&lt;") for k, v in values.items()}
-        source = template.format(**texts).splitlines(keepends=True)
+    def _text(
+        self, template: str, markdown: Mapping[str, str] = {}, **plain: str
+    ) -> None:
+        """Add a template filled in with plain texts, and with parts in Markdown."""
+        texts = {key: escape_markdown(text) for key, text in plain.items()}
+        source = template.format(**markdown, **texts).splitlines(keepends=True)
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
     def _code(self, source: str) -> None:
@@ -222,8 +233,9 @@ class _Notebook:
             adata.obs = storable_obs(adata.obs)
             name = self._add_file("features.h5ad", partial(write_h5ad, adata))
             how = (
-                f"The numbers are no file's: they are those of **{dataset.name}**, as "
-                f"they were in napari, saved in `{name}`."
+                f"The numbers are no file's: they are those of "
+                f"**{escape_markdown(dataset.name)}**, as they were in napari, saved "
+                f"in {to_code_span(name)}."
             )
             return how, f"adata = sc.read_h5ad({_code_of(name)})"
         path, options = str(dataset.provenance.get(SAMPLE)), dict[str, Any]()
@@ -231,6 +243,7 @@ class _Notebook:
             source, folder = source.absolute(), self.path.absolute().parent
             is_below = source.is_relative_to(folder)
             path = source.relative_to(folder).as_posix() if is_below else str(source)
+            path = source.name if self.is_shared else path
             given, usual = dataset.read_options or ReadOptions(), ReadOptions()
             values = {one.name: getattr(given, one.name) for one in fields(given)}
             options = {k: v for k, v in values.items() if v != getattr(usual, k)}
@@ -249,13 +262,15 @@ class _Notebook:
         if record.is_branch or record.forced or len(record.steps) > MAX_STEPS:
             alone = replace(self.saved, parent=None, key="", view={})
             run = SavedSession(maps=(alone,))
-            name = self._add_file("run.zip", lambda path: archive.save(run, path))
-            text = f"What was done by hand is in `{name}`, a session file."
+            write = partial(archive.save, run, is_shared=self.is_shared)
+            name = self._add_file("run.zip", write)
+            text = f"What was done by hand is in {to_code_span(name)}, a session file."
             placed_on = self.saved.placed_on
             if placed_on is not None and placed_on.is_under(self.snapshot):
                 reference = PureWindowsPath(placed_on.reference).name
-                text = f"Cells lie where they were placed on the map of `{reference}`."
-            self._text("## Map: {title}\n\n{text}", title=title, text=text)
+                on = to_code_span(reference)
+                text = f"Cells lie where they were placed on the map of {on}."
+            self._text("## Map: {title}\n\n{text}", {"text": text}, title=title)
             self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))
             return
         extra: dict[str, Any] = {"steering": record.steps} if record.steps else {}
@@ -273,8 +288,9 @@ class _Notebook:
         if not names:
             return
         self.rows[names] = dataset.obs[names].set_axis(self.rows.index)
-        text = "\n".join(f"- `{name}`" for name in names)
-        self._text("## Columns that were made in the window\n\n{text}", text=text)
+        text = "\n".join(f"- {to_code_span(str(name))}" for name in names)
+        heading = "## Columns that were made in the window\n\n{names}"
+        self._text(heading, {"names": text})
         lines = []
         for name in names:
             values = f"rows[{_code_of(name)}]"
@@ -289,10 +305,11 @@ class _Notebook:
         """Add the clusters of the window, and the figure of the map."""
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
-        notes = "".join(f"\n- **{one.name}**: {one.note}" for one in shown if one.note)
+        pairs = [(one.name, one.note) for one in shown if one.note]
+        notes = [f"- **{escape_markdown(x)}**: {escape_markdown(y)}" for x, y in pairs]
         how = merging_text(self.saved.clusters, self.snapshot)
-        text = f"They are those of the window, with their names: {sizes}.\n{notes}"
-        self._text("## Clusters\n\n{how} {text}", how=how, text=text.strip())
+        listed = "\n".join(["", "", *notes] if notes else [])
+        self._text(CLUSTERS, {"notes": listed}, how=how, sizes=sizes)
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
@@ -345,6 +362,28 @@ def parameters(record: RunRecord) -> dict[str, Any]:
     given = as_parameters(settings)
     defaults = EmbeddingGame().get_params()
     return {name: value for name, value in given.items() if value != defaults[name]}
+
+
+def escape_markdown(text: str) -> str:
+    """Return the Markdown that shows a text as it is: in a name nothing is markup.
+
+    Entities never begin what Markdown has, such as a picture of another computer.
+    """
+    special = r"[&<`*\[\]~\\]|(?<![^\W_])_|_(?![^\W_])|(?m:^)#"
+    return re.sub(special, _to_entity, text)
+
+
+def _to_entity(match: re.Match[str]) -> str:
+    escaped = html.escape(match[0])  # of "&" and "<"
+    return escaped if escaped != match[0] else f"&#{ord(match[0])};"
+
+
+def to_code_span(text: str) -> str:
+    """Return a text in the backticks of Markdown, in which nothing is markup."""
+    text = " ".join(text.split())
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " * ("`" in text)
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def _code_of(value: Any) -> str:

@@ -126,7 +126,7 @@ def place_cells(
         record=record,
         merging=Merging.of(edges, snapshot.labels, n_landmarks),
         clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
-        placed_on=PlacedOn(reference.path, cells, snapshot.embedding),
+        placed_on=PlacedOn(reference.name, cells, snapshot.embedding),
     )
     axes = () if mapped.published is None else mapped.published.T
     title = f"{reference.basis} of {reference.name}"

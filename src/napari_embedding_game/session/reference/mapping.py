@@ -155,7 +155,7 @@ def map_cells(
     if origin is not None:
         published = np.asarray(origin + reference.unit * embedding, np.float32)
     voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
-    weights, source = vote_weights(distances), reference.path or reference.name
+    weights, source = vote_weights(distances), reference.name
     of_reference = Added(
         kind="predicted", reference=source, correct_batch=correct_batch
     )

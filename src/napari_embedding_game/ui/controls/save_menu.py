@@ -15,7 +15,11 @@ from napari_embedding_game.ui.tasks.writing import WritingTask
 
 FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
     "AnnData": ({".h5ad": "AnnData"}, ""),
-    "Table": ({".csv": "Comma-separated values", ".parquet": "Parquet"}, ""),
+    "Table": (
+        {".csv": "Comma-separated values", ".parquet": "Parquet"},
+        "For pandas or R. A spreadsheet takes a name that begins with =, + or @ for a "
+        "formula: import the columns of names as text.",
+    ),
     "Figure": ({".png": "Picture", ".svg": "Scalable picture", ".pdf": "PDF"}, ""),
     "Film of the run": ({".gif": "Animated picture"}, ""),
     "Web page": (
@@ -32,6 +36,12 @@ FORMATS: dict[str, tuple[Mapping[str, str], str]] = {
 """Kinds of file, by their endings, and tooltip of each entry."""
 TIP = "A figure, table, notebook … The rest stays under Recent maps."
 
+SHARE = "Save to share: without folder names"
+SHARE_TIP = (
+    "Sessions, AnnData and notebooks then name your files without the folders they are "
+    "in. Who opens one needs the data file beside it."
+)
+
 
 def save_button(session: Session, writing: WritingTask) -> QPushButton:
     """Return a button whose menu asks for the path of a file, and has it written."""
@@ -39,11 +49,15 @@ def save_button(session: Session, writing: WritingTask) -> QPushButton:
     def save(kinds: Mapping[str, str]) -> None:
         path = ask(button, session, "map", kinds)
         if path is not None:
-            writing.save(path)
+            writing.save(path, is_shared=shared.isChecked())
 
     button = push_button("Save", TIP)
     button.setMenu(menu := QMenu(button))
     for words, (kinds, tip) in FORMATS.items():
         text = f"{words} ({', '.join(kinds)})…"
         add_entries(menu, [(text, partial(save, kinds), tip)])
+    menu.addSeparator()
+    shared = menu.addAction(SHARE)
+    shared.setToolTip(SHARE_TIP)
+    shared.setCheckable(True)
     return button

@@ -54,13 +54,18 @@ class WritingTask(QObject):
         self.text = ""
         """What is being written, or that it is; "" when nothing is."""
 
-    def save(self, path: Path) -> None:
-        """Write the present map in the format that the ending of the path says."""
+    def save(self, path: Path, *, is_shared: bool = False) -> None:
+        """Write the present map in the format that the ending of the path says.
+
+        ``is_shared``: whether no folder of this computer is named in it.
+        """
         if self._worker is not None:
             self.text = BUSY
             self.busy_changed.emit()
             return
         prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
+        if prepare in NAMING_FILES:
+            prepare = partial(prepare, is_shared=is_shared)
         self._workspace.trouble.emit("")
         # What is saved is what is seen; a gene may be of a file that is gone.
         write = tried(self._workspace.trouble.emit, prepare, self._workspace, path)
@@ -106,15 +111,16 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     return dataset, replace(result, clustering=replace(groups, clusters=clusters))
 
 
-def _table(workspace: Workspace, path: Path) -> Write:
+def _table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     from napari_embedding_game.data.export.writers import write
 
     dataset, result = _result(workspace)
     rows, saved = dataset.frozen(), workspace.maps.capture()
+    packed = partial(archive.packed, saved, path, is_shared=is_shared)
 
     def save() -> None:
         is_whole = path.suffix.lower() == H5AD and saved is not None
-        session = archive.packed(saved) if is_whole else None
+        session = packed() if is_whole else None
         write(rows, replace(result, session=session) if is_whole else result, path)
 
     return save
@@ -165,7 +171,7 @@ def _page(workspace: Workspace, path: Path) -> Write:
     return write
 
 
-def _session(workspace: Workspace, path: Path) -> Write:
+def _session(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     """Write what led to the map: a session file, or as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
@@ -173,7 +179,8 @@ def _session(workspace: Workspace, path: Path) -> Write:
     if saved is None:
         raise DataError(NO_MAP)
     is_session = path.suffix.lower() == archive.ENDING
-    return partial(archive.save if is_session else write_code, saved, path)
+    write = archive.save if is_session else write_code
+    return partial(write, saved, path, is_shared=is_shared)
 
 
 WRITERS = {
@@ -183,6 +190,8 @@ WRITERS = {
     ".html": _page,
 }
 """By the ending of the file; of all others a table is written."""
+NAMING_FILES = (_table, _session)
+"""Those that name the files of the data."""
 
 
 def colors_of(workspace: Workspace) -> PointColors:
