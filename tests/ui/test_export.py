@@ -115,7 +115,7 @@ def test_what_is_shared_names_no_folder(
     person = tmp_path / "home" / "ann_onymous"
     person.mkdir(parents=True)
     data = shutil.move(table, person / "cells.csv")
-    measured = {"measured": {"folder": str(person), "images": []}}
+    measured = {"measured": {"folder": str(person / "images"), "images": []}}
     session.load(replace(load(FileSource(data)), provenance=measured))
     reference = str(person / "reference.h5ad")  # as former versions noted it
     added = Added(kind="map", reference=reference)

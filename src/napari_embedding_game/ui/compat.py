@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import napari
 from napari.layers import Layer
+from qtpy.QtCore import Qt
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import QMainWindow, QWidget
+from qtpy.QtWidgets import QLabel, QMainWindow, QWidget
 
 STROKES = {"Ctrl+Z": "_undo_history", "Ctrl+Shift+Z": "_redo_history"}
 """What was painted in a Labels layer that a key takes back, or does again."""
@@ -47,6 +48,17 @@ def canvas_widget(widget: QWidget) -> QWidget | None:
     center = top.centralWidget() if isinstance(top, QMainWindow) else None
     canvas: QWidget | None = center.findChild(QOpenGLWidget) if center else None
     return canvas
+
+
+def show_status_as_text(canvas: QWidget) -> None:
+    """Have the status bar around a canvas show names and values as they are.
+
+    napari writes values of a layer there, and Qt takes one with a tag for HTML.
+    """
+    window = main_window_of(canvas)
+    if isinstance(window, QMainWindow):
+        for label in window.statusBar().findChildren(QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
 
 
 class Scene(NamedTuple):

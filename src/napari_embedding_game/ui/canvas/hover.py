@@ -29,6 +29,7 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     name_of,
 )
+from napari_embedding_game.ui.style.layouts import as_tip
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -53,6 +54,8 @@ class Hover(QObject):
         self._session, self._layers = scene.session, scene.layers
         self.row: int | None = None
         """The point of the tooltip."""
+        self._layer_tip = ""
+        """What napari's own tooltip of a point was set to."""
         self._pixel = np.zeros(2)
         self._image: QImage | None = None
         """The picture of the row, once it is made."""
@@ -65,6 +68,8 @@ class Hover(QObject):
         connections.connect(self.hide, *moves, session.state_changed)
         connections.connect(self.hide, session.dataset_changed, session.columns_changed)
         connections.call(self.hide)
+        layer_tip = scene.viewer.tooltip.events.text
+        connections.connect(self._on_layer_tip, layer_tip)
 
     def hide(self, event: object = None) -> None:
         """The mouse is on nothing any more."""
@@ -74,6 +79,14 @@ class Hover(QObject):
             QToolTip.hideText()
 
     # Inside
+
+    def _on_layer_tip(self, event: object) -> None:
+        """Show napari's own tooltip of a point, where that is wanted, as plain text."""
+        tooltip, points = self._viewer.tooltip, self._layers.points
+        is_of_map = self._viewer.layers.selection.active is points is not None
+        if is_of_map and tooltip.text != self._layer_tip:  # which is heard again
+            self._layer_tip = as_tip(tooltip.text)
+            tooltip.text = self._layer_tip
 
     def _on_move(self, viewer: Any, event: Any) -> None:
         self._pixel = np.array(event.pos[:2], dtype=float)

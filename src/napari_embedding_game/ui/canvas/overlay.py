@@ -26,7 +26,7 @@ from superqt.utils import qimage_to_array
 
 from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
-from napari_embedding_game.ui.compat import canvas_widget
+from napari_embedding_game.ui.compat import canvas_widget, show_status_as_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
 
@@ -106,6 +106,7 @@ class MapOverlay(QWidget):
                 self.setParent(self._canvas)
                 self.setGeometry(self._canvas.rect())
                 self._canvas.installEventFilter(self)
+                show_status_as_text(self._canvas)
         return self._canvas
 
     @property

@@ -11,7 +11,13 @@ from superqt import QElidingLabel
 
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.layouts import add_entries, column, push_button, row
+from napari_embedding_game.ui.style.layouts import (
+    add_entries,
+    as_tip,
+    column,
+    push_button,
+    row,
+)
 from napari_embedding_game.ui.workspace import Workspace
 
 MAX_LETTERS, MIN_LETTERS = 14, 5
@@ -54,7 +60,7 @@ class Breadcrumb(QWidget):
         width = self.fontMetrics().horizontalAdvance(LEGIBLE)
         self.current.setMinimumWidth(width if title else 1)
         self.current.setText(title.rpartition(" · ")[2])  # what is not in that above
-        self.current.setToolTip(title)
+        self.current.setToolTip(as_tip(title))
         menu = self.parts.menu()
         menu.clear()
         openers = (partial(self._maps.open, part.key) for part in parts)

@@ -21,6 +21,7 @@ from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
     add_entries,
+    as_tip,
     column,
     panel,
     push_button,
@@ -97,7 +98,7 @@ class Timeline(Listener):
                 if mark is not previous.get(number):
                     item = self.marks.item(number)
                     item.setIcon(self._picture(mark))
-                    item.setToolTip(mark_text(mark))
+                    item.setToolTip(as_tip(mark_text(mark)))
                     item.setData(Qt.ItemDataRole.AccessibleTextRole, mark.title)
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))

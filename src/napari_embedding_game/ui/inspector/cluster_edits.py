@@ -23,7 +23,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.form_widgets import Text
-from napari_embedding_game.ui.style.layouts import in_lines, literal, row
+from napari_embedding_game.ui.style.layouts import as_tip, in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -85,7 +85,7 @@ class ClusterEdits(QWidget):
             text = literal(in_lines(label, MAX_LETTERS))
             action.setText(text)
             action.setIconText(f"↶  {text}")
-            action.setToolTip(f"{label} ({action.shortcut().toString()})")
+            action.setToolTip(as_tip(f"{label} ({action.shortcut().toString()})"))
             action.setVisible(bool(label))
         self.back.setVisible(self.undo.isVisible())
         self._follow()

@@ -37,7 +37,13 @@ from napari_embedding_game.ui.style.form_widgets import (
     Choice,
     Text,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
+from napari_embedding_game.ui.style.layouts import (
+    as_tip,
+    column,
+    panel,
+    push_button,
+    row,
+)
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -298,7 +304,7 @@ class MarkersPane(Listener):
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
         self.state.say(text)
-        self.state.setToolTip(tip)
+        self.state.setToolTip(as_tip(tip))
         self.compared_changed.emit()
 
     def _show(self, compared: Compared) -> None:

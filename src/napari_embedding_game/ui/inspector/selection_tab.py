@@ -37,7 +37,13 @@ from napari_embedding_game.ui.style.form_widgets import (
     Choice,
     Text,
 )
-from napari_embedding_game.ui.style.layouts import column, literal, panel, plain_tabs
+from napari_embedding_game.ui.style.layouts import (
+    as_tip,
+    column,
+    literal,
+    panel,
+    plain_tabs,
+)
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
@@ -402,7 +408,8 @@ class SelectionTab(Listener):
             self.title.setText(title)
             self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
-            self.title.setToolTip(f"{title}\n{RENAME_TIP}" if is_one else title)
+            tip = f"{title}\n{RENAME_TIP}" if is_one else title
+            self.title.setToolTip(as_tip(tip))
             one = clusters[0] if is_one else None
             clustering = self._session.clusters.clustering
             self._titled = self._session.dataset, one, clustering

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable
+from html import escape
 from typing import Any
 
 from qtpy.QtCore import Qt
@@ -77,7 +78,7 @@ def push_button(
 ) -> QPushButton:
     """Return a button that calls a function without arguments."""
     button = QPushButton(literal(text))
-    button.setToolTip(tip)
+    button.setToolTip(as_tip(tip))
     button.setProperty("role", role)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click draws no frame around it
     if act is not None:
@@ -88,6 +89,16 @@ def push_button(
 def literal(text: str) -> str:
     """Return what shows a text as it is: Qt takes "&" for a key to press."""
     return text.replace("&", "&&")
+
+
+def as_tip(text: str) -> str:
+    """Return what shows a text as it is in a tooltip or a message box.
+
+    Qt takes one with a tag for HTML: a name might draw a picture, or hide a part.
+    """
+    if not Qt.mightBeRichText(text):
+        return text
+    return f"<span style='white-space:pre-wrap'>{escape(text)}</span>"
 
 
 def in_lines(text: str, n_letters: int = LETTERS) -> str:
@@ -120,7 +131,7 @@ def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:
     actions = []
     for text, act, tip in entries:
         action = menu.addAction(literal(text))
-        action.setToolTip(tip)
+        action.setToolTip(as_tip(tip))
         action.triggered.connect(lambda _=False, act=act: act())
         actions.append(action)
     return actions

@@ -16,7 +16,7 @@ from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text, adds
-from napari_embedding_game.ui.style.layouts import column, panel
+from napari_embedding_game.ui.style.layouts import as_tip, column, panel
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 MIN_DRAG = 4
@@ -189,7 +189,7 @@ class PlotCanvas(QScrollArea):
         if self.axes is None:
             return
         if self._begun is None:
-            self.canvas.setToolTip(self._tip(*self._position_at(event)))
+            self.canvas.setToolTip(as_tip(self._tip(*self._position_at(event))))
         elif self._is_drag(event):
             ends = self._begun[0], _pixel(event)
             corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
