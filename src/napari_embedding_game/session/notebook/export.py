@@ -305,8 +305,8 @@ class _Notebook:
         """Add the clusters of the window, and the figure of the map."""
         snapshot, shown = self.snapshot, self.clustering.clusters
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
-        pairs = [(one.name, one.note) for one in shown if one.note]
-        notes = [f"- **{escape_markdown(x)}**: {escape_markdown(y)}" for x, y in pairs]
+        noted = [(one.name, one.note) for one in shown if one.note]
+        notes = [f"- **{escape_markdown(x)}**: {escape_markdown(y)}" for x, y in noted]
         how = merging_text(self.saved.clusters, self.snapshot)
         listed = "\n".join(["", "", *notes] if notes else [])
         self._text(CLUSTERS, {"notes": listed}, how=how, sizes=sizes)
