@@ -255,6 +255,18 @@ def run_code(path, monkeypatch):
     return made
 
 
+def test_code_names_no_other_rows_of_a_file_that_was_sorted(tmp_path, monkeypatch):
+    numbers = np.random.default_rng(0).normal(size=(60, 4))
+    table = pd.DataFrame(numbers, columns=list("abcd"))
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    desk = of_file(tmp_path / "cells.csv").play()
+    write_code(desk.maps.capture(), path := tmp_path / "map.ipynb")
+    run_code(path, monkeypatch)
+    table.sort_values("a").to_csv(tmp_path / "cells.csv", index=False)
+    with pytest.raises(DataError, match="under the same names than in the window"):
+        run_code(path, monkeypatch)
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch):
     desk = scenario(tmp_path, cells)

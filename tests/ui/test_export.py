@@ -26,6 +26,7 @@ from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
+from napari_embedding_game.session.timeline import n_bytes
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
@@ -51,6 +52,32 @@ def a_save_on_the_quiet_that_fails_leaves_the_tab(dock):
     assert dock.tabs.currentIndex() == PLOTS
     told = dock.clusters.message
     assert (told.text(), told.isVisible()) == ("The disk is full.", True)
+
+
+def test_what_a_file_does_not_hold_is_said(
+    play, dock, save, session, tmp_path, monkeypatch
+):
+    for seed in range(4):
+        session.settings.random_state = seed
+        play()
+    marks = session.timeline.marks
+    session.timeline.rename(marks[0].number, "the one to show")
+    session.clusters.make_cluster(np.arange(9), "T")
+    monkeypatch.setattr(archive, "MAX_BYTES", n_bytes(marks) // 2)
+    for ending in (".zip", ".h5ad"):
+        path = save(tmp_path / f"map{ending}")
+        (kept,) = archive.load(path).maps
+        names = [mark.name for mark in kept.timeline.marks]
+        n_gone = len(marks) - len(names)
+        assert n_gone > 0
+        assert names[0] == "the one to show"
+        assert dock.run.stage.text() == (
+            f"Saved {path.name}. Not in the file: {n_gone} of {len(marks)} earlier "
+            "maps, as the oldest without a name are left out beyond 0 MB (right-click "
+            "one to rename it: a named map is always kept); 1 step of undo."
+        )
+    save(tmp_path / "map.csv")
+    assert dock.run.stage.text() == "Saved map.csv."
 
 
 def test_a_file_is_replaced_if_a_person_agrees(

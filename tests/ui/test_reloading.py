@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from anndata import AnnData, read_h5ad
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 import worlds
@@ -20,7 +23,7 @@ def cells(tmp_path):
 
 
 @pytest.fixture
-def opened(load, answer, dock, cells):
+def opened(load, save, answer, dock, cells):
     """The dock with these cells opened by its menu."""
 
     def choose(path):
@@ -28,7 +31,7 @@ def opened(load, answer, dock, cells):
         dock.data.start.open_button.menu().actions()[0].trigger()
 
     load(lambda: choose(cells))
-    dock.choose = choose
+    dock.choose, dock.answer, dock.save = choose, answer, save
     return dock
 
 
@@ -230,3 +233,159 @@ def test_the_title_of_a_map_between_others_can_be_read(play, qtbot, dock, sessio
     assert way.parts.isVisible()
     wide = way.current.fontMetrics().horizontalAdvance
     assert way.current.width() >= wide(way.current.text()[:10])
+
+
+# Files that have changed on disk since they were read
+
+
+def of_kinds(n=60, seed=0):
+    """Return a table of three kinds, far apart and in turn, of these numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) + 8 * (np.arange(n) % 3)[:, None]
+    return pd.DataFrame(X, columns=list("abcd")).round(6)
+
+
+def embed_without(dock, name):
+    """Untick a column, and press Embed these."""
+    (item,) = dock.data.columns.list.findItems(name, Qt.MatchFlag.MatchExactly)
+    item.setCheckState(Qt.CheckState.Unchecked)
+    dock.data.columns.apply.click()
+
+
+def told(qtbot, dock):
+    """Wait until reading has ended without anything new, and return what is said."""
+    qtbot.waitUntil(lambda: not dock.controller.reading.jobs.is_busy)
+    return dock.data.trouble.text()
+
+
+def csv_of(path, table, names=None):
+    named = table if names is None else table.set_axis(pd.Index(names, name="name"))
+    named.to_csv(path, index=names is not None)
+    return path
+
+
+def name_kind(session, kind=0):
+    """Name every third cell, and return their numbers by which they are known."""
+    rows = np.arange(len(session.dataset.obs)) % 3 == kind
+    session.clusters.make_cluster(rows, "IsK0")
+    return {tuple(row) for row in numbers_named(session, "IsK0")}
+
+
+def numbers_named(session, name):
+    """Return the numbers (m, 3) of what has a name: those of columns a, b and c."""
+    dataset, labels = session.dataset, session.clusters.clustering.names
+    (columns,) = np.nonzero(np.isin(dataset.profile_names, list("abc")))
+    return dataset.profile[np.asarray(labels) == name][:, columns]
+
+
+def test_a_table_without_names_that_was_sorted_is_refused(
+    load, play, qtbot, opened, session, tmp_path
+):
+    table, dock = of_kinds(), opened
+    path = csv_of(tmp_path / "table.csv", table)
+    load(lambda: dock.choose(path))
+    play()
+    cells, shown = name_kind(session), session.dataset
+    csv_of(path, table.sort_values("a"))
+    embed_without(dock, "d")
+    assert told(qtbot, dock).startswith(
+        "table.csv has changed since it was read: its rows stand in another order, "
+        "which their names do not show. The map is kept as it is: "
+    )
+    assert session.dataset is shown
+    assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+    # Numbers of a few rows, another number of rows, and a column that is gone.
+    changed = table.copy()
+    changed.loc[[3, 5], "b"] += 1
+    for other, why in (
+        (changed, "2 of 60 rows have other numbers"),
+        (table[:50], "it now has 50 rows instead of 60"),
+        (table.drop(columns="b"), "it no longer has column b"),
+    ):
+        csv_of(path, other)
+        dock.data.columns.set_columns(list("abcd"), list("abcd"))
+        dock.data.columns.apply.click()
+        if "column b" in why:
+            embed_without(dock, "b")
+        assert f"since it was read: {why}" in told(qtbot, dock)
+        assert session.dataset is shown
+    # A column more is no other row.
+    csv_of(path, table.assign(e=np.arange(60.0) ** 2))
+    dock.data.columns.set_columns(list("abcd"), list("abc"))
+    load(dock.data.columns.apply.click)
+    assert session.dataset.X.shape == (60, 3)
+    assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+
+
+def test_a_sorted_table_with_names_is_matched_and_that_is_said(
+    load, play, qtbot, opened, session, tmp_path
+):
+    table, dock = of_kinds(), opened
+    names = [f"cell {i:02d}" for i in range(60)]
+    path = csv_of(tmp_path / "table.csv", table, names)
+    load(lambda: dock.choose(path))
+    play()
+    cells = name_kind(session)
+    order = np.random.default_rng(0).permutation(60)
+    csv_of(path, table.iloc[order], np.array(names)[order])
+    load(lambda: embed_without(dock, "d"))
+    assert session.dataset.X.shape == (60, 3)
+    assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+    assert session.message == (
+        "table.csv stands in another order since: its rows were matched by their "
+        "names, and have the same numbers."
+    )
+    # The same names on other rows are no proof.
+    shown = session.dataset
+    csv_of(path, table.iloc[order], names)
+    embed_without(dock, "c")
+    assert "another order, which their names do not show" in told(qtbot, dock)
+    assert session.dataset is shown
+
+
+def subsample(path, seed):
+    """Write another draw of cells under the names 0, 1, 2, ..., as scanpy does."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 3, 60)
+    pca = rng.normal(size=(60, 5)) + 6 * kinds[:, None]
+    data = AnnData(sp.csr_matrix(rng.poisson(2, (60, 30)).astype(np.float32)))
+    data.obs["kind"] = pd.Categorical.from_codes(kinds, list("ABC"))
+    data.obsm = {"X_pca": pca, "X_other": rng.normal(size=(60, 4))}
+    data.write_h5ad(path)
+    return data
+
+
+def test_another_draw_of_cells_under_the_same_names_is_refused(
+    load, play, qtbot, opened, session, tmp_path
+):
+    dock, path = opened, tmp_path / "drawn.h5ad"
+    data = subsample(path, 1)
+    load(lambda: dock.choose(path))
+    play()
+    is_a = (session.dataset.obs["kind"] == "A").to_numpy()
+    session.clusters.make_cluster(is_a, "A cells")
+    subsample(path, 2)
+    dock.data.space.value = "obsm['X_other']"
+    sentence = told(qtbot, dock)
+    assert "drawn.h5ad has changed since it was read: 60 of 60 rows have" in sentence
+    assert dock.data.space.value == "obsm['X_pca']"
+    assert named(session, "A cells") == set(session.dataset.obs.index[is_a])
+    # Nothing is written along it either.
+    actions = dock.run.save.menu().actions()
+    target = tmp_path / "map.h5ad"
+    dock.answer(target)
+    next(a for a in actions if ".h5ad" in a.text()).trigger()
+    qtbot.waitUntil(lambda: not dock.controller.writing.text)
+    assert "drawn.h5ad has changed since it was read: 60 of" in dock.data.trouble.text()
+    assert not target.exists()
+    # Sorted, with further results, it is written to by name.
+    order = np.random.default_rng(0).permutation(60)
+    data.obsm["X_umap"] = data.obsm["X_pca"][:, :2]
+    data[order].write_h5ad(path)
+    dock.save(target)
+    found = read_h5ad(target).obs
+    assert (
+        (found["embedding_game_annotation"] == "A cells") == (found["kind"] == "A")
+    ).all()
+    load(lambda: setattr(dock.data.space, "value", "obsm['X_other']"))
+    assert named(session, "A cells") == set(data.obs_names[is_a])

@@ -129,6 +129,9 @@ class Dataset:
     """(n_source_rows,) rows that were left out, by why."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Colours that the file has for levels of columns of ``obs``."""
+    row_hashes: Mapping[Any, NDArray[np.uint64]] = field(default_factory=dict)
+    """(n_source_rows,) hashes of the raw numbers of all rows, whatever is embedded of
+    them, as :mod:`~.identity` has them; empty where no file was read."""
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -239,6 +242,10 @@ class Dataset:
             source_objects=None if objects is None else objects.take(order),
             quality={name: one[order] for name, one in self.quality.items()},
             left_out={why: one[order] for why, one in self.left_out.items()},
+            row_hashes={
+                part: hashes[order] if len(hashes) == len(order) else hashes
+                for part, hashes in self.row_hashes.items()
+            },
         )
 
     def _parts_of(self, rows: NDArray[Any]) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.anndata import anndata_stages
+from napari_embedding_game.data.formats import tables
+from napari_embedding_game.data.formats.anndata import anndata_stages, read_identity
 from napari_embedding_game.data.formats.arrays import array_stages
 from napari_embedding_game.data.formats.fcs import ENDING as FCS
 from napari_embedding_game.data.formats.fcs import fcs_files, fcs_stages
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tables import TABLES, table_stages
 from napari_embedding_game.data.formats.tenx import matrix_files, tenx_stages
+from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import experiment_stages
 from napari_embedding_game.data.images.folder import HOW, has_pairs
 from napari_embedding_game.data.read_options import ReadOptions
@@ -52,6 +54,24 @@ def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
         raise DataError(f"{path.name} is no table, which alone can be transposed.")
     result = yield from reader(path, options)
     return replace(result, dataset=replace(result.dataset, read_options=options))
+
+
+def read_row_hashes(
+    path: str | Path, known: Identity, options: ReadOptions
+) -> RowHashes:
+    """Read again the numbers by which rows were `known`, and hash them.
+
+    Where a file was read in another way since, it may be known by other numbers.
+    Returns hashes of what the file still holds of them.
+    """
+    path = Path(path)
+    reader = _reader(path)
+    if reader is table_stages:
+        (part,) = known.row_hashes
+        return tables.read_row_hashes(path, part, options)
+    if reader is anndata_stages:
+        return read_identity(path, known).row_hashes
+    return {}
 
 
 def is_table(path: str | Path) -> bool:

@@ -24,6 +24,7 @@ from psygnal import Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.identity import Identity, align, is_as_it_was
 from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
@@ -39,6 +40,10 @@ MIN_POINTS = 10
 """Least rows of a map."""
 ANNOTATION = "annotation"
 """Column of a child map: what its cells are called in its parent."""
+MATCHED = (
+    "{} stands in another order since: its rows were matched by their names, and have "
+    "the same numbers."
+)
 PART, READING, PLACED = "child", "read", "placed"
 """What the key of a map begins with, by how it was made."""
 
@@ -169,16 +174,23 @@ class MapTree:
         assert parent is not None
         self._begin(PLACED, saved.title, parent, lambda: session.restore(saved))
 
-    def _in_order(self, dataset: Dataset) -> Dataset | None:
-        """Return these rows in the order of the maps: a file may be sorted anew."""
-        current, new = self._session.dataset, dataset.source_obs_names
-        if current is None or len(new) != len(current.source_obs_names):
-            return None
-        if new.equals(old := current.source_obs_names):
-            return None if _are_renumbered(current, dataset) else dataset
-        order = new.get_indexer(old) if new.is_unique else np.full(len(new), -1)
-        is_same = old.is_unique and (order >= 0).all()
-        return dataset.in_order(order) if is_same else None
+    def _has_other_rows(self, dataset: Dataset) -> bool:
+        """Return whether these are other rows as a person has asked for other ones.
+
+        Such as the columns of a table, another array of a file, or labels that were
+        edited.
+        """
+        current = self._session.dataset
+        if current is None:
+            return True
+        options = (current.read_options, dataset.read_options)
+        if len({one is not None and one.transposed for one in options}) > 1:
+            return True
+        known, found = map(Identity.of, (current, dataset))
+        if _are_measured(current, dataset):
+            is_same = known.names.equals(found.names)
+            return not is_same or _are_renumbered(current, dataset)
+        return len(known.names) != len(found.names) and known.shares_numbers(found)
 
     def reload(self, dataset: Dataset) -> bool:
         """Open the same source, read in another way, and return whether it is the same.
@@ -186,12 +198,28 @@ class MapTree:
         A map of a part has its rows only.  The map that was open stays if it was
         played; its annotation is carried over.  A map of the same rows and numbers is
         opened again.  All maps get the objects of their rows; those of the same numbers
-        also new columns.  Rows of another source change nothing.
+        also new columns.  Rows that stand in another order are matched, and the
+        session's message says so.  Other rows that were asked for change nothing.
+
+        Raises DataError: the source has changed since it was read.
         """
-        current, ordered = self._session.dataset, self._in_order(dataset)
-        if current is None or ordered is None:
+        if self._has_other_rows(dataset):
             return False
-        dataset, base = ordered, self.current
+        current = self._session.dataset
+        assert current is not None
+        order = align(Identity.of(current), Identity.of(dataset), dataset.name)
+        if is_as_it_was(order):
+            self._open_reading(dataset)
+        else:
+            self._open_reading(dataset.in_order(order))
+            self._session.show_message(MATCHED.format(dataset.name))
+        return True
+
+    def _open_reading(self, dataset: Dataset) -> None:
+        """Open rows that stand in the order of the maps, read in another way."""
+        current = self._session.dataset
+        assert current is not None
+        base = self.current
         if base.startswith(READING) and (above := self._maps[base].parent) is not None:
             base = above
         whole = current if base == self.current else self._maps[base].dataset
@@ -202,15 +230,14 @@ class MapTree:
             dataset = dataset.subset(whole.kept[dataset.kept])
         if has_same_rows(current, dataset):
             self._session.columns_changed.emit()
-            return True
+            return
         readings = [key for key in self._children(base) if key.startswith(READING)]
         for key in (base, *readings):
             is_other = key != self.current
             if is_other and has_same_rows(self._maps[key].dataset, dataset):
                 self.open(key)
-                return True
+                return
         self._reread(base, current, dataset)
-        return True
 
     def _reread(self, base: str, current: Dataset, dataset: Dataset) -> None:
         self._store()

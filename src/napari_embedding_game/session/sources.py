@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.formats.anndata import adata_stages
+from napari_embedding_game.data.formats.anndata import adata_stages, identity_of
+from napari_embedding_game.data.formats.spaces import root_of
+from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import (
     ExperimentImages,
     measure_images,
@@ -82,6 +84,26 @@ class Source:
         """Read and check it in stages; raise :class:`DataError` with one sentence."""
         raise NotImplementedError
 
+    def read_again(self, options: ReadOptions, known: Identity) -> Stages[ReadResult]:
+        """Do what :meth:`read` does, for rows that are to be those that are `known`.
+
+        The dataset that is returned has hashes of what these are known by, where the
+        source still holds it.
+        """
+        result = yield from self.read(options)
+        dataset = result.dataset
+        new = dataset.row_hashes
+        if not known.row_hashes or known.row_hashes.keys() & new.keys():
+            return result
+        hashes = yield from self._hash_rows(known, options)
+        dataset = replace(dataset, row_hashes={**new, **hashes})
+        return replace(result, dataset=dataset)
+
+    def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
+        """Hash the numbers by which rows are `known`, as far as it has them."""
+        yield from ()
+        return {}
+
 
 @dataclass(frozen=True)
 class FileSource(Source):
@@ -101,6 +123,12 @@ class FileSource(Source):
         if self.request is None or options.transposed:
             return (yield from load_with_choices(self.path, options))
         return (yield from load_joined(self.path, self.request, options))
+
+    def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
+        """Read those numbers in the process that reads files."""
+        read = readers.read_row_hashes
+        hashes: RowHashes = yield from read_apart(self.path, read, known, options)
+        return hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +159,11 @@ class AnnDataSource(Source):
         if self.table.note:
             dataset = replace(dataset, notes=(self.table.note, *dataset.notes))
         return replace(result, dataset=dataset)
+
+    def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
+        """Look at those numbers in the AnnData."""
+        yield Stage("Checking the numbers")
+        return identity_of(root_of(self.table.adata), self.name, known).row_hashes
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,17 @@ from napari_embedding_game.data.export.result import (
     storable,
     versions,
 )
-from napari_embedding_game.data.formats.anndata import has_records, read_all
+from napari_embedding_game.data.formats.anndata import (
+    has_records,
+    read_all,
+    read_identity,
+)
 from napari_embedding_game.data.formats.fcs import fcs_files
 from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import read_counts
+from napari_embedding_game.data.identity import Identity, align
 from napari_embedding_game.data.palette import scanpy_colors
 
 if TYPE_CHECKING:
@@ -43,6 +48,10 @@ _GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
 _SPARE = 1 << 22
 """Bytes for what HDF5 notes beside arrays."""
 _FIGURES = ("pressure", "stretch", "isolation")
+NOT_WRITTEN = (
+    "Nothing was saved, as the result is written beside what it holds: put the former "
+    "file back, or save a table (.csv)."
+)
 OF_A_MAP = (*_FIGURES, "left_out", "landmark", "stability")
 """Columns of a former map, that another one may not have."""
 
@@ -101,6 +110,8 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
     ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
     get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
     the input that are in another order now are found by name.
+
+    Raises DataError: the input is gone, or its rows are others than were read.
     """
     source = dataset.source
     if source is not None and not source.exists():
@@ -190,7 +201,7 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         obs, used_keys = read_elem(file["obs"]), {*file.get("obsm", ())}
         if (components := f"uns/{KEY}/components") in file:  # of a former map
             used_keys.discard(read_elem(file[components]))
-    indices = rows_by_name(obs.index, dataset.source_obs_names, dataset.name)
+    indices = _rows_of_file(dataset, target)
     new = _result_parts(dataset, result, indices, used_keys)
     old_columns = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
     obs = obs.drop(columns=old_columns, errors="ignore").assign(**new["obs"])
@@ -208,6 +219,21 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
             if key in file["uns"]:
                 del file["uns"][key]
         write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
+
+
+def _rows_of_file(dataset: Dataset, target: Path) -> NDArray[np.intp]:
+    """Return the row of the source of a dataset that each row of a file is.
+
+    ``target``: a copy of what that source holds now, or of the dataset without one.
+    """
+    source = dataset.source
+    if source is None or not is_stored_in_h5ad(source):  # it is of the rows at hand
+        return np.arange(dataset.n_source_rows)
+    known = Identity.of(dataset)
+    order = align(known, read_identity(target, known), dataset.name, NOT_WRITTEN)
+    rows = np.empty_like(order)
+    rows[order] = np.arange(len(order))
+    return rows
 
 
 def _contents(file: Any) -> set[str]:
@@ -239,25 +265,6 @@ def check_nothing_lost(former: Path, new: Path) -> None:
             f"{former.name} holds {listed(lost, 3)}, which another program has added "
             "and this would take away: choose another name."
         )
-
-
-def rows_by_name(names: pd.Index, file_names: pd.Index, where: str) -> NDArray[np.intp]:
-    """Return which of the known rows each row is, by their names.
-
-    Raises DataError if they are other rows, or in another order with repeated names.
-    """
-    names, file_names = names.astype(str), file_names.astype(str)
-    if names.equals(file_names) or unique_names(names) == unique_names(file_names):
-        return np.arange(len(names))  # as they were, or made unique since
-    why = "its rows stand in another order, and some have the same name"
-    if len(names) != len(file_names):
-        why = f"it now has {len(names)} rows instead of {len(file_names)}"
-    elif names.is_unique or file_names.is_unique:  # made so since, as scanpy does it
-        indices = pd.Index(unique_names(file_names)).get_indexer(unique_names(names))
-        if (indices >= 0).all():
-            return np.asarray(indices)
-        why = f'it had no row "{names[int(indices.argmin())]}"'
-    raise DataError(f"{where} has changed since it was read: {why}; open it again.")
 
 
 # What goes into it

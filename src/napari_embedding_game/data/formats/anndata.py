@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     KEY,
@@ -30,6 +31,13 @@ from napari_embedding_game.data.expression import Expression, dense, natural
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ids_of, names_of
+from napari_embedding_game.data.identity import (
+    Identity,
+    Part,
+    RowHashes,
+    find_order,
+    hash_rows,
+)
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.raw_counts import are_counts
@@ -72,6 +80,8 @@ class _Source:
     """Whether genes keep the names of the index, as files are compared by them."""
     gene_ids: dict[str, str] = field(default_factory=dict)
     """Ensembl identifiers in the tables that were read, by the names of genes."""
+    row_hashes: dict[Part, NDArray[np.uint64]] = field(default_factory=dict)
+    """Hashes of the rows of the matrices that were read, by their spaces."""
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
@@ -211,6 +221,33 @@ def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
         yield root, notes
 
 
+def read_identity(path: Path, known: Identity) -> Identity:
+    """Read what the rows of a file are known by now, as :func:`identity_of`."""
+    with _opened(path) as (opened, _):
+        return identity_of(parts_of(opened, path), path.name, known)
+
+
+def identity_of(root: Any, where: str, known: Identity) -> Identity:
+    """Return the names of all rows of a root, and hashes of parts that are `known`.
+
+    The smallest parts are read first, until the numbers of one of them agree.
+    """
+    obs = store.read_element(root["obs"], where, "its table obs")
+    names, hashes = obs.index.astype(str), dict[Part, NDArray[np.uint64]]()
+    order = find_order(known.names, names)
+    parts = {x: spaces.item_of(root, x) for x in spaces.all_spaces(root)}
+    telling = {*known.telling_parts}
+    parts = {x: item for x, item in parts.items() if x in telling}
+    for part in sorted(parts, key=lambda x: store.declared_bytes(parts[x])):
+        values = store.read_element(parts[part], where, part)
+        hashes |= (new := _row_hashes(part, values))
+        if order is not None and part in new:
+            is_same = np.array_equal(known.row_hashes[part], new[part][order])
+            if is_same:
+                break
+    return Identity(names, hashes)
+
+
 # From the parts to a dataset
 
 
@@ -249,6 +286,7 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         has_expression=profile is not None,
         gene_ids=source.gene_ids,
         level_colors=_level_colors(obs, source),
+        row_hashes=source.row_hashes,
     )
     all_notes = (*source.notes, *dataset.notes, *repeated_names(obs.index))
     stored, projection = _noted(source, KEY, "projection"), None
@@ -301,7 +339,7 @@ def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
         names = _names_of(source, raw["var"])
-        profile = _compared(source, "raw/X", raw["X"])
+        profile = _compared(source, spaces.RAW, raw["X"])
         part, note = ".raw", f"Genes: {len(names):,} from .raw."
     elif matrix is not None:
         profile = values if are_embedded else _compared(source, "X", matrix)
@@ -344,9 +382,17 @@ def _compared(source: _Source, part: str, item: Any) -> Any:
 
 
 def _numbers(source: _Source, item: Any, part: str) -> Any:
-    """Read a matrix; of one that is shared a copy."""
+    """Read a matrix and hash its rows; of one that is shared return a copy."""
     values = store.read_element(item, source.where, part)
+    source.row_hashes.update(_row_hashes(part, values))
     return values.copy() if source.is_shared and values is item else values
+
+
+def _row_hashes(part: str, values: Any) -> RowHashes:
+    if isinstance(values, pd.DataFrame):
+        values = values.select_dtypes("number").to_numpy(np.float64, na_value=np.nan)
+    is_matrix = values.ndim == 2 and values.dtype.kind in "buif"
+    return {part: hash_rows(values)} if is_matrix else {}
 
 
 def _noted(source: _Source, *keys: str) -> Any:

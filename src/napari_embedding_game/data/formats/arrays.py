@@ -23,6 +23,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
+from napari_embedding_game.data.identity import hash_rows
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -77,6 +78,10 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         source=path,
         notes=notes,
         images=pictures,
+        row_hashes={
+            name: hash_rows(arrays[name].reshape(len(arrays[name]), -1))
+            for name in embeddable
+        },
     )
     for table in _side_table(path):
         yield Stage(f"Reading {table.name}")

@@ -27,6 +27,7 @@ from napari_embedding_game.data.columns import (
 from napari_embedding_game.data.dataset import CYTOMETRY
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.identity import hash_table
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -128,6 +129,9 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     usual = MASS if is_mass.any() else FLOW
     space = options.space_among([usual, *COFACTORS], path.name)
     measures = channels["measures"].to_numpy()
+    row_hashes = hash_table(
+        {str(one): values.to_numpy() for one, values in events.items()}
+    )
     if cofactor := COFACTORS[space]:
         stained = names[measures]
         events[stained] = np.arcsinh(events[stained] / cofactor)
@@ -155,6 +159,7 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
         source=path,
         notes=notes,
         provenance={CYTOMETRY: space},
+        row_hashes=row_hashes,
     )
     spaces = sorted(COFACTORS, key=lambda one: one != space)
     return ReadResult(dataset, spaces, list(names))

@@ -52,7 +52,7 @@ def spaces_of(root: Any, where: str) -> list[str]:
 
     Raises DataError if there is none.
     """
-    return list(dict.fromkeys([choose(root, None, where), *_spaces(root)]))
+    return list(dict.fromkeys([choose(root, None, where), *all_spaces(root)]))
 
 
 def choose(root: Any, space: str | None, where: str) -> str:
@@ -60,7 +60,7 @@ def choose(root: Any, space: str | None, where: str) -> str:
 
     Raises DataError if there is no such space, or none at all.
     """
-    spaces = _spaces(root)
+    spaces = all_spaces(root)
     if not spaces:
         raise DataError(
             f"{where} holds nothing to embed: neither X nor an entry of obsm with "
@@ -146,7 +146,8 @@ def _width(item: Any) -> int:
     return int(item.shape[1]) if is_matrix else 0
 
 
-def _spaces(root: Any) -> list[str]:
+def all_spaces(root: Any) -> list[str]:
+    """Return the names of all that can be embedded, which has a value for each row."""
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
         *(f"obsm['{key}']" for key in _widths(root)),

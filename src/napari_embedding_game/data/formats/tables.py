@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ENSEMBL, ids_of, names_of
+from napari_embedding_game.data.identity import Part, RowHashes, hash_table
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -41,6 +42,8 @@ _IDS = "gene_ids"
 """Keys among the ``attrs`` of a frame: what was read otherwise, and as in a Dataset."""
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
+# Letters of a text that are looked through at a time.
+_SCANNED = 1 << 24
 # With fewer other measurements, x and y are what the table is about.
 _MIN_BESIDE_POSITIONS = 2
 # A number with a point or a comma, and which.
@@ -176,8 +179,22 @@ def from_frame(
         name=name,
         source=source,
         gene_ids=frame.attrs.get(_IDS, {}),
+        row_hashes=hash_table(_numbers_to_hash(frame, numbers)),
     )
     return ReadResult(dataset, [usual], list(numbers))
+
+
+def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
+    """Read the columns of a table again by which its rows were known, and hash them.
+
+    Returns the hashes of those columns that are still there.
+    """
+    frame = read_frame(path)
+    if options.transposed:
+        frame = transposed(frame, path.name)
+    frame, _ = named(frame, path.name)
+    frame = frame.loc[:, frame.columns.isin(part)]
+    return hash_table(_numbers_to_hash(frame, _numbers(frame, path.name, ())))
 
 
 # From a frame to numbers
@@ -219,6 +236,16 @@ def _numbers(
         for column, is_one in zip(frame.columns, is_plain, strict=True)
     }
     return {column: values for column, values in numbers.items() if values is not None}
+
+
+def _numbers_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
+    """Return the columns that are numbers however a table is read, else all `numbers`.
+
+    Which texts are numbers depends on the columns that are chosen.
+    """
+    plain = {c: v for c, v in numbers.items() if isinstance(frame[c].dtype, np.dtype)}
+    plain = {c: v for c, v in plain.items() if frame[c].dtype.kind in "iuf"}
+    return plain or numbers
 
 
 def _measured(
@@ -400,6 +427,10 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
         how: Any = {"decimal": "," if is_comma and "," in marks else "."}
         how["skip_blank_lines"] = not is_single
         frame = read(io.StringIO(text), dtype=kinds, **how)
+        if late := _late_codes(frame, text, separator, partial(read, **how)):
+            codes += late
+            kinds = kinds if kinds is str else kinds | dict.fromkeys(late, "str")
+            frame = read(io.StringIO(text), dtype=kinds, **how)
         if large := [one for one in _rounded(frame) if abs(frame[one]).max() < 2**63]:
             kinds |= dict.fromkeys(large, "Int64")
             frame = read(io.StringIO(text), dtype=kinds, **how)
@@ -421,6 +452,34 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     if are_numbers:
         frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
     return frame
+
+
+def _late_codes(
+    frame: pd.DataFrame, text: str, separator: str, read: Callable[..., pd.DataFrame]
+) -> list[str]:
+    """Return columns read as whole numbers of which a text, such as 0012, is a code.
+
+    The first rows need not show it, as in ids from 1000 to 9999 and then 0001.
+    """
+    numbers = frame.select_dtypes("number")
+    whole = [name for name in numbers if columns.numbers_of(numbers[name]) is not None]
+    if not whole or not _has_padded_number(text, separator):
+        return []
+    texts = read(io.StringIO(text), dtype=str)[whole]
+    return [name for name in whole if columns.are_codes(texts[name])]
+
+
+def _has_padded_number(text: str, separator: str) -> bool:
+    """Return whether a value somewhere begins with a 0 and another digit."""
+    starts = [ord(one) for one in (separator, "\n", "\r", '"', " ")]
+    for first in range(0, len(text), _SCANNED):
+        part = text[max(0, first - 1) : first + _SCANNED + 1]
+        codes = np.frombuffer(part.encode("ascii", "replace"), np.uint8)
+        before, zero, after = codes[:-2], codes[1:-1], codes[2:]
+        is_padded = (zero == ord("0")) & (after >= ord("0")) & (after <= ord("9"))
+        if is_padded.any() and np.isin(before[is_padded], starts).any():
+            return True
+    return False
 
 
 def _rounded(frame: pd.DataFrame) -> list[str]:

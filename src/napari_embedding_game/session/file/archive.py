@@ -8,6 +8,7 @@ fit together.
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,9 +20,11 @@ import msgspec
 import numpy as np
 
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write, check_other
 from napari_embedding_game.data.export.result import file_name, versions
+from napari_embedding_game.data.identity import align
 from napari_embedding_game.data.loading import load_with_choices
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -33,7 +36,8 @@ from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.h5ad import (
     has_session,
-    obs_in,
+    identity_beside,
+    read_rows_beside,
     session_in,
     with_columns,
 )
@@ -65,10 +69,10 @@ VERSION, READ = 4, (3, 4)
 ENDING = ".zip"
 MAX_BYTES = 64 * 2**20
 """Of the arrays of marks that are stored: what is saved each minute stays small."""
-OTHER_DATA = (
-    "{name} has other rows or numbers than when its map was saved, so it was opened as "
-    "data: press Run for a map, or open the file as it was."
+OPENED_AS_DATA = (
+    "It was opened as data: press Run for a map, or open the file as it was."
 )
+OTHER_DATA = "{} has other rows or numbers than when its map was saved. {}"
 MAX_NEIGHBORS = 200_000
 """Rows up to which their neighbours are stored, 60 bytes each."""
 
@@ -106,11 +110,13 @@ def save(
     *,
     is_private: bool = False,
     is_shared: bool = False,
-) -> None:
+) -> str:
     """Write a session file; an existing one is replaced in one step.
 
     ``is_private``: whether only the owner may read a file that was not there before.
     ``is_shared``: whether files are named without their folders.
+
+    Returns a sentence on what is not in the file, "" where it holds everything.
 
     Raises DataError: the file cannot be written, or it is one of the data files.
     """
@@ -119,14 +125,18 @@ def save(
         check_other(path, saved_map.dataset.source)
     with atomic_write(path, is_private=is_private) as half, half.open("wb") as file:
         rows = [rows_of(x.dataset) for x in session.maps]
-        _write(session, rows, file, path.absolute().parent, is_shared)
+        return _write(session, rows, file, path.absolute().parent, is_shared)
 
 
-def packed(session: SavedSession, path: Path, *, is_shared: bool = False) -> bytes:
+def packed(
+    session: SavedSession, path: Path, *, is_shared: bool = False
+) -> tuple[bytes, str]:
     """Return the map that is shown as the bytes that make its .h5ad file complete.
 
     ``path`` of that file, which takes the place of its source. ``is_shared``: as for
     :func:`save`.
+
+    Returns the bytes, and a sentence on what is not in them, as :func:`save` does.
     """
     alone = replace(session[session.current], parent=None, key="")
     rows = rows_of(alone.dataset, for_h5ad=True)
@@ -135,8 +145,9 @@ def packed(session: SavedSession, path: Path, *, is_shared: bool = False) -> byt
         rows = replace(rows, prepared=recipe_result(rows, others))
     rows, content = replace(rows, path=file_name(rows.path)), BytesIO()
     folder = path.absolute().parent
-    _write(SavedSession(maps=(alone,)), [rows], content, folder, is_shared)
-    return content.getvalue()
+    alone_session = SavedSession(maps=(alone,))
+    left_out = _write(alone_session, [rows], content, folder, is_shared)
+    return content.getvalue(), left_out
 
 
 def _write(
@@ -145,8 +156,8 @@ def _write(
     file: IO[bytes],
     folder: Path,
     is_shared: bool,
-) -> None:
-    """Write a session into a file of a folder."""
+) -> str:
+    """Write a session into a file of a folder; return a sentence on what is left out."""
     change = partial(note_place, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     summaries = (
@@ -157,6 +168,24 @@ def _write(
     pairs = zip(session.maps, rows, strict=True)
     maps = [_stored(saved_map, each, change) for saved_map, each in pairs]
     codec.write(file, {"session": head, "maps": maps})
+    return _left_out_text(session.maps, maps)
+
+
+def _left_out_text(maps: Sequence[SavedMap], stored: Sequence[_StoredMap]) -> str:
+    """Return a sentence on the marks and the steps of undo that are not stored."""
+    n_marks, n_stored = (
+        sum(len(one.timeline.marks) for one in some) for some in (maps, stored)
+    )
+    n_steps, parts = sum(len(one.clusters.done) for one in maps), list[str]()
+    if n_stored < n_marks:
+        parts.append(
+            f"{n_marks - n_stored} of {n_marks} earlier maps, as the oldest without a "
+            f"name are left out beyond {MAX_BYTES >> 20} MB (right-click one to rename "
+            "it: a named map is always kept)"
+        )
+    if n_steps:
+        parts.append(counted(n_steps, "step") + " of undo")
+    return f"Not in the file: {'; '.join(parts)}." if parts else ""
 
 
 def load(path: str | Path) -> SavedSession:
@@ -237,7 +266,7 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _stored(saved_map: SavedMap, rows: Rows, change: Change) -> SavedMap:
+def _stored(saved_map: SavedMap, rows: Rows, change: Change) -> _StoredMap:
     """Return what is stored of a map: no undo, and not very many marks."""
     timeline, look = thinned(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
@@ -250,7 +279,8 @@ def _stored(saved_map: SavedMap, rows: Rows, change: Change) -> SavedMap:
     }
     if (on := saved_map.placed_on) is not None:  # of former versions it has folders
         parts["placed_on"] = replace(on, reference=file_name(on.reference))
-    return replace(_small(saved_map), **parts)
+    stored: Any = replace(_small(saved_map), **parts)
+    return stored  # type: ignore[no-any-return]
 
 
 def _small(moment: OneMoment) -> OneMoment:
@@ -303,14 +333,18 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
         try:
             opened = yield from with_data(saved_map, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
-                obs = yield from read_apart(path, obs_in)
-                dataset = with_columns(opened.dataset, obs)
+                known = identity_beside(opened)
+                obs, found = yield from read_apart(path, read_rows_beside, known)
+                order = align(known, found, path.name, OPENED_AS_DATA)
+                dataset = with_columns(opened.dataset, obs, order)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)
         except DataError as error:
             if is_in_h5ad:
                 maps.append((yield from _as_data(path)))
-                troubles.append(OTHER_DATA.format(name=path.name))
+                is_told = str(error).endswith(OPENED_AS_DATA)
+                other = OTHER_DATA.format(path.name, OPENED_AS_DATA)
+                troubles.append(str(error) if is_told else other)
             else:
                 maps.append(saved_map)
                 troubles.append(str(error))

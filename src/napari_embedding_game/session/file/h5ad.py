@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,15 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import explain_damage
-from napari_embedding_game.data.export.anndata_result import rows_by_name, storable_obs
+from napari_embedding_game.data.export.anndata_result import storable_obs
+from napari_embedding_game.data.formats.anndata import identity_of, parts_of
 from napari_embedding_game.data.formats.store import open_store, read_element
+from napari_embedding_game.data.identity import Identity, Part, hash_rows
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import read_stages
 from napari_embedding_game.data.stages import Stages
+from napari_embedding_game.session.file.saved_map import SavedMap
 
 ENDING = ".h5ad"
 _PLACE = f"uns/{KEY}/session"
@@ -56,19 +60,38 @@ def session_in(path: Path) -> bytes | None:
         return content.tobytes()
 
 
-def obs_in(path: Path) -> pd.DataFrame:
-    """Return the metadata of the rows of an .h5ad file, by their names."""
+def read_rows_beside(path: Path, known: Identity) -> tuple[pd.DataFrame, Identity]:
+    """Return the metadata of the rows of an .h5ad file, and what they are known by.
+
+    ``known``: as for :func:`~.formats.anndata.identity_of`.
+    """
     with explain_damage(path, "an .h5ad file"), open_store(path) as file:
         obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
-        return obs.set_axis(obs.index.astype(str))
+        found = identity_of(parts_of(file, path), path.name, known)
+        return obs.set_axis(obs.index.astype(str)), found
 
 
-def with_columns(dataset: Dataset, obs: pd.DataFrame) -> Dataset:
-    """Return rows with the columns of a file that are new or changed, by name.
+def identity_beside(saved: SavedMap) -> Identity:
+    """Return what the rows of a map are known by in the .h5ad file that holds it.
 
-    Raises DataError: the file has other rows.
+    That is what they are compared by, and their places on the map.
     """
-    order = rows_by_name(dataset.source_obs_names, obs.index, dataset.name)
+    dataset, snapshot = saved.dataset, saved.snapshot
+    parts = {"X": dataset.profile}
+    if snapshot is not None:
+        parts[f"obsm['X_{KEY}']"] = snapshot.embedding
+    expanded = {part: dataset.expand(values) for part, values in parts.items()}
+    hashes: dict[Part, Any] = {part: hash_rows(x) for part, x in expanded.items()}
+    return Identity(dataset.source_obs_names, hashes)
+
+
+def with_columns(
+    dataset: Dataset, obs: pd.DataFrame, order: NDArray[np.intp]
+) -> Dataset:
+    """Return rows with the columns of a file that are new or changed.
+
+    ``order`` (n_source_rows,): row of ``obs`` that each row of the source is.
+    """
     new = without_results(obs.iloc[order], dataset.added_columns)
     rows, old = new[dataset.kept], storable_obs(dataset.obs)
     same = [n for n in new if n in old and _is_same(old[n], rows[n])]
@@ -90,8 +113,10 @@ def read_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     result = yield from read_stages(path, options)
     if not has_session(path):
         return result
-    obs = without_results(result.dataset.obs)
-    return replace(result, dataset=replace(result.dataset, obs=obs))
+    dataset = result.dataset
+    tables = {part: getattr(dataset, part) for part in ("obs", "source_obs")}
+    tables = {k: x if x is None else without_results(x) for k, x in tables.items()}
+    return replace(result, dataset=replace(dataset, **tables))
 
 
 def _is_same(old: pd.Series, column: pd.Series) -> bool:

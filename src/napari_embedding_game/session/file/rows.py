@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
-from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
@@ -27,6 +26,7 @@ from napari_embedding_game.data.export.anndata_result import (
     is_stored_in_h5ad,
 )
 from napari_embedding_game.data.formats.spaces import split_space
+from napari_embedding_game.data.identity import find_order, gone_text
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import prepared
 from napari_embedding_game.data.network_paths import find_server
@@ -87,7 +87,7 @@ class Rows:
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """As :class:`Dataset` has these three; the last one wherever the numbers are."""
+    """As :class:`Dataset` has these three; the last two wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     added: Mapping[str, Added] | None = None
@@ -155,6 +155,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     return Rows(
         name=dataset.name,
         space=dataset.space,
+        notes=dataset.notes,
         left_out=dict(dataset.left_out),
         path="" if source is None else str(source.absolute()),
         options=options,
@@ -185,9 +186,9 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    same = "X var_names gene_ids has_expression level_colors quality notes"
+    same = "X var_names gene_ids has_expression level_colors quality"
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
-    if source_obs is not None and {*obs} <= {*source_obs}:
+    if source_obs is not None:
         parts["source_obs"] = source_obs
     if sp.issparse(dataset.X):
         parts["sparse_X"] = parts.pop("X")
@@ -315,7 +316,7 @@ def read_again(
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    sample, found = _sample_of(rows), None
+    sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
         found = _as_saved(ReadResult(sample()), rows)
@@ -331,13 +332,15 @@ def read_again(
                 result = yield from prepared(result, options, recipe_result(rows, ()))
                 results.append(result)
                 found = _as_saved(result, rows)
+                present = result.dataset.source_obs_names
+                why = _changed_rows_text(rows, present)
             if found is not None:
                 break
     if found is None:
         raise DataError(
             f"{rows.path or rows.name} gives other numbers than when the session was "
-            "saved: put the former file back to play on, or load it anew if another "
-            "version read it. The map is shown as it was saved."
+            f"saved{why}: put the former file back to play on, or load it anew if "
+            "another version read it. The map is shown as it was saved."
         )
     match = found.dataset
     mark = fingerprint(match)
@@ -349,10 +352,21 @@ def read_again(
     match = replace(match, space=rows.space, provenance=provenance)
     is_alike = {*rows.left_out} == {*match.left_out}  # which is in the present order
     left_out = match.left_out if is_alike else rows.left_out or match.left_out
-    match = replace(match, left_out=left_out, source_objects=objects)
+    notes = tuple(dict.fromkeys((*rows.notes, *match.notes)))
+    match = replace(match, left_out=left_out, source_objects=objects, notes=notes)
     match = match.with_added(dataset)
     match.known[FINGERPRINT] = mark
     return replace(found, dataset=match)
+
+
+def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
+    """Return in brackets whether a source has other rows by their number and names."""
+    n_rows, names = len(rows.kept), pd.Index(rows.names)
+    if len(present) != n_rows:
+        return f" (it now has {len(present):,} rows instead of {n_rows:,})"
+    if find_order(names, present) is None and (text := gone_text(names, present)):
+        return f" ({text})"
+    return ""
 
 
 def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
@@ -360,14 +374,12 @@ def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
     dataset, saved = result.dataset, rows.all_names
     names, named = dataset.source_obs_names, rows.kept | (saved != "")
     saved, n = pd.Index(saved[named]), len(named)
-    is_other = len(names) != n or not (names.is_unique or saved.is_unique)
-    if is_other or names[named].equals(saved):
+    if len(names) != n or names[named].equals(saved):
+        return result
+    if (indices := find_order(saved, names)) is None:
         return result
     order = np.full(n, -1)
-    indices = pd.Index(unique_names(names)).get_indexer(unique_names(saved))
     order[named] = indices
-    if (indices < 0).any():
-        return result
     order[order < 0] = np.setdiff1d(np.arange(n), indices)  # without a name
     return replace(result, dataset=dataset.in_order(order))
 

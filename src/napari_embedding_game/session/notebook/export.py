@@ -28,6 +28,7 @@ from napari_embedding_game.data.export.anndata_result import storable_obs
 from napari_embedding_game.data.export.atomic import atomic_write, check_other
 from napari_embedding_game.data.export.hdf5 import write_h5ad
 from napari_embedding_game.data.export.result import versions
+from napari_embedding_game.data.identity import row_sums
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.clusters.annotation import unique_name
@@ -67,17 +68,20 @@ from IPython.display import display
 
 from napari_embedding_game import read, tl
 from napari_embedding_game.data.export.plots import VolcanoPlot, draw
+from napari_embedding_game.data.identity import check_row_sums
 from napari_embedding_game.data.read_options import Recipe"""
 DATA = """\
 ## Data
 
 {how} What is embedded is in `obsm["X_features"]`; `X` has the genes, with counts as \
 logarithms, or the columns. {table} has what was known of each row in the window, by \
-its name: its cluster, and the groups it was in."""
+its name: its cluster, the groups it was in, and the sum of its numbers, which shows \
+that it is the same row."""
 ROWS = """\
 {read}
 rows = pd.read_csv({table}, dtype=str, keep_default_na=False).set_index({names})
 adata = adata[rows.index].copy()
+check_row_sums(adata, rows[{sums}])
 adata"""
 CLUSTERS = """\
 ## Clusters
@@ -169,7 +173,12 @@ class _Notebook:
         default = "map_cluster" if "cluster" in taken else "cluster"
         self.column = unique_name(default, taken)
         index = names[self.dataset.kept].rename(unique_name("name", taken))
-        self.rows = pd.DataFrame({self.column: self.clustering.names}, index)
+        sums = unique_name("row_sum", taken)
+        columns = {
+            self.column: self.clustering.names,
+            sums: row_sums(self.dataset.expression.values),
+        }
+        self.rows = pd.DataFrame(columns, index)
         """What the code reads of each row."""
         write = partial(self.rows.to_csv, quoting=QUOTE_ALL)
         table = self._add_file("cells.csv", write)
@@ -184,6 +193,7 @@ class _Notebook:
         how, read = self._reading()
         self._text(DATA, {"how": how, "table": to_code_span(table)})
         code = {"table": _code_of(table), "names": _code_of(index.name)}
+        code["sums"] = _code_of(sums)
         self._code(ROWS.format(read=read, **code))
         self._add_run(saved.record)
         self._add_new_columns()

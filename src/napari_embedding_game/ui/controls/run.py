@@ -109,7 +109,7 @@ class RunControls(QWidget):
         hear(self.refresh, session.staleness_changed, reading.changed)
         hear(self.refresh, data.offers_changed)
         hear(self._update_message, session.selection.changed, writing.busy_changed)
-        hear(lambda name: self.stage.say(f"Saved {name}."), writing.saved)
+        hear(self._on_file_saved, writing.saved)
         self._on_message(session.message)
 
     def show_saved(self) -> None:
@@ -199,6 +199,9 @@ class RunControls(QWidget):
         self._play()
 
     # What happens
+
+    def _on_file_saved(self, name: str, left_out: str) -> None:
+        self.stage.say(f"Saved {name}. {left_out}".strip())
 
     def _on_map(self, words: str) -> None:
         """Show a map that was played at another time."""

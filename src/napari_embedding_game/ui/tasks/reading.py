@@ -13,6 +13,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError, MissingValuesError
+from napari_embedding_game.data.identity import Identity
 from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -190,8 +191,12 @@ class ReadingTask(QObject):
             source = with_labels(request.source, self.viewer)
             request = replace(request, source=source)
         source, options = request.source, request.options
+        shown = self.workspace.session.dataset
 
         def read() -> Stages[ReadResult]:
+            if request.is_again and shown is not None:
+                known = Identity.of(shown)
+                return (yield from source.read_again(options, known)).looked_at()
             return (yield from source.read(options)).looked_at()
 
         def finish(loaded: ReadResult) -> None:

@@ -36,14 +36,15 @@ NO_FILM = (
 )
 BUSY = "Another file is still being written: save again when it is there."
 NOT_SAVED = "A file could not be saved"
-Write = Callable[[], None]
+Write = Callable[[], object]
+"""Writes a file, and may return a sentence on what is not in it."""
 
 
 class WritingTask(QObject):
     """Writes one file at a time; closing it loses nothing."""
 
-    saved = Signal(str)
-    """The name of what was written."""
+    saved = Signal(str, str)
+    """The name of what was written, and a sentence on what is not in it, or ""."""
     busy_changed = Signal()
     """:attr:`text` is another."""
 
@@ -74,8 +75,8 @@ class WritingTask(QObject):
         self.text = f"Saving {name} …"
         self.busy_changed.emit()
         self._worker = worker = Worker(write, NOT_SAVED)
-        worker.returned.connect(lambda _: self._end(name))
-        worker.failed.connect(lambda error: self._end(name, error))
+        worker.returned.connect(partial(self._on_written, name))
+        worker.failed.connect(self._on_failed)
         worker.begin()
 
     def close(self) -> None:
@@ -88,13 +89,17 @@ class WritingTask(QObject):
             self._worker.failed.disconnect()
             self._worker.failed.connect(notify_error)
 
-    def _end(self, name: str, error: BaseException | None = None) -> None:
+    def _on_written(self, name: str, left_out: object) -> None:
+        self._end()
+        self.saved.emit(name, left_out if isinstance(left_out, str) else "")
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._end()
+        self._workspace.trouble.emit(error_text(error))
+
+    def _end(self) -> None:
         self._worker, self.text = None, ""
         self.busy_changed.emit()
-        if error is None:
-            self.saved.emit(name)
-        else:
-            self._workspace.trouble.emit(error_text(error))
 
 
 # What writes each kind of file, in any thread, as the map is seen now
@@ -118,10 +123,13 @@ def _table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
     rows, saved = dataset.frozen(), workspace.maps.capture()
     packed = partial(archive.packed, saved, path, is_shared=is_shared)
 
-    def save() -> None:
-        is_whole = path.suffix.lower() == H5AD and saved is not None
-        session = packed() if is_whole else None
-        write(rows, replace(result, session=session) if is_whole else result, path)
+    def save() -> str:
+        if path.suffix.lower() != H5AD or saved is None:
+            write(rows, result, path)
+            return ""
+        session, left_out = packed()
+        write(rows, replace(result, session=session), path)
+        return left_out
 
     return save
 

@@ -1,0 +1,261 @@
+"""Tell whether a source that is read again has the rows that it had.
+
+Names prove nothing: "0" to "799" are of any 800 rows, and a table without names counts
+them anew when it is sorted.  A row is the same where its numbers are the same, so each
+row of a source has a hash of its raw numbers, whatever is embedded of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import listed, unique_names
+from napari_embedding_game.data.errors import DataError
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+    from napari_embedding_game.data.dataset import Dataset
+
+Part: TypeAlias = str | tuple[str, ...]
+"""A matrix of a source by its name, such as "X", or columns of a table by theirs."""
+RowHashes: TypeAlias = Mapping[Part, NDArray[np.uint64]]
+"""(n_source_rows,) hash of the numbers that each row has in a part, by the part."""
+
+MAX_COLUMNS = 256
+"""Of wide dense matrices so many columns are hashed, evenly spread: they tell rows
+apart as well as all of them do, and cost no time."""
+TELLING = 0.9
+"""Share of the rows that the best part tells apart which another one has to."""
+_ROWS, _VALUES = 4_096, 1 << 15
+"""Rows, or values of a dense matrix, that are hashed at a time: all steps then stay in
+the processor's cache, which makes them five times as fast."""
+CHANGED = "{} has changed since it was read: {}. {}"
+KEPT = (
+    "The map is kept as it is: put the former file back, or open the new one under "
+    '"Open other data".'
+)
+"""What can be done where a file that is read for a map has other rows by now."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """What the n rows of a source are known by."""
+
+    names: pd.Index
+    """(n,)"""
+    row_hashes: RowHashes
+    """Of any parts that were read; empty where a source can never change."""
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Identity:
+        """Return what the rows of the source of a dataset are known by."""
+        return cls(dataset.source_obs_names, dataset.row_hashes)
+
+    @property
+    def telling_parts(self) -> list[Part]:
+        """The parts whose numbers tell rows apart: a mask, or zeros, prove nothing."""
+        hashes = self.row_hashes
+        n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
+        least = TELLING * max(n_distinct.values(), default=0)
+        return [part for part, n in n_distinct.items() if n >= least]
+
+    def shares_numbers(self, other: Identity) -> bool:
+        """Return whether a part of both holds the same numbers in the same order."""
+        shared = [part for part in self.telling_parts if part in other.row_hashes]
+        ours, theirs = self.row_hashes, other.row_hashes
+        return any(np.array_equal(ours[part], theirs[part]) for part in shared)
+
+
+def align(
+    known: Identity, found: Identity, name: str, remedy: str = KEPT
+) -> NDArray[np.intp]:
+    """Return for each known row its index among the rows that were found, (n,).
+
+    Rows are found by unique names, else in their order; the numbers of a part have to
+    be the same for all of them.  One part is enough: another may have been computed
+    anew for the same cells.  Where either side has no hashes, names are all there is.
+
+    ``name``: what the source is called. ``remedy``: a sentence on what can be done.
+
+    Raises DataError: the rows differ; one sentence says in what, then the remedy.
+    """
+    n, n_found = len(known.names), len(found.names)
+    if n_found != n:
+        why = f"it now has {n_found:,} rows instead of {n:,}"
+        raise DataError(CHANGED.format(name, why, remedy))
+    order = find_order(known.names, found.names)
+    if order is None:
+        sorted_text = "its rows stand in another order, and some have the same name"
+        why = gone_text(known.names, found.names) or sorted_text
+        raise DataError(CHANGED.format(name, why, remedy))
+    hashes, found_hashes = known.row_hashes, found.row_hashes
+    if not hashes or not found_hashes:
+        return order
+    telling = known.telling_parts
+    shared = [part for part in telling if len(found_hashes.get(part, ())) == n]
+    if not shared:
+        why = _missing_part_text(telling[0], found_hashes)
+        raise DataError(CHANGED.format(name, why, remedy))
+    for part in shared:
+        if np.array_equal(hashes[part], found_hashes[part][order]):
+            return order
+    why = _other_numbers_text(hashes[shared[0]], found_hashes[shared[0]], order)
+    raise DataError(CHANGED.format(name, why, remedy))
+
+
+def find_order(known: pd.Index, found: pd.Index) -> NDArray[np.intp] | None:
+    """Return the index of each known name among the names found; None if any is gone.
+
+    Names that come twice are told apart by their order, as "A" and "A-1", where either
+    side has none: another program may have made them unique.
+    """
+    known, found = known.astype(str), found.astype(str)
+    if known.equals(found):
+        return np.arange(len(known))
+    if not (known.is_unique and found.is_unique):
+        is_one_unique = known.is_unique or found.is_unique
+        known, found = (pd.Index(unique_names(names)) for names in (known, found))
+        if not is_one_unique:
+            return np.arange(len(known)) if known.equals(found) else None
+    indices = found.get_indexer(known)
+    return None if (indices < 0).any() else np.asarray(indices, np.intp)
+
+
+def is_as_it_was(order: NDArray[np.intp]) -> bool:
+    """Return whether rows stand in the order in which they were known."""
+    return bool((order == np.arange(len(order))).all())
+
+
+# Hashes of numbers
+
+
+def hash_rows(values: Any) -> NDArray[np.uint64]:
+    """Return (n,) hashes of the rows of a dense or sparse matrix (n, D) of numbers.
+
+    Equal numbers have equal hashes, whatever the type or the matrix that holds them;
+    -0.0 is 0, and all missing values are equal.  It is the sum of their bits times an
+    odd number for each column, modulo 2^64.
+    """
+    n, n_columns = values.shape
+    hashes = np.empty(n, np.uint64)
+    if sp.issparse(values):
+        matrix, factors = sp.csr_matrix(values), _column_factors(n_columns)
+        for first in range(0, n, _ROWS):
+            block = matrix[first : first + _ROWS]
+            bits = sp.csr_matrix(
+                (_bits(block.data), block.indices, block.indptr), shape=block.shape
+            )
+            hashes[first : first + _ROWS] = bits @ factors
+        return hashes
+    step = max(1, n_columns // MAX_COLUMNS)
+    factors = _column_factors(n_columns)[::step]
+    n_rows = max(1, _VALUES // max(1, len(factors)))
+    for first in range(0, n, n_rows):
+        block = values[first : first + n_rows, ::step]
+        hashes[first : first + n_rows] = _bits(block) @ factors
+    return hashes
+
+
+def hash_table(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
+    """Return the hashes of the rows of a table, by its columns of numbers.
+
+    The order of the columns does not matter.
+    """
+    names = sorted(numbers)[:: max(1, len(numbers) // MAX_COLUMNS)]
+    if not names:
+        return {}
+    hashes = np.zeros(len(numbers[names[0]]), np.uint64)
+    for first in range(0, len(hashes), _ROWS):
+        rows = slice(first, first + _ROWS)
+        for name in names:
+            hashes[rows] += _bits(numbers[name][rows]) * _name_factor(name)
+    return {tuple(names): hashes}
+
+
+def _bits(values: Any) -> NDArray[np.uint64]:
+    """Return numbers as integers of 64 bits, of which the low ones differ as well."""
+    numbers = np.array(values, np.float64, order="C")
+    numbers += 0.0  # of -0.0 it makes 0
+    is_missing = np.isnan(numbers)
+    if is_missing.any():
+        numbers[is_missing] = np.nan
+    bits = numbers.view(np.uint64)
+    bits ^= bits >> np.uint64(32)
+    return bits
+
+
+def _column_factors(n: int) -> NDArray[np.uint64]:
+    """Return (n,) odd numbers that look like random ones: those of SplitMix64."""
+    z = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def _name_factor(name: str) -> np.uint64:
+    digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little") | 1)
+
+
+# Numbers that a notebook reads again, on any machine
+
+
+def row_sums(values: Any) -> NDArray[np.float64]:
+    """Return (n,) sums of the absolute values of each row, missing ones left out."""
+    if sp.issparse(values):
+        return np.asarray(abs(values).sum(axis=1), np.float64).ravel()
+    return np.asarray(np.nansum(np.abs(np.asarray(values, np.float64)), axis=1))
+
+
+def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
+    """Raise DataError unless the rows of ``adata.X`` have these sums.
+
+    A notebook gives rows what was said of them in the window by their names, and this
+    shows that they are the same rows: to four digits, as logarithms are rounded
+    differently on other machines.
+    """
+    known, found = sums.to_numpy(np.float64), row_sums(adata.X)
+    is_other = ~np.isclose(found, known, rtol=1e-4, atol=1e-6)
+    if is_other.any():
+        raise DataError(
+            f"{np.count_nonzero(is_other):,} of {len(known):,} rows have other numbers "
+            "under the same names than in the window: put the data file back as it was."
+        )
+
+
+# What has changed, in words
+
+
+def gone_text(known: pd.Index, found: pd.Index) -> str:
+    """Return a clause that names a row which is gone; "" where all names are there."""
+    known, found = known.astype(str), found.astype(str)
+    gone = known[~known.isin(found)]
+    return f'it has no row "{gone[0]}" any more' if len(gone) else ""
+
+
+def _missing_part_text(part: Part, found: RowHashes) -> str:
+    if isinstance(part, str):
+        return f"it no longer holds {part}, by which its rows could be told"
+    present = {name for one in found if isinstance(one, tuple) for name in one}
+    gone = [name for name in part if name not in present]
+    what = f"column {gone[0]}" if len(gone) == 1 else f"the columns {listed(gone)}"
+    return f"it no longer has {what}"
+
+
+def _other_numbers_text(
+    known: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.intp]
+) -> str:
+    n_changed = int(np.count_nonzero(known != found[order]))
+    is_sorted = is_as_it_was(order) and np.array_equal(np.sort(known), np.sort(found))
+    if is_sorted:
+        return "its rows stand in another order, which their names do not show"
+    return f"{n_changed:,} of {len(known):,} rows have other numbers"
