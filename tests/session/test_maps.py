@@ -303,6 +303,20 @@ def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, sessio
     assert names(session) == {"CD4": 40}
 
 
+def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, session):
+    session.clusters.make_cluster(np.arange(40), "T")
+    (former,) = (c.id for c in session.clusters.clusters if c.name == "T")
+    tree.embed(np.arange(30), "part")
+    session.clusters.make_cluster(np.arange(10), "naive")
+    back(tree)
+    session.clusters.release(former)
+    assert session.clusters.make_cluster(np.arange(20, 26), "B") == former
+    tree.open("child1")
+    session.clusters.undo()
+    back(tree)
+    assert names(session) == {"T": 10, "B": 6}
+
+
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [

@@ -1,5 +1,6 @@
 """Renaming, merging, splitting and recolouring in the table, undone and redone."""
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -218,3 +219,29 @@ def test_selected_points_are_clustered_again(
     assert sum(c.is_named for c in session.clusters.clusters) == 2
     edits.undo.trigger()
     assert not any(c.is_named for c in session.clusters.clusters)
+
+
+def test_parts_that_come_late_are_named_after_no_other_group(
+    qtbot, played, session, from_menu, monkeypatch
+):
+    """While they are sought, the group is undone and its id is another group's."""
+    edits, book, sought = played.clusters.edits, session.clusters, threading.Event()
+
+    def find(X, n_parts, **options):
+        assert sought.wait(30)
+        return np.arange(len(X)) % n_parts
+
+    place = "napari_embedding_game.core.inspect.recluster.recluster"
+    monkeypatch.setattr(place, find)
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (2, True))
+    rows = np.arange(5, 25)
+    session.selection.select(cluster := book.make_cluster(rows, "few"))
+    from_menu(edits.more, "Cluster again…")
+    edits.undo.trigger()
+    assert book.make_cluster(np.arange(30, 40), "other") == cluster
+    sought.set()
+    qtbot.waitUntil(lambda: sum(c.is_named for c in book.clusters) == 3)
+    parts = {c.name for c in book.clusters if {*book.clustering.rows(c.id)} <= {*rows}}
+    assert parts == {"Group 1", "Group 2"}
+    (other,) = (c for c in book.clusters if c.name == "other")
+    assert book.clustering.rows(other.id).tolist() == [*range(30, 40)]

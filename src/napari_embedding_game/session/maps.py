@@ -402,11 +402,10 @@ class MapTree:
         if child.overlaid is not None:
             before = child.overlaid.of(released)
             by_name = {group.name: group for group in annotation.groups.values()}
-            # Cells that are in the same group still: it may have another name now.
-            same = annotation.codes[annotation.codes == child.overlaid.codes]
-            stayed = {i: annotation.groups[i] for i in set(same.tolist()) - {NONE}}
+            # The same group may have another name now, and another one its id.
+            by_key = {group.key: group for group in annotation.groups.values()}
             items = before.groups.items()
-            groups = {i: stayed.get(i) or by_name.get(x.name, x) for i, x in items}
+            groups = {i: by_key.get(x.key) or by_name.get(x.name, x) for i, x in items}
             before = replace(before, groups=groups)
             annotation = annotation.adopted(released, before, new_ids)
         is_changed &= new.codes != NONE

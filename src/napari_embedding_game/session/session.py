@@ -553,7 +553,11 @@ class Session:
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
                     )
-                return self.clusters.split(whole, rows, parts)
+                clustering = self.clusters.clustering
+                is_same = whole is not None and np.array_equal(
+                    clustering.rows(whole), rows
+                )  # by now the id may be another cluster's
+                return self.clusters.split(whole if is_same else None, rows, parts)
 
             return apply
 

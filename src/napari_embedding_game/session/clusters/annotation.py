@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,9 @@ class Group:
     note: str = ""
     is_whole: bool = field(default=False, compare=False)
     """Whether its cells were one cluster of the game when they were annotated."""
+    key: str = field(default_factory=lambda: uuid4().hex, compare=False)
+    """Stays when the group is renamed or taken up in another map, and is never given
+    again, as an id is: it tells which group of a parent map a former one has become."""
 
     def __post_init__(self) -> None:
         """Clean name and note, whoever gave them: a person, a column, a file."""
@@ -95,8 +99,9 @@ class Annotation:
         for at, code in enumerate(present.tolist()):
             if code != NONE:
                 group = other.groups[code]
-                ids[at] = id_of.setdefault(group.name, next(new_ids))
-                table[int(ids[at])] = replace(group, is_whole=False)
+                ids[at] = code = id_of.setdefault(group.name, next(new_ids))
+                key = table[code].key if code in table else group.key
+                table[code] = replace(group, is_whole=False, key=key)
         codes[rows] = ids[indices]
         return self._with(codes, table)
 

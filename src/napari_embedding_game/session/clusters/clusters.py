@@ -200,9 +200,14 @@ class Clusters:
         label = f"merge of {' and '.join(names)}"
         if len(names) > MAX_IN_NAME:
             names[MAX_IN_NAME - 1 :] = [f"{len(names) - MAX_IN_NAME + 1} more"]
-        named = [part.name for part in parts if part.is_named]
-        group = Group(
-            name=named[0] if named else self._new_name(" + ".join(names)),
+        named = [part for part in parts if part.is_named]
+        if named:
+            group = self._annotation.groups[named[0].id]
+        else:
+            group = Group(name=self._new_name(" + ".join(names)))
+        group = replace(
+            group,
+            is_whole=False,
             color=next((part.color for part in parts if part.color), ""),
             note="\n".join(part.note for part in parts if part.note),
         )
