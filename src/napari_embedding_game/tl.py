@@ -257,8 +257,10 @@ def map_onto_reference(
         The same in the coordinates of a map that another program made, under its key.
     ``obsm["X_pca"]`` : (n_obs, C) float32
         The space of the reference, under its name.
-    ``obs["<label>_predicted"]``, ``obs["<label>_confidence"]`` : category, float32
-        The label with most votes, and the share of the votes that it has, 0 to 1.
+    ``obs["<label>_predicted"]`` : category
+        The label with most votes.
+    ``obs["<label>_predicted_confidence"]`` : float32
+        The share of the votes that it has, 0 to 1.
     ``obs["unlike_reference"]`` : bool
         Whether the cell is unlike any of the reference.
     ``obs["reference_likeness"]`` : float32

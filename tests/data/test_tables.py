@@ -315,3 +315,17 @@ def test_places_are_not_embedded_beside_measurements():
 def test_which_tables_may_have_genes_in_rows(columns, rows, asks):
     frame = pd.DataFrame([[row, 1, 2, 3] for row in rows], columns=columns)
     assert has_genes_in_rows(frame) is asks
+
+
+@pytest.mark.parametrize("heading", ["donor,a,b", "donor,a,b,n"])
+def test_codes_that_begin_with_0_late_in_a_long_table_keep_it(tmp_path, heading):
+    lines = [f"{1000 + i % 9000},{i / 7},{-i / 3}" for i in range(6_000)]
+    lines += [f"00{i},{i},0.5" for i in range(10, 20)]
+    if heading.endswith("n"):  # which counts, and has no 0 before it
+        lines = [f"{line},{i % 7}" for i, line in enumerate(lines)]
+    text = "\n".join([heading, *lines])
+    assert text.index("\n0010") > 65_536
+    (tmp_path / "cells.csv").write_text(text)
+    dataset = read(tmp_path / "cells.csv")
+    assert dataset.obs["donor"].iloc[[0, -1]].tolist() == ["1000", "0019"]
+    assert dataset.var_names == tuple(heading.split(",")[1:])

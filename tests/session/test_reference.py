@@ -71,7 +71,7 @@ def test_labels_places_and_what_is_unlike(reference):
     check_kinds(new)
     assert "embedding_game_stretch" not in new.obs
     known = (new.obs["kind"] != "D").to_numpy()
-    assert new.obs["kind_confidence"].between(0, 1).all()
+    assert new.obs["kind_predicted_confidence"].between(0, 1).all()
     assert new.obsm["X_embedding_game"].shape == (120, 2)
     assert new.obsm["X_pca"].shape == (120, 8)
     noted = new.uns["embedding_game_reference"]

@@ -30,14 +30,14 @@ from napari_embedding_game.core.new_rows.likeness import (
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import Added
+from napari_embedding_game.data.dataset import CONFIDENCE, Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
 from napari_embedding_game.data.expression import Expression, log_base, natural
 from napari_embedding_game.data.formats.spaces import RAW, split_space
 from napari_embedding_game.data.gene_names import FoundNames
-from napari_embedding_game.data.predicted import PredictedLabels
+from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import (
     Projection,
     match_genes,
@@ -200,8 +200,9 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     ``obsm["X_embedding_game"]`` the places, and those in the coordinates of a map that
     another program made under its own key; ``obsm`` the space of the reference (such as
     ``X_pca``); ``obs``: for each label ``<label>_predicted`` and
-    ``<label>_confidence``; ``unlike_reference`` (bool), ``reference_likeness`` (0 to 1)
-    and ``reference_distance``; ``uns["embedding_game_reference"]`` the record.
+    ``<label>_predicted_confidence``; ``unlike_reference`` (bool),
+    ``reference_likeness`` (0 to 1) and ``reference_distance``;
+    ``uns["embedding_game_reference"]`` the record.
     """
     adata.uns.pop(KEY, None)  # of a former map, as these
     old = [f"{KEY}_{name}" for name in OF_A_MAP]
@@ -213,8 +214,8 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     if space is not None and space[0] == "obsm" and mapped.rows is not None:
         adata.obsm[space[1]] = mapped.rows
     for label, one in mapped.labels.items():
-        adata.obs[f"{label}_predicted"] = one.labels
-        adata.obs[f"{label}_confidence"] = one.confidence
+        adata.obs[label + PREDICTED] = one.labels
+        adata.obs[label + PREDICTED + CONFIDENCE] = one.confidence
     adata.obs["unlike_reference"] = mapped.unlike
     adata.obs["reference_likeness"] = mapped.likeness
     adata.obs["reference_distance"] = mapped.distance
