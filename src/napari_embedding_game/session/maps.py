@@ -187,6 +187,8 @@ class MapTree:
         if len({one is not None and one.transposed for one in options}) > 1:
             return True
         known, found = map(Identity.of, (current, dataset))
+        if _are_measured(current) != _are_measured(dataset):
+            return True
         if _are_measured(current, dataset):
             is_same = known.names.equals(found.names)
             return not is_same or _are_renumbered(current, dataset)
