@@ -157,7 +157,7 @@ def _write(
     folder: Path,
     is_shared: bool,
 ) -> str:
-    """Write a session into a file of a folder; return a sentence on what is left out."""
+    """Write a session into a file of a folder, and return what is left out in words."""
     change = partial(note_place, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     summaries = (
