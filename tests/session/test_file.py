@@ -631,6 +631,7 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     path = tmp_path / "here" / "work.zip"
     (saved,) = archive.load(path).maps
     known = saved.dataset.known
+    assert known[rows.ROWS].prepared is None  # the file has the numbers
     for where in (known[rows.ROWS].path, r"C:\data\cells.csv"):  # of another system
         known[rows.ROWS] = replace(known[rows.ROWS], path=where)
         found = finish(archive.with_data(saved, path.parent, {}))

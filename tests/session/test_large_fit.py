@@ -73,6 +73,7 @@ def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
         # At random there would be 1.2 of them.
         assert is_rare[drawn].sum() >= 6
         assert np.array_equal(drawn, large_fit.draw_reference(rows, 300, seed))
+    np.testing.assert_array_equal(rows.take(drawn, 700), cells[drawn])
     assert len(large_fit.draw_reference(rows, 10**9)) == N
 
 
