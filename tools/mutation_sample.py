@@ -784,10 +784,13 @@ def show_change(found: dict[str, object]) -> None:
     )
 
 
-def try_drawn(folder: Path, seed: int, count: int, rooms: list[str]) -> None:
+def try_drawn(
+    folder: Path, seed: int, count: int, rooms: list[str], is_quick: bool
+) -> None:
     """Draw changes by a seed and try them; go on where an earlier call ended.
 
-    Where ``rooms`` are given, those of other rooms are left for a later call.
+    Where ``rooms`` are given, those of other rooms are left for a later call; where
+    ``is_quick``, those of files with compiled loops.
     """
     tree, known = folder / "tree", CoverageMap(folder / "map.json")
     tried = read_tried(folder)
@@ -801,6 +804,7 @@ def try_drawn(folder: Path, seed: int, count: int, rooms: list[str]) -> None:
             continue
         drawn.add(change.identity)
         is_wanted = not rooms or change.room in rooms
+        is_wanted &= not (is_quick and find_caches(tree, change.path))
         if is_wanted and change.identity not in done:
             tests = known.choose_tests(tree, change)
             found = {"seed": seed, "room": change.room, "identity": change.identity}
@@ -871,6 +875,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--rooms", nargs="*", default=[], help="such as ui session")
+    parser.add_argument("--quick", action="store_true", help="leave compiled loops out")
     chosen = parser.parse_args()
     folder: Path = chosen.folder.resolve()
     if chosen.action == "pytest":
@@ -886,7 +891,7 @@ def main() -> None:
         return
     import_libraries()
     if chosen.action == "draw":
-        try_drawn(folder, chosen.seed, chosen.count, chosen.rooms)
+        try_drawn(folder, chosen.seed, chosen.count, chosen.rooms, chosen.quick)
     else:
         try_again(folder)
 

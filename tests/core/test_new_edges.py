@@ -34,6 +34,7 @@ AFFINITIES = ["uniform", "fuzzy", "mixed", "entropic"]
 @pytest.mark.parametrize("affinity", AFFINITIES)
 def test_weights_are_finite_among_equal_rows(rows, affinity):
     fitted = np.repeat(rows[:20], 40, axis=0)
+    fitted[0] = 0  # alone
     graph = knn_graph(fitted, 12)
     found = edges(graph, affinity, X=fitted, perplexity=4)
     new = NewEdges(graph, affinity, found.scale, 4)
@@ -42,6 +43,9 @@ def test_weights_are_finite_among_equal_rows(rows, affinity):
         weights = new.weights(*FittedSearch(fitted, "euclidean")(part, new.n_searched))
         assert np.isfinite(weights).all()
         assert (weights >= 0).all()
+    beside = np.full((1, 4), 1e-12, np.float32)
+    weights = new.weights(*FittedSearch(fitted, "euclidean")(beside, new.n_searched))
+    assert 1e11 < weights.max() < 1e14
 
 
 @pytest.mark.parametrize("affinity", AFFINITIES)
