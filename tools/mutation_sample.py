@@ -8,8 +8,8 @@
 ``record`` runs the tests once and writes down which test executes which line; given
 test files, it records these alone, as after a change of theirs.  ``draw`` draws a
 package by its number of functions, a function, a kind of change and a place of it, and
-runs the tests that execute this line: those of the module's own test file, and the
-quickest others.  ``again`` tries the changes that survived with the tests of today.
+runs tests that execute this line: those of the module's own test file, then others,
+first those that execute most of the module.  ``again`` tries the changes that survived with the tests of today.
 
 All happens in FOLDER/tree, a copy of the files that git knows.  What was tried stands
 in FOLDER/mutants.jsonl; a change that means nothing gets a key "equivalent" there, with
@@ -423,7 +423,7 @@ class Recorder:
             self.failed.add(report.nodeid)
 
 
-class QuickestFirst:
+class InOrder:
     """A pytest plugin: runs tests in the order in which they are named."""
 
     def __init__(self, tests: list[str]) -> None:
@@ -503,8 +503,9 @@ class CoverageMap:
         return found
 
     def choose_tests(self, tree: Path, change: Change) -> list[str]:
-        """Return the tests for a change: of the module's own file, then the quickest.
+        """Return the tests for a change: of the module's own file, then of all others.
 
+        First those that execute most lines of the module.
         They execute the line, else its function, else functions that mention it or a
         name that the line defines.
         """
@@ -527,8 +528,11 @@ class CoverageMap:
         if not tests:
             return find_test_files(tree, change.path)
         chosen, left = [], MAX_SECONDS
-        known = [(not is_own(x), self.seconds[x], x) for x in tests & {*self.seconds}]
-        for _, cost, test in sorted(known):
+        of_module = self.tests_by_line.get(change.path, {}).values()
+        lines = Counter(test for some in of_module for test in some)
+        known = tests & self.seconds.keys()
+        for test in sorted(known, key=lambda x: (not is_own(x), -lines[x], x)):
+            cost = self.seconds[test]
             if (cost <= left and cost <= SLOWEST) or not chosen:
                 chosen.append(test)
                 left -= cost
@@ -725,7 +729,7 @@ def run_tests(tree: Path, tests: list[str], seconds: int) -> tuple[int, str]:
             os.environ |= _environment(tree) | {"PYTHONDONTWRITEBYTECODE": "1"}
             sys.dont_write_bytecode = True
             sys.path[:1] = [str((tree / "src").resolve())]
-            code = int(pytest.main([*options, *tests], plugins=[QuickestFirst(tests)]))
+            code = int(pytest.main([*options, *tests], plugins=[InOrder(tests)]))
             sys.stdout.flush()
             os._exit(code)
         except BaseException:

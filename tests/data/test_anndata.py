@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from anndata import AnnData
 
-from napari_embedding_game.data import samples
+from napari_embedding_game.data import samples, validation
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from napari_embedding_game.data.formats.anndata import (
@@ -86,7 +86,7 @@ def test_parts_that_are_read_when_they_are_asked_for(tmp_path):
             assert dataset.obs["X_map 1"].tolist() == [1] + [0] * 11
 
 
-def test_values_of_one_row_and_column_are_summed():
+def test_values_of_one_row_and_column_are_summed(monkeypatch):
     data, columns = np.array([1, 2, 3, 1, 4], "f4"), [1, 1, 0, 0, 2]
     X = sp.csr_matrix((data, columns, [0, 3, 5]), shape=(2, 3))
     dataset = from_anndata(AnnData(X), "cells")
@@ -94,6 +94,10 @@ def test_values_of_one_row_and_column_are_summed():
     assert (dataset.X.nnz, X.nnz) == (4, 5)
     counts = dataset.expression.values.toarray()
     np.testing.assert_allclose(np.expm1(counts[0]), [5000, 5000, 0], rtol=1e-5)
+    monkeypatch.setattr(validation, "_ROWS", 1)
+    last = sp.csr_matrix((data[:4], [0, 1, 0, 0], [0, 1, 2, 4]), shape=(3, 2))
+    assert from_anndata(AnnData(last), "cells").X[2].toarray().tolist() == [[4, 0]]
+    assert from_anndata(AnnData(last), "cells").X.nnz == 3
 
 
 def with_raw(counts, tmp_path, ending="h5ad"):

@@ -84,13 +84,14 @@ def test_all_points_get_a_class_and_a_confidence(session):
 def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
     counts = np.array([30, 30, 30])
 
-    def told(*recalls):
+    def told(*recalls, spread=0.05):
         score = float(np.mean(recalls))
-        learned = Learned(counts * 0, counts * 0.0, counts, score, 0.05, recalls)
+        learned = Learned(counts * 0, counts * 0.0, counts, score, spread, recalls)
         return teaching.accuracy_text(learned, ["A", "B", "C"])
 
     assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")
     assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")
+    assert told(0.75, 0.5, 1.0, spread=0.25).endswith("balanced accuracy).")
 
 
 def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):
