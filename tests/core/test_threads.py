@@ -42,28 +42,28 @@ def test_two_fits_in_threads_are_each_as_alone():
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
-def test_torch_has_its_threads_again_after_runs_that_overlap():
+def test_a_thread_that_first_uses_torch_during_a_frame_keeps_its_threads():
     before, seen = torch.get_num_threads(), []
-    entered, left = threading.Event(), threading.Event()
 
-    def second():
-        with threads.one_torch_thread():
-            entered.set()
-            left.wait(60)
+    def in_new_thread(work):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
 
-    def new():
+    def count():
+        torch.zeros(3).sum()
         seen.append(torch.get_num_threads())
+
+    def compute():
+        with threads.one_torch_thread():
+            count()
+            in_new_thread(count)
+        count()
 
     torch.set_num_threads(3)
     try:
-        other, later = threading.Thread(target=second), threading.Thread(target=new)
-        with threads.one_torch_thread():
-            other.start()
-            entered.wait(60)
-        left.set()
-        other.join()
-        later.start()
-        later.join()
-        assert seen == [3]
+        in_new_thread(compute)
+        in_new_thread(count)
+        assert seen == [1, 3, 3, 3]
     finally:
         torch.set_num_threads(before)

@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from threadpoolctl import ThreadpoolController
+
 CHECKED: dict[str, Any] = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
 """numba's options of a loop in which a division by 0 raises; C calls none of ours."""
 LOOP: dict[str, Any] = {"error_model": "numpy", **CHECKED}
@@ -30,8 +32,6 @@ COMPUTING = threading.Lock()
 
 PARALLEL_WORK = 2_000_000
 """Point-landmark pairs plus edges from which an iteration is worth two threads."""
-_SETTING_TORCH, _TORCH_THREADS = threading.Lock(), list[int]()
-"""For each thread in :func:`one_torch_thread`: torch's threads before the first."""
 SEARCH_WORK, _SEARCH_BLOCKS = 10**10, 64
 """Work of a neighbour search, and its blocks for each thread: it can be broken off."""
 _N_JOBS = ContextVar[int | None]("n_jobs", default=None)
@@ -111,14 +111,19 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Run torch's CPU operations of this thread on one thread, as each is small."""
+    """Run torch's CPU operations of this thread on one thread, as each is small.
+
+    Not by ``torch.set_num_threads``: a thread of another program that first uses torch
+    meanwhile would keep one thread for ever.
+    """
     import torch
 
-    with _SETTING_TORCH:  # a thread that begins within another's has 1 before
-        _TORCH_THREADS.append((*_TORCH_THREADS, torch.get_num_threads())[0])
-        torch.set_num_threads(1)
-    try:
+    torch.get_num_threads()  # the first call in a thread sets its number of threads
+    with _openmp().limit(limits=1):
         yield
-    finally:
-        with _SETTING_TORCH:
-            torch.set_num_threads(_TORCH_THREADS.pop())
+
+
+@cache
+def _openmp() -> ThreadpoolController:
+    """Return what sets OpenMP's number of threads for one thread; find it in 10 ms."""
+    return ThreadpoolController().select(user_api="openmp")
