@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba.core.caching import IndexDataCacheFile
 
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
@@ -75,26 +74,15 @@ def of_the_libraries() -> None:
     run(collect, check=False, stdout=DEVNULL)
 
 
-def take_turns(lock: Any) -> None:
-    """Have one process at a time write numba's cache.
-
-    Of two that write what one function is compiled to it takes one for the other.
-    Nor look for garbage, a tenth of the time of a compiler.
-    """
+def compile_only() -> None:
+    """Have a process look for no garbage, a tenth of the time of a compiler."""
     gc.disable()
     warnings.simplefilter("ignore", EmbeddingWarning)
-    save = IndexDataCacheFile.save
-
-    def save_alone(*what: Any) -> None:
-        with lock:
-            save(*what)
-
-    IndexDataCacheFile.save = save_alone
 
 
 if __name__ == "__main__":
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(2, spawn, take_turns, (spawn.Lock(),)) as processes:
+    with ProcessPoolExecutor(2, spawn, compile_only) as processes:
         # Libraries second: what windows and many rows both need is compiled once.
         first = of_the_window, of_the_libraries, of_many_rows
         begun = [processes.submit(each) for each in first]

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.objective import AllPairs
@@ -28,6 +27,7 @@ from napari_embedding_game.core.energy.pair_loops import (
     n_chunks,
     squared_to_all,
 )
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import run_blocks
 
 from .minimizers import (

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.data.palette import Colors
 
 FAINTEST = 0.35
@@ -126,7 +126,7 @@ def to_read(array: Any, dtype: type = np.float32) -> NDArray[Any]:
 # Loops
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _count(counts, sums, lines, rows, columns, colors, is_above, part):
     """Add the points that are above, or those that are not, to their middles' pixels.
 
@@ -152,7 +152,7 @@ def _count(counts, sums, lines, rows, columns, colors, is_above, part):
         cell[3] += _U(strength + _F(0.5))
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _shade(pixels, counts, sums, brightest, faintest, opacity):
     """Write the mean colours of pixels that hold points, the stronger the more.
 
@@ -172,7 +172,7 @@ def _shade(pixels, counts, sums, brightest, faintest, opacity):
                 pixels[row, column, channel] = np.uint8(min(_F(255), value))
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _add_discs(pixels, lines, rows, columns, sizes, colors, opacity):
     """Paint discs into pixels, which hold red, green, blue and opacity in their bytes.
 

@@ -14,7 +14,6 @@ import math
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from napari_embedding_game.core.energy.pair_loops import (
@@ -23,6 +22,7 @@ from napari_embedding_game.core.energy.pair_loops import (
     OPTIONS,
     n_chunks,
 )
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import (
     WIDE,
     across,
@@ -75,6 +75,11 @@ class Player:
         speeds = None if velocity is None else velocity.numpy()
         given = force, rms, (rate, 1.0 - momentum), speeds, points
         run_blocks(move, *work, *given)
+
+    def stop(self, rows: Tensor | None) -> None:
+        """Let some rows, which were put elsewhere, lose their velocity."""
+        if rows is not None and self.velocity is not None:
+            self.velocity[rows] = 0.0
 
     def _step_by_torch(self, gradient: Tensor, rate: float, momentum: float) -> None:
         rms = torch.linalg.vector_norm(gradient) / math.sqrt(gradient.numel())

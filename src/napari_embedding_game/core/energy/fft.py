@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import cos
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import load, spread, store
 from napari_embedding_game.core.threads import LOOP, run_blocks
 

@@ -9,10 +9,10 @@ across the plane, 1 or ``WIDTH``, which its type tells the compiler.
 """
 
 import numpy as np
-from numba import njit
 
 from napari_embedding_game.core.energy.compiled_pairs import pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
+from napari_embedding_game.core.loop_cache import njit
 
 WIDTH = 4
 """Nodes along each axis on which a point is spread."""

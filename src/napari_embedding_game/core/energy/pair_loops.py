@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import (
     STRICT,
     WIDE,

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -31,6 +30,7 @@ from napari_embedding_game.core.energy.pair_loops import (
     lifted_row,
     squared_to_all,
 )
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import run_blocks
 
 MAX_POINTS = 20_000

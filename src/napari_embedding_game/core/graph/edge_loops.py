@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
 Distances = NDArray[np.floating]

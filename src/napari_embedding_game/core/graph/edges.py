@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED
 
 N_NEAREST = 15

@@ -11,8 +11,8 @@ rows, and no row sees how many there are.
 """
 
 import numpy as np
-from numba import njit
 
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import across, fused, load, spread
 from napari_embedding_game.core.threads import CHECKED, LOOP
 

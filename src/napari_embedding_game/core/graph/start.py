@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -24,6 +23,7 @@ from napari_embedding_game.core.graph.principal_components import (
     principal_components,
 )
 from napari_embedding_game.core.graph.rows import Rows
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
 POWER_ITERATIONS = 100

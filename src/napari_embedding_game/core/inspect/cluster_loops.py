@@ -5,9 +5,9 @@ weight inside a node counted from both ends, so that a row's sum is the node's d
 """
 
 import numpy as np
-from numba import njit
 
 from napari_embedding_game.core.graph.edge_loops import by_group
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
 
 _MAX_SWEEPS = 50

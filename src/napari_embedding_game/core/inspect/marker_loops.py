@@ -5,8 +5,8 @@ sorted alone, and the rank sum is found while two groups are merged.
 """
 
 import numpy as np
-from numba import njit
 
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
 
 

@@ -11,11 +11,11 @@ Those above :data:`snapshot.FAR` are called misplaced.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.energy.pair_loops import OPTIONS
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8

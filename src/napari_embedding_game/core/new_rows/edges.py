@@ -11,11 +11,11 @@ where rho is the fitted row's distance to its own nearest neighbour.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edges import directed_weights, mixed
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
 
 CLOSE = 0.1

@@ -10,11 +10,11 @@ which each lowers E (Armijo).  No point sees another.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from napari_embedding_game.core.energy import mesh_loops
 from napari_embedding_game.core.energy.compiled_pairs import pair_slope, pair_value
 from napari_embedding_game.core.energy.pair_loops import OPTIONS, repel_row
+from napari_embedding_game.core.loop_cache import njit
 
 MAX_STEPS = 100
 _STARTS = 8

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.pixels import to_read
 
@@ -72,7 +72,7 @@ def compile_loop() -> None:
     _nearest(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _nearest(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
     """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
     best, least, first, is_on = -1, math.inf, math.inf, False

@@ -1,0 +1,67 @@
+"""numba's cache of compiled loops, which several processes may fill at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from glob import escape
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numba
+from numba.core.caching import IndexDataCacheFile
+
+LOCK, LOCK_SECONDS = "embedding-game.lock", 10.0
+"""The lock of a folder, and the longest wait for other processes that hold it."""
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a loop as ``numba.njit``, and caches it safely.
+
+    Where numba has changed inside, its own cache is left as it is.
+    """
+
+    def compile_loop(function: Callable[..., Any]) -> Any:
+        loop = numba.njit(**options)(function)
+        cache_file = getattr(getattr(loop, "_cache", None), "_cache_file", None)
+        if type(cache_file) is IndexDataCacheFile:
+            cache_file.__class__ = SharedCacheFile
+        return loop
+
+    return compile_loop
+
+
+class SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of one loop: an index of signatures, and machine code for each.
+
+    numba numbers the files of machine code, and writes the index first: two processes
+    that compile two signatures at once both write file 1, and a process that ends in
+    between leaves an index that leads to the code of a former version.  Here each file
+    has a name of its own, and is complete before the index leads to it.  The lock only
+    keeps two processes from writing their indices over each other: without it an entry
+    may be lost, and compiled again.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save the machine code of one signature; without a place to, save nothing."""
+        from filelock import FileLock, Timeout
+
+        with ExitStack() as stack:
+            stack.enter_context(suppress(OSError))
+            lock = FileLock(Path(self._cache_path, LOCK), timeout=LOCK_SECONDS)
+            with suppress(OSError, NotImplementedError, Timeout):
+                stack.enter_context(lock)
+            overloads = self._load_index()
+            if not overloads:
+                self._remove_data_files()
+            name = self._data_name_pattern.format(number=uuid4().int >> 64)
+            self._save_data(name, data)
+            self._save_index({**overloads, key: name})
+
+    def _remove_data_files(self) -> None:
+        """Remove machine code of former versions, which no index leads to."""
+        before, after = self._data_name_pattern.split("{number:d}")
+        for path in Path(self._cache_path).glob(f"{escape(before)}*{after}"):
+            with suppress(OSError):  # on Windows one that is being read stays
+                path.unlink()
