@@ -89,7 +89,7 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
             for _ in range(repeats)
         ]
         found = np.load(out)
-    some, share_of = some_true(Rows(X, "euclidean"), K, 99, 2)
+    some, share_of = some_true(Rows(X, "euclidean"), K, seed=99)
     recall = share_of(found[some])
     return {
         "n": len(X),
