@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.dynamics.alarms import MIN_OCCUPANCY, alarm, occupancy
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.alarms import MIN_SPREAD, alarm, spread
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings
+from napari_embedding_game.core.snapshot import WarmStart
 
 HEAP = np.zeros((50, 2))
 WIDE = np.random.default_rng(0).uniform(0, 30, (4000, 2))
@@ -26,7 +28,7 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
     last = play_digits(digits_start, approximation=approximation)
     assert last.warning == ""
     assert not last.remedy
-    assert occupancy(last.embedding) > 1.5 * MIN_OCCUPANCY
+    assert spread(last.embedding) > 4 * MIN_SPREAD
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_a_map_that_says_little_is_told_with_a_way_that_leads_out(
     assert way_out.endswith("back to default.")
     mended = play_digits(digits_start, **{**settings, **last.remedy})
     assert mended.warning == ""
-    assert occupancy(mended.embedding) > 1.5 * MIN_OCCUPANCY
+    assert spread(mended.embedding) > 4 * MIN_SPREAD
 
 
 def test_landmarks_that_push_nothing_may_lie_anywhere():
@@ -107,12 +109,49 @@ def test_points_that_ran_away_are_told(digits_start):
     assert play_digits(digits_start, **mended).warning == ""
 
 
-def test_occupancy_of_spots_is_low_and_of_a_square_or_a_line_is_high():
+def test_points_on_few_spots_have_no_spread_and_islands_have_wherever_they_lie():
     rng = np.random.default_rng(0)
-    square = rng.uniform(size=(4000, 2))
-    spots = rng.normal(size=(10, 2))[rng.integers(0, 10, 4000)]
-    assert occupancy(square) > 0.5
-    assert occupancy(spots) <= 10 / 4000
-    assert occupancy(np.zeros((50, 3))) == 1 / 50
-    assert occupancy(1e-9 * square) < 0.01  # narrower than the repulsion reaches
-    assert occupancy(np.zeros((50, 1))) == 1
+    of = rng.integers(0, 10, 4000)
+    places, inside = rng.normal(size=(10, 2)), rng.normal(size=(4000, 2))
+    near, far = (spread(gap * places[of] + inside) for gap in (20, 20_000))
+    assert far == pytest.approx(near, rel=0.05)
+    assert 4 * MIN_SPREAD < near < 20
+    assert spread(20 * places[of] + 0.01 * inside) < MIN_SPREAD / 4
+    assert spread(places[of]) == 0
+    assert spread(WIDE) == pytest.approx(30 / np.sqrt(np.pi), rel=0.1)
+    assert spread(np.zeros((50, 3))) == 0
+    assert not alarm(np.zeros((50, 1)), Settings())  # a line fills no plane
+
+
+@pytest.mark.parametrize("gap", [30, 400])
+def test_islands_far_apart_are_no_collapse_opened_or_played_on(gap):
+    """As umap-learn draws groups that share no neighbours."""
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(10), 60)
+    X = (9 * rng.normal(size=(10, 12))[group] + rng.normal(size=(600, 12))).astype("f4")
+    around = 2 * np.pi * group / 10
+    islands = gap * np.column_stack([np.cos(around), np.sin(around)])
+    given = Settings(method="given", affinity="mixed")
+    edges, layout = pipeline.edges_and_start(
+        pipeline.neighbors(X, given), X, given, islands + rng.normal(size=(600, 2))
+    )
+    *_, opened = play(edges, layout, given)
+    assert opened.warning == ""
+    warm = WarmStart(embedding=opened.embedding, landmarks=opened.landmarks)
+    *_, last = play(edges, opened.embedding, Settings(), warm_start=warm)
+    assert last.warning == ""
+
+
+def test_a_map_too_wide_for_the_grid_is_told_with_the_way_out():
+    grid = Settings(approximation="mesh")
+    assert not alarm(30 * WIDE, grid)
+    flung = np.vstack([WIDE, [[3_000.0, 0.0]]])
+    far = alarm(flung, grid)
+    assert re.match("The map is 3,000 wide, .* points closer than 1.5", far.sentence)
+    assert far.remedy == {"approximation": "exact"}
+    assert not alarm(flung, Settings(approximation="exact"))
+    in_space = np.column_stack([3 * WIDE, 3 * WIDE[:, 0]])
+    assert "too wide for the grid" in alarm(in_space, grid).sentence
+    assert not alarm(in_space / 3, grid)
+    many = np.tile(flung, (13, 1))
+    assert alarm(many, grid).remedy == {"approximation": "landmarks"}

@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from napari_embedding_game.core.dynamics.alarms import occupancy
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import AllPairs
@@ -29,7 +28,7 @@ from napari_embedding_game.papers.pca import (
 
 from .frame import Check, Parts, Result
 from .inputs import Inputs
-from .metrics import knn_accuracy, neighbor_recall
+from .metrics import knn_accuracy, neighbor_recall, occupancy
 from .runs import Map, Vector, digits, draw_rows, edges_and_start, looks, roll
 
 N_NEIGHBORS = 15

@@ -13,7 +13,6 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.stats import entropy
 
-from napari_embedding_game.core.dynamics.alarms import MIN_OCCUPANCY, occupancy
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.methods import Approximation
@@ -24,7 +23,7 @@ from napari_embedding_game.data.stages import finish
 
 from .frame import Check, Parts, Result
 from .inputs import Inputs
-from .metrics import knn_accuracy, true_energy
+from .metrics import MIN_OCCUPANCY, knn_accuracy, occupancy, true_energy
 from .runs import Map, digits, draw_rows, edges_and_start, looks, placed_digits
 
 LAMBDA_N = 70.0
@@ -210,7 +209,7 @@ def rates(inputs: Inputs, parts: Parts) -> Result:
 
     A landmark moves by eta_z an iteration, so in 2,000 with 0.01 it can cross the whole
     map: it is too slow only where it cannot. Occupancy: share of the cells of a grid
-    over the map that hold a point; the program warns of a collapse below 0.08. Span:
+    over the map that hold a point; below 0.08 the map has collapsed. Span:
     longer side of the middle 96 % of the points. Distinct: spots 0.01 wide that are
     taken, per point.
     """

@@ -16,6 +16,10 @@ from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
+MIN_OCCUPANCY = 0.08
+"""Below this a map has collapsed; maps of real digits lie above 0.2."""
+_CELLS, _MAX_POINTS = 64, 20_000
+
 
 def neighbor_recall(
     input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
@@ -49,3 +53,17 @@ def true_energy(
     y = torch.from_numpy(np.ascontiguousarray(embedding, dtype=np.float64))
     different = AllPairs(CompiledForces(precise), repulsion).energy(y, y[:1])
     return different + repulsion * len(y)
+
+
+def occupancy(embedding: NDArray[np.floating]) -> float:
+    """Return how many of the cells that could hold a point do hold one, 0 to 1.
+
+    The cells are a grid of 64 x 64 over the middle 96 % of the map, at least of side 1.
+    """
+    plane = embedding[:: max(1, len(embedding) // _MAX_POINTS), :2]
+    if plane.shape[1] == 1:
+        return 1.0  # a line fills no plane
+    low, high = np.percentile(plane, [2, 98], axis=0)
+    scaled = (plane - low) / np.maximum(high - low, 1.0)
+    cell = np.clip(scaled * _CELLS, 0, _CELLS - 1).astype(np.int64)
+    return len(np.unique(cell @ [_CELLS, 1])) / min(len(plane), _CELLS**2)
