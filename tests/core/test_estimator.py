@@ -1,16 +1,19 @@
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from napari_embedding_game import EmbeddingGame
+from napari_embedding_game.core import pipeline
+from napari_embedding_game.core import settings as core_settings
 from napari_embedding_game.core.dynamics import play
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
 from napari_embedding_game.core.estimator import as_parameters
@@ -363,6 +366,38 @@ def test_the_order_in_memory_changes_nothing(cloud):
 def test_new_rows_are_placed_by_the_repulsion_at_the_end(cloud):
     model = small().fit(cloud, steering=[(20, {"repulsion": 900.0})])
     assert model.repulsion_ == 900
-    weak = small().fit(cloud, steering=[(20, {"repulsion": 9.0})])
     new = cloud[:9] + 0.2
-    assert model.transform(new).std() > weak.transform(new).std()
+
+    def places_under(repulsion):  # on the same map
+        fitted = model._fitted
+        settings = replace(fitted.settings, repulsion=repulsion)
+        return replace(fitted, settings=settings).place(new)
+
+    np.testing.assert_array_equal(model.transform(new), places_under(900.0))
+    assert np.abs(places_under(300.0) - places_under(900.0)).max() > 0.01
+
+
+def test_a_fit_that_is_refused_at_its_end_leaves_what_was_there(cloud):
+    model, late = small(), [(400, {"repulsion": 700.0})]
+    with pytest.raises(InputError, match="before the steering at 400"):
+        model.fit(cloud, steering=late)
+    with pytest.raises(NotFittedError):
+        model.transform(cloud)
+    before = model.fit(cloud).embedding_
+    with pytest.raises(InputError, match="before the steering at 400"):
+        model.fit(2 * cloud[:90], steering=late)
+    assert model.embedding_ is before
+    assert model.transform(cloud[:3]).shape == (3, 2)
+
+
+def test_the_steps_of_the_pipeline_make_the_map_of_the_estimator(cloud, monkeypatch):
+    """Also of so many rows that the game is played on a grid."""
+    monkeypatch.setattr("napari_embedding_game.core.settings.MANY_POINTS", 100)
+    lines = pipeline.__doc__.split("\n\n")[1]
+    settings = Settings(n_landmarks=10, max_iter=40)
+    scope = {**vars(pipeline), **vars(core_settings), "play": play.play}
+    scope |= {"X": cloud, "settings": settings}
+    exec(lines, scope)
+    assert scope["settings"].approximation == "mesh"
+    *_, last = scope["playing"]
+    np.testing.assert_array_equal(last.embedding, small().fit(cloud).embedding_)

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
+from napari_embedding_game.core.dynamics.state import Problem
+from napari_embedding_game.core.energy.objective import COME_BACK
 from napari_embedding_game.core.settings import Settings
 
 ETA_Y, ETA_Z = 0.03, 0.3
@@ -75,3 +78,17 @@ def test_the_compiled_step_is_that_of_torch(momentum):
     elsewhere = Player(torch.zeros(1500, 2, device="meta"))  # has no values
     elsewhere.step(gradients[0].to("meta"), 0.3, momentum, scale.to("meta"))
     assert (elsewhere.velocity is None) == (momentum == 0)
+
+
+def test_a_landmark_that_comes_back_rests_where_it_is_put(make_problem):
+    made, device = make_problem(100, 2, 9), torch.device("cpu")
+    game = Game(Problem(edges=made.edges, layout=made.y.numpy(), device=device))
+    steps = game.steps(Settings(approximation="mesh", n_landmarks=9))
+    next(steps)
+    width = float(made.y.abs().max())
+    game.z.positions[3] = 1e4
+    game.z.velocity = torch.zeros_like(game.z.positions)
+    game.z.velocity[3] = 1e4
+    for _ in range(COME_BACK + 1):
+        next(steps)
+    assert float(game.z.positions[3].abs().max()) < 2 * width + 20

@@ -77,3 +77,9 @@ def test_rows_without_a_direction_are_1_from_all_or_refused(rows, form):
 def test_metrics_that_say_nothing_of_new_rows_are_refused(metric):
     with pytest.raises(InputError, match=r"^New rows cannot be placed [^\n]*\.$"):
         check_metric(metric)
+
+
+def test_no_new_rows_have_no_neighbours():
+    fitted = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    found, distances = FittedSearch(fitted, "euclidean")(fitted[:0], 5)
+    assert found.shape == distances.shape == (0, 5)

@@ -269,6 +269,7 @@ class EmbeddingGame(
         """
         if verbose:
             print("Finding neighbours", file=sys.stderr)
+        before = dict(vars(self))
         run = self._play(X, steering, stop_at)
         try:
             for _ in with_progress(run) if verbose else run:
@@ -286,6 +287,8 @@ class EmbeddingGame(
         snapshot = run.snapshot
         assert snapshot is not None
         if run.script:
+            vars(self).clear()
+            vars(self).update(before)
             raise InputError(
                 f"The run ends after {snapshot.iteration} iterations, before the "
                 f"steering at {max(run.script)}: give max_iter, or steer earlier."

@@ -1,13 +1,16 @@
 """What every run begins with, each step from the result of the one before.
 
+settings = with_approximation(with_affinity(settings), len(X))
 check(X, settings)                 # what would be refused later, at once
 graph = neighbors(X, settings)
 edges, layout = edges_and_start(graph, X, settings)
 playing = play(edges, layout, settings)
 
-The affinity is no "auto": see :func:`settings.with_affinity`.  The seed enters in the
-search, in the start, as ``random_state`` of :class:`state.Problem`, and in
-:func:`transform.frozen_field`; clusters are found with seed 0 whatever it is.
+The first line chooses the affinity by the method, and the approximation by the number
+of rows: without it more than ``settings.MANY_POINTS`` have another map than the
+estimator's.  The seed enters in the search, in the start, as ``random_state`` of
+:class:`state.Problem`, and in :func:`transform.frozen_field`; clusters are found with
+seed 0 whatever it is.
 ``EmbeddingGame._chosen`` draws one where ``random_state`` is no number.
 """
 

@@ -112,7 +112,12 @@ class Steer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One complete state of the game; the arrays are copies and stay as they are.
+    """One state of the game; the arrays are copies and stay as they are.
+
+    ``labels``, ``pressure``, ``stretch``, ``warning`` and, of more than 50,000 points,
+    ``energy`` are of an earlier frame where working them out for each would take more
+    than a quarter of the time.  They are of this very state where it is ``finished``,
+    or was asked for by ``Steer(look=True)``.
 
     ``play._Driver.snapshot`` makes them.
     """

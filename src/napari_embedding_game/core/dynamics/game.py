@@ -152,7 +152,7 @@ class Game:
             scale = self._stiffness if schedule.by_pull else None
             self.y.step(down, -factor * schedule.learning_rate, momentum, scale)
             self.z.step(up, factor * schedule.landmark_learning_rate, momentum)
-            self.objective.follow(y, z)
+            self.z.stop(self.objective.follow(y, z))
             if self._hand is not None:
                 self._hand.move(self.y, self.z)
             self._position += 1

@@ -125,25 +125,33 @@ class Objective:
         climb = _climb(s_yz / s_zz, pull, *pushes)
         return Sums(self.forces.attract(y), *self.repel(y), climb)
 
-    def follow(self, y: Tensor, z: Tensor) -> None:
-        """Change the landmarks (L, d) in place after a step."""
+    def follow(self, y: Tensor, z: Tensor) -> Tensor | None:
+        """Change the landmarks (L, d) in place after a step.
+
+        Return the numbers of those that were put elsewhere, if any were: they rest.
+        """
         self._turn += 1
-        if self._turn % COME_BACK == 0:
-            self._return_lost_landmarks(self._sample(y), z)
+        if self._turn % COME_BACK:
+            return None
+        return self._return_lost_landmarks(self._sample(y), z)
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         """Return what pushes a point; here all points, one by one."""
         # A pair counts in both of its rows.
         return self._field(y, 2.0, y, z, share=1.0)
 
-    def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> None:
-        """Put landmarks that none of the points is nearest to onto some of these."""
+    def _return_lost_landmarks(self, seen: Tensor, z: Tensor) -> Tensor:
+        """Put landmarks that none of the points is nearest to onto some of the points.
+
+        Return the numbers of these landmarks.
+        """
         nearest = nearest_landmark(as_array(seen), as_array(z))
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
         points = self._rng.choice(len(seen), len(lost), replace=False)
         to, drawn = (torch.as_tensor(rows, device=z.device) for rows in (lost, points))
         z[to] = seen[drawn]
+        return to
 
     def _sample(self, y: Tensor) -> Tensor:
         """Return the sample of the points that moves the landmarks in this step."""
@@ -212,7 +220,7 @@ class Landmarks(Objective):
         return Sums(self.forces.attract(y), r**2 * s_zz, repulsion, 2 * r, climb)
 
     def follow(self, y: Tensor, z: Tensor) -> None:
-        """Leave the landmarks: they move themselves."""
+        """Leave the landmarks: they move themselves; return None."""
 
     def field(self, y: Tensor, z: Tensor) -> Field:
         r = float(self.sums(y, z).scale) / 2

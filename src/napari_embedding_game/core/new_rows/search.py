@@ -62,6 +62,9 @@ class FittedSearch:
         Of rows at the same distance the one of the lower number comes first.
         InputError where values are too large, or a constant row is to correlate.
         """
+        if not X.shape[0]:
+            shape = 0, n_neighbors
+            return np.empty(shape, np.int64), np.empty(shape, np.float32)
         if self._metric == "correlation":
             check_spread(X)
         indices = np.empty((X.shape[0], n_neighbors), np.int64)
