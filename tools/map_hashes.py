@@ -75,8 +75,8 @@ def data(name: str) -> Any:
     if name == "given":
         X = _blobs(600, 8, 4).astype(float)
         return np.abs(X[:, None, :] - X[None, :, :]).sum(axis=2)
-    shape = {"wide": (9_000, 784), "large": (150_000, 20), "blobs": (2_000, 12)}[name]
-    return _blobs(*shape)
+    shapes = {"wide": (9_000, 784), "large": (150_000, 20), "blobs": (2_000, 12)}
+    return _blobs(*{**shapes, "few": (150, 6)}[name])
 
 
 def cases() -> dict[str, dict[str, Any]]:
@@ -94,6 +94,8 @@ def cases() -> dict[str, dict[str, Any]]:
     for name in METHODS:
         if METHODS[name].max_points:
             found[f"digits/{name}"]["max_iter"] = 10
+            # So many as lead down to where points are stuck, and out of there.
+            found[f"few/{name}"] = {"max_iter": 2_000}
     found |= {
         "digits/3 dimensions": {"n_components": 3},
         "digits/3 dimensions, mesh": {"n_components": 3, "approximation": "mesh"},

@@ -1,4 +1,4 @@
-"""Which points are pressured, and by whom; of every method: test_methods.py."""
+"""For how many points pressure is known; its values: test_methods.py."""
 
 import numpy as np
 import pytest
@@ -32,10 +32,20 @@ def objective_of(problem, approximation):
 
 
 def test_of_many_points_it_is_known_under_landmarks_alone(played, monkeypatch):
+    def found():
+        return {
+            name: pressure(objective_of(played, name), played.y, played.z)
+            for name in APPROXIMATIONS
+        }
+
+    of_few = found()
     monkeypatch.setattr("napari_embedding_game.core.energy.pressure.MAX_POINTS", N - 1)
-    for approximation in APPROXIMATIONS:
-        labels, found = pressure(
-            objective_of(played, approximation), played.y, played.z
-        )
+    for name, (labels, heights) in found().items():
+        np.testing.assert_array_equal(labels, of_few[name][0])
         assert len(np.unique(labels)) > 1
-        assert np.isnan(found).all() == (approximation != "landmarks")
+        assert (of_few[name][1] >= 0).all()
+        if name == "landmarks":
+            np.testing.assert_array_equal(heights, of_few[name][1])
+            assert 0 < np.count_nonzero(heights) < N
+        else:
+            assert np.isnan(heights).all()
