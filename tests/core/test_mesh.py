@@ -38,6 +38,14 @@ def shapes():
 
 
 SHAPES = shapes()
+ERRORS = {
+    "ring": 0.025,
+    "wide clusters": 0.015,
+    "in space": 0.03,
+    "in space, flat": 0.03,
+}
+"""Of the gradient, relative: where forces nearly cancel, and where nodes are few."""
+USUAL_ERROR = 0.008
 
 
 def all_pairs(kernel, y):
@@ -60,7 +68,7 @@ def test_sum_and_gradient_are_those_of_all_pairs(shape, kernel, dtype):
     total, gradient = Mesh(KERNELS[kernel])(y.astype(dtype))
     assert gradient.dtype == dtype
     assert total == pytest.approx(wanted, rel=5e-4)
-    assert off(gradient, slope) < 0.03
+    assert off(gradient, slope) < ERRORS.get(shape, USUAL_ERROR)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
