@@ -44,7 +44,7 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
             "collapsed",
             "set the approximation and the number of landmarks",
         ),
-        ({"landmark_learning_rate": 5.0}, "one heap|outside", "landmarks' learning"),
+        ({"landmark_learning_rate": 5.0}, "collapsed|one heap", "landmarks' learning"),
         ({"landmark_learning_rate": 3.0}, "outside of the points", "learning rate"),
     ],
 )
