@@ -69,7 +69,7 @@ def reader(tmp_path, monkeypatch):
         "sc": sc,
         "vectors": X,
         "texts": ["a text"] * len(X),
-        "author": ["somebody"] * len(X),
+        "authors": ["somebody"] * len(X),
         "viewer": ViewerModel(),
         "sdata": SimpleNamespace(labels={"nuclei": labels}, tables={"table": adata}),
     }

@@ -44,7 +44,11 @@ def test_a_good_map_needs_no_remedy(digits_start, approximation):
             "collapsed",
             "set the approximation and the number of landmarks",
         ),
-        ({"landmark_learning_rate": 5.0}, "collapsed|one heap", "landmarks' learning"),
+        (
+            {"landmark_learning_rate": 5.0},
+            "collapsed|one heap|outside",
+            "landmarks' learning",
+        ),
         ({"landmark_learning_rate": 3.0}, "outside of the points", "learning rate"),
     ],
 )
@@ -116,7 +120,7 @@ def test_points_on_few_spots_have_no_spread_and_islands_have_wherever_they_lie()
     near, far = (spread(gap * places[of] + inside) for gap in (20, 20_000))
     assert far == pytest.approx(near, rel=0.05)
     assert 4 * MIN_SPREAD < near < 20
-    assert spread(20 * places[of] + 0.01 * inside) < MIN_SPREAD / 4
+    assert spread(20 * places[of] + 0.01 * inside) < MIN_SPREAD
     assert spread(places[of]) == 0
     assert spread(WIDE) == pytest.approx(30 / np.sqrt(np.pi), rel=0.1)
     assert spread(np.zeros((50, 3))) == 0

@@ -287,8 +287,8 @@ class EmbeddingGame(
         snapshot = run.snapshot
         assert snapshot is not None
         if run.script:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise InputError(
                 f"The run ends after {snapshot.iteration} iterations, before the "
                 f"steering at {max(run.script)}: give max_iter, or steer earlier."

@@ -32,7 +32,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compile_loop
 
 
-class SharedCacheFile(IndexDataCacheFile):  # type: ignore[misc]
+class SharedCacheFile(IndexDataCacheFile):
     """The files of one loop: an index of signatures, and machine code for each.
 
     numba numbers the files of machine code, and writes the index first: two processes
