@@ -44,6 +44,8 @@ def test_what_can_colour_names_before_numbers(dataset):
     listed = choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
+    two = from_features(table[["area", "roundness"]], "nuclei").dataset
+    assert choices(two) == [*BUILT_IN, "area", "roundness"]
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
     assert choices(from_features(many.add_prefix("m"), "many").dataset) == list(
         BUILT_IN
