@@ -602,7 +602,8 @@ def run_recorded(recording: Path, files: list[str]) -> None:
 
 
 def _environment(tree: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str((tree / "src").resolve())}
+    source = str((tree / "src").resolve())
+    return os.environ | {"PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def copy_tree(folder: Path) -> Path:
@@ -727,8 +728,8 @@ def run_tests(tree: Path, tests: list[str], seconds: int) -> tuple[int, str]:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             os.chdir(tree)
-            os.environ |= _environment(tree) | {"PYTHONDONTWRITEBYTECODE": "1"}
-            sys.dont_write_bytecode = True
+            os.environ |= _environment(tree)
+            sys.dont_write_bytecode = False  # each would compile all modules again
             sys.path[:1] = [str((tree / "src").resolve())]
             code = int(pytest.main([*options, *tests], plugins=[InOrder(tests)]))
             sys.stdout.flush()
