@@ -35,7 +35,7 @@ import time
 import traceback
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -543,11 +543,17 @@ class CoverageMap:
         return [*chosen[:MAX_TESTS], *unknown]
 
 
-def find_test_files(tree: Path, source: str) -> list[str]:
-    """Return the test file of a module and the two smallest others that import it."""
+def find_import(source: str) -> Callable[[str], object]:
+    """Return what tells whether a text imports a module of the package."""
     module = Path(source).relative_to("src").with_suffix("")
     folder, _, name = ".".join(module.parts).rpartition(".")
-    is_import = re.compile(rf"{folder}(\.{name}\b| import .*\b{name}\b)").search
+    names = rf"\([^)]*\b{name}\b|.*\b{name}\b"
+    return re.compile(rf"{re.escape(folder)}(\.{name}\b| import ({names}))").search
+
+
+def find_test_files(tree: Path, source: str) -> list[str]:
+    """Return the test file of a module and the two smallest others that import it."""
+    is_import, name = find_import(source), Path(source).stem
     own, others = [], []
     for path in (tree / "tests").rglob("test_*.py"):
         if path.stem == f"test_{name}":
@@ -649,8 +655,8 @@ def find_caches(tree: Path, changed: str) -> list[Path]:
         if path in found:
             continue
         found.add(path)
-        module = ".".join(path.relative_to(tree / "src").with_suffix("").parts)
-        waiting += [user for user, text in texts.items() if module in text]
+        is_import = find_import(path.relative_to(tree).as_posix())
+        waiting += [user for user, text in texts.items() if is_import(text)]
     return [
         cached
         for path in found
