@@ -94,8 +94,8 @@ def cases() -> dict[str, dict[str, Any]]:
     for name in METHODS:
         if METHODS[name].max_points:
             found[f"digits/{name}"]["max_iter"] = 10
-            # So many as lead down to where points are stuck, and out of there.
-            found[f"few/{name}"] = {"max_iter": 2_000}
+            # So many iterations that EE leaves its minimum by pressured points.
+            found[f"few/{name}"] = {"method": name, "max_iter": 2_000}
     found |= {
         "digits/3 dimensions": {"n_components": 3},
         "digits/3 dimensions, mesh": {"n_components": 3, "approximation": "mesh"},
