@@ -51,15 +51,27 @@ def test_the_groups_there_are_are_suggested_and_no_more():
 
 @pytest.mark.parametrize("kind", ["round", "long", "heavy tails"])
 def test_one_group_is_not_divided(kind):
-    n_firm = 0
+    chances = []
     for seed in range(8):
         X, _ = rows_of([300], seed=seed)
         if kind == "long":
             X[:, :2] *= 5, 3
         elif kind == "heavy tails":
             X *= np.random.default_rng(seed).lognormal(0, 0.4, (len(X), 1))
-        n_firm += bool(suggested(cuts_of(X)))
-    assert n_firm <= 1
+        cuts = cuts_of(X)
+        assert suggested(cuts) == ()
+        chances.append(cuts[0].separation.p)
+    # Of a right or careful rule at most 1 on average; 5 times too liberal, 1.6 more.
+    assert -np.log(chances).mean() < 1
+
+
+def test_a_division_is_firm_where_one_in_a_hundred_is_so_by_chance():
+    halves = (0.1, 0.2, 0.3, 0.4, 0.5)
+    unclear, clear = Separation(0.8, halves), Separation(0.99, halves)
+    assert 0.01 < unclear.p < 0.05
+    assert not unclear.is_firm
+    assert clear.p < 0.01
+    assert clear.is_firm
 
 
 @pytest.mark.parametrize(
