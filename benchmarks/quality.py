@@ -46,9 +46,8 @@ def umap_learn(X: np.ndarray, seed: int) -> np.ndarray:
 
 def game(affinity: str) -> Fit:
     """Return the fit with defaults but for the edge weights."""
-    edges = {"affinity": affinity}
     return lambda X, seed: EmbeddingGame(
-        random_state=seed, method_params=edges
+        random_state=seed, affinity=affinity
     ).fit_transform(X)
 
 

@@ -1,12 +1,16 @@
 import warnings
 from dataclasses import asdict, replace
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -202,6 +206,7 @@ def test_too_many_neighbours_are_fewer_with_a_warning(cloud):
         ({"n_neighbors": 0}, "n_neighbors must be a whole number at least 1, not 0"),
         ({"n_neighbors": "15"}, "not '15'"),
         ({"n_jobs": 1.5}, r"n_jobs must be a whole number, not 1\.5"),
+        ({"learning_rate": 0}, "learning_rate must be above 0, as no point would"),
         ({"learning_rate": 1e40}, "learning_rate must be a number at least 0, not 1e"),
         ({"momentum": 2}, "momentum must be a number from 0 up to below 1, not 2"),
         ({"schedule": "slow"}, "'slow'"),
@@ -241,12 +246,12 @@ def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
 
 def test_rare_settings_are_method_params(cloud):
     defaults, offered = asdict(Settings()), EmbeddingGame().get_params()
-    assert len(offered) == 14
+    assert len(offered) == 16
     assert {name: defaults.get(name) for name in offered} | {"random_state": None} == (
         offered
     )
-    with pytest.raises(InputError, match=r"takes .*perplexity.*, not perplexitty"):
-        EmbeddingGame(method_params={"perplexitty": 3}).fit(cloud)
+    with pytest.raises(InputError, match=r"takes .*momentum.*, not momentumm"):
+        EmbeddingGame(method_params={"momentumm": 3}).fit(cloud)
     with pytest.raises(InputError, match="give n_neighbors itself"):
         EmbeddingGame(method_params={"n_neighbors": 3}).fit(cloud)
 
@@ -292,6 +297,138 @@ def test_a_map_that_says_little_is_warned_of(settings, says):
 def test_unusable_data_are_told(X):
     with pytest.raises(ValueError, match=r"the same|NaN|string"):
         small().fit(X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, pd.DataFrame])
+def test_the_first_missing_value_is_told_by_its_row(cloud, kind):
+    X = cloud.copy()
+    X[[7, 30], 4] = np.nan, np.inf
+    table = kind(X).rename(columns="gene{}".format) if kind is pd.DataFrame else kind(X)
+    column = '"gene4"' if kind is pd.DataFrame else "4"
+    where = rf"2 of 120 rows, first in row 7 \(counted from 0\), column {column}: leave"
+    with pytest.raises(InputError, match=where):
+        small().fit(table)
+    fitted = small().fit(kind(cloud) if kind is not pd.DataFrame else table.fillna(0)
+                         .replace(np.inf, 0))  # fmt: skip
+    with pytest.raises(InputError, match=where):
+        fitted.transform(table)
+
+
+# As a part of other people's programs
+
+
+def test_a_method_without_new_rows_has_no_transform(cloud):
+    for settings in ({"method": "pca"}, {"metric": "precomputed"}):
+        model = small(**settings)
+        assert not hasattr(model, "transform")
+        assert not hasattr(model, "predict")
+        with pytest.raises(AttributeError, match="has no attribute") as told:
+            _ = model.transform
+        assert "New rows cannot be placed" in str(told.value.__cause__)
+    model = small().set_output(transform="pandas").fit(cloud)
+    assert isinstance(model.transform(cloud[:3]), pd.DataFrame)
+
+
+def test_parameters_are_searched_by_a_grid(cloud):
+    labels = (cloud[:, 0] > 0).astype(int)
+    pipeline = make_pipeline(
+        small(method="tsne", n_landmarks=20, max_iter=150),
+        KNeighborsClassifier(n_neighbors=3),
+    )
+    grid = {
+        "embeddinggame__perplexity": [4.0, 9.0],
+        "embeddinggame__affinity": ["entropic", "uniform"],
+    }
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise")
+    search.fit(cloud, labels)
+    assert len({*search.cv_results_["mean_test_score"]}) > 1
+    used = search.best_estimator_[0]
+    assert used._fitted.settings.perplexity == used.perplexity
+
+
+def manhattan(one, other):
+    return np.abs(one - other).sum()
+
+
+def test_a_metric_may_be_a_function(cloud):
+    named = small(metric="manhattan").fit(cloud)
+    model = small(metric=manhattan).fit(cloud)
+    np.testing.assert_array_equal(model.knn_indices_, named.knn_indices_)
+    np.testing.assert_array_equal(model.embedding_, named.embedding_)
+    np.testing.assert_array_equal(model.transform(cloud), model.embedding_)
+    near = cloud[:9] + 1e-6
+    np.testing.assert_allclose(model.transform(near), model.embedding_[:9], atol=0.1)
+    with pytest.raises(InputError, match=r"5,001: compile it by numba\.njit"):
+        small(metric=manhattan).fit(np.arange(5001.0)[:, None])
+
+
+def test_a_callback_sees_the_map_and_ends_the_fit(cloud):
+    seen = []
+
+    def look(iteration, energy, embedding):
+        seen.append((iteration, energy, embedding.copy()))
+        embedding[:] = 0
+        return iteration == 21
+
+    model = small().fit(cloud, callback=look, callback_every=7)
+    assert [iteration for iteration, *_ in seen] == [7, 14, 21]
+    assert np.isfinite([energy for _, energy, _ in seen]).all()
+    assert (model.n_iter_, model.energy_) == (21, seen[-1][1])
+    until = small().fit(cloud, stop_at=21)
+    np.testing.assert_array_equal(model.embedding_, until.embedding_)
+    np.testing.assert_array_equal(seen[-1][2], until.embedding_)
+    whole = small().fit_transform(cloud, callback=lambda *_: None, callback_every=7)
+    np.testing.assert_array_equal(whole, small().fit_transform(cloud))
+    with pytest.raises(InputError, match="callback_every"):
+        small().fit(cloud, callback=look, callback_every=0)
+
+
+def test_given_neighbours_make_the_map_and_new_rows_are_placed(cloud):
+    found = small().fit(cloud)
+    near = NearestNeighbors(n_neighbors=21).fit(cloud)
+    distances, indices = near.kneighbors(cloud)  # with the rows themselves
+    for given in (
+        (found.knn_indices_, found.knn_distances_),
+        (indices, distances),
+        (indices[:, ::-1], distances[:, ::-1]),
+    ):
+        model = small().fit(cloud, neighbors=given)
+        np.testing.assert_array_equal(model.knn_indices_, found.knn_indices_)
+        np.testing.assert_allclose(model.embedding_, found.embedding_, atol=0.05)
+        assert model.transform(cloud[:9] + 0.2).shape == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda i, d: (i[:-1], d[:-1]), "a row for each of the 120 rows"),
+        (lambda i, d: (i + 1, d), "from 0 to 119"),
+        (lambda i, d: (i, -d), "at least 0"),
+        (lambda i, d: i, "two arrays"),
+        (lambda i, d: (i[:, :9], d[:, :9]), "holds 9 other rows .*, and 15 are asked"),
+        (lambda i, d: (i[:, [0, *range(15)]], d[:, [0, *range(15)]]), "twice in row 0"),
+    ],
+)
+def test_neighbours_that_cannot_be_are_told(cloud, change, says):
+    distances, indices = NearestNeighbors(n_neighbors=15).fit(cloud).kneighbors()
+    with pytest.raises(InputError, match=says):
+        small().fit(cloud, neighbors=change(indices, distances))
+
+
+def test_too_large_a_perplexity_is_smaller_with_a_warning(cloud):
+    with pytest.warns(UserWarning, match="needs at least 91 rows; with 31 rows, 10 is"):
+        model = small(method="tsne").fit(cloud[:31])
+    same = small(method="tsne", perplexity=10.0).fit(cloud[:31])
+    np.testing.assert_array_equal(model.embedding_, same.embedding_)
+
+
+def test_a_model_in_a_mapped_file_places_rows_without_a_warning(cloud, tmp_path):
+    model = small().fit(cloud)
+    joblib.dump(model, tmp_path / "model.joblib")
+    mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    new = cloud[:9] + 0.2
+    np.testing.assert_array_equal(mapped.transform(new), model.transform(new))
+    np.testing.assert_array_equal(mapped.predict(new), model.predict(new))
 
 
 # Steering, as it is recorded in the window

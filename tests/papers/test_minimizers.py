@@ -15,6 +15,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.estimator import as_parameters
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, with_affinity
@@ -240,7 +241,9 @@ def test_a_homotopy_that_ends_under_a_part_of_the_repulsion_says_so(ee):
     ],
 )
 def test_what_does_not_go_together_is_told(settings, sentence):
-    model = EmbeddingGame(method="ee_spectral_direction", method_params=settings)
+    model = EmbeddingGame(
+        **as_parameters({"method": "ee_spectral_direction", **settings})
+    )
     with pytest.raises(InputError, match=sentence):
         model.fit(BLOBS)
 

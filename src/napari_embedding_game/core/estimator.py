@@ -7,6 +7,7 @@ refused by ``Settings.validate``, rows by :meth:`EmbeddingGame._as_rows`,
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from napari_embedding_game.core.errors import (
@@ -59,6 +61,9 @@ _NAMES = tuple(each.name for each in fields(Settings))
 _FARTHEST = 1e6
 """Largest coordinate of a start that is given: beyond it points feel nothing."""
 
+Callback = Callable[[int, float, NDArray[np.float32]], Any]
+"""Takes the iteration, the energy and a copy of the map; a true answer ends the fit."""
+
 
 def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of :class:`EmbeddingGame` for these settings.
@@ -82,7 +87,38 @@ def parameters_of(model: EmbeddingGame) -> dict[str, Any]:
         "random_state": model.random_state_,
         "repulsion": model.repulsion_,
         "affinity": model.affinity_,
+        "metric": getattr(model.metric, "__name__", model.metric),
     }
+
+
+def find_first_gap(X: Any) -> tuple[int, int, int] | None:
+    """Return the row and the column of the first value that is NaN or infinite.
+
+    And the number of rows with such values; None where all values are finite.  ``X`` is
+    an (N, D) array or sparse CSR matrix of floats.
+    """
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # nearly always, and without an array of bools
+            return None
+    is_gap = ~np.isfinite(values)
+    if not is_gap.any():
+        return None
+    if sparse.issparse(X):
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[is_gap]
+        columns = X.indices[is_gap]
+    else:
+        rows, columns = np.nonzero(is_gap)
+    return int(rows[0]), int(columns[0]), len(np.unique(rows))
+
+
+def _takes_new_rows(model: EmbeddingGame) -> bool:
+    """Return True; InputError says why a method or metric takes no new rows."""
+    with interrupt_waits():
+        from napari_embedding_game.core.new_rows.transform import check_transform
+
+    check_transform(model.method, model.metric)
+    return True
 
 
 class EmbeddingGame(
@@ -106,6 +142,9 @@ class EmbeddingGame(
     n_neighbors : int, default=15
         K, neighbours that attract each point.  Not used with the affinity "entropic",
         such as under "tsne", "ssne" and "ee": K is then 3 perplexities.
+    perplexity : float, default=30.0
+        How many similar rows attract each point with the affinity "entropic"; at most a
+        third of the other rows, or fewer are used with a warning.
     n_landmarks : int, default=200
         L; more of them than rows are not used.
     repulsion : float, optional
@@ -121,8 +160,12 @@ class EmbeddingGame(
         "pca", "gradient_pca", "random_projection", "le", "ale" and "vrle".  An array,
         such as ``embedding_`` of a former fit, is taken as it is, in units of the map:
         kernels are about 1 wide, and the other starts have unit variance.
-    metric : str, default="euclidean"
-        Any that scikit-learn's brute search or pynndescent knows by name.  Or
+    affinity : str, default="auto"
+        How the attraction of neighbours falls with their distance: "mixed", "fuzzy",
+        "uniform" or "entropic"; "auto" is the method's own.
+    metric : str or callable, default="euclidean"
+        Any that scikit-learn's brute search or pynndescent knows by name.  Or a
+        function of two rows, compiled by ``numba.njit`` for more than 5,000 rows.  Or
         "precomputed": ``X`` are then distances (N, N), such as
         ``adata.obsp["distances"]`` of scanpy; of a sparse matrix the stored entries are
         the neighbours.
@@ -142,7 +185,7 @@ class EmbeddingGame(
         are fewer: see :mod:`clusters`.  None leaves each landmark a cluster.
     method_params : dict, optional
         Any other field of :class:`~napari_embedding_game.core.settings.Settings`:
-        "affinity", "perplexity", "approximation", "schedule", "momentum" or "device".
+        "approximation", "schedule", "momentum" or "device".
         See ``napari-embedding-game fit --help``.
 
     Attributes
@@ -199,13 +242,15 @@ class EmbeddingGame(
         n_components: int = 2,
         *,
         n_neighbors: int = 15,
+        perplexity: float = 30.0,
         n_landmarks: int = 200,
         repulsion: float | None = None,
         learning_rate: float | None = None,
         landmark_learning_rate: float | None = None,
         max_iter: int | None = None,
         init: str | NDArray[np.floating] = "spectral",
-        metric: str = "euclidean",
+        affinity: str = "auto",
+        metric: str | Callable[..., float] = "euclidean",
         method: str = "game",
         n_clusters: int | None = None,
         random_state: Any = None,
@@ -214,12 +259,14 @@ class EmbeddingGame(
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.perplexity = perplexity
         self.n_landmarks = n_landmarks
         self.repulsion = repulsion
         self.learning_rate = learning_rate
         self.landmark_learning_rate = landmark_learning_rate
         self.max_iter = max_iter
         self.init = init
+        self.affinity = affinity
         self.metric = metric
         self.method = method
         self.n_clusters = n_clusters
@@ -235,6 +282,9 @@ class EmbeddingGame(
         verbose: bool = False,
         steering: Steering = (),
         stop_at: int | None = None,
+        neighbors: tuple[Any, Any] | None = None,
+        callback: Callback | None = None,
+        callback_every: int = 50,
     ) -> EmbeddingGame:
         """Find the map of ``X``, an (N, D) array or sparse matrix; ``y`` is not used.
 
@@ -252,14 +302,23 @@ class EmbeddingGame(
             rates, momentum, method, approximation, schedule and max_iter.
         stop_at : int, optional
             Iteration after which the run ends though its schedule has not.
+        neighbors : (indices, distances), optional
+            Neighbours of each row, (N, K) integers and (N, K) numbers, that are used
+            instead of a search; a row itself may be among them.  The distances are by
+            ``metric``, by which :meth:`transform` searches for new rows.
+        callback : callable, optional
+            Called as ``callback(iteration, energy, embedding)``; a true answer ends the
+            run, and the map of that moment is the fit.
+        callback_every : int, default=50
+            Iterations between two calls.
 
         Raises
         ------
         InputError
-            Too few rows, constant data, or a setting out of range (checked before the
-            neighbours are searched).
+            Too few rows, constant data, NaN or infinities, or a setting out of range
+            (checked before the neighbours are searched).
         ValueError
-            NaN, infinities, or text where numbers belong.
+            Text where numbers belong.
 
         Warns
         -----
@@ -270,10 +329,21 @@ class EmbeddingGame(
         if verbose:
             print("Finding neighbours", file=sys.stderr)
         before = dict(vars(self))
-        run = self._play(X, steering, stop_at)
+        every = 0
+        if callback is not None:
+            every = check_integer("callback_every", callback_every, 1)
+        run = self._play(X, steering, stop_at, neighbors, every)
+        is_ended = False
         try:
-            for _ in with_progress(run) if verbose else run:
-                pass
+            for frame in with_progress(run) if verbose else run:
+                if callback is None or not frame.iteration:
+                    continue
+                if frame.iteration % every == 0:
+                    seen = frame if frame.finished else run.advance(look=True)
+                    assert seen is not None
+                    shown = seen.iteration, seen.energy, seen.embedding.copy()
+                    if is_ended := bool(callback(*shown)):
+                        run.stop()
         except KeyboardInterrupt:
             if run.snapshot is None:
                 raise
@@ -286,7 +356,7 @@ class EmbeddingGame(
             return self
         snapshot = run.snapshot
         assert snapshot is not None
-        if run.script:
+        if run.script and not is_ended:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise InputError(
@@ -314,15 +384,18 @@ class EmbeddingGame(
         """
         return self._play(X)
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
-        """Return the map of ``X``, (N, d) float32; see :meth:`fit`."""
-        return self.fit(X).embedding_
+    def fit_transform(
+        self, X: Any, y: Any = None, **fit_params: Any
+    ) -> NDArray[np.float32]:
+        """Return the map of ``X``, (N, d) float32; ``fit_params``: of :meth:`fit`."""
+        return self.fit(X, **fit_params).embedding_
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Return where new rows lie on the map, (Q, d) float32; the map stays as it is.
 
         Each row is placed alone, so that the order and the size of batches change
-        nothing. A fitted row keeps its position in ``embedding_``.
+        nothing. A fitted row keeps its position in ``embedding_``.  The estimator has
+        no ``transform`` where the method or the metric takes no new rows.
 
         Parameters
         ----------
@@ -332,14 +405,15 @@ class EmbeddingGame(
         Raises
         ------
         InputError
-            The metric or the method takes no new rows, or values are too large.
+            NaN, infinities, or values that are too large.
         ValueError
-            NaN, infinities, other columns than in the fit, or no fit at all.
+            Other columns than in the fit, or no fit at all.
         """
         check_is_fitted(self, "embedding_")
         placed: NDArray[np.float32] = self._fitted.place(self._as_rows(X, reset=False))
         return placed
 
+    @available_if(_takes_new_rows)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of new rows, (Q,) int32: that of their nearest landmark.
 
@@ -355,12 +429,18 @@ class EmbeddingGame(
         return clusters
 
     def _play(
-        self, X: Any, steering: Steering | None = None, stop_at: int | None = None
+        self,
+        X: Any,
+        steering: Steering | None = None,
+        stop_at: int | None = None,
+        neighbors: tuple[Any, Any] | None = None,
+        every: int = 0,
     ) -> Run:
         """Begin a run that is watched, or that is steered as given, without a look."""
         with interrupt_waits():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
+            from napari_embedding_game.core.graph.neighbors import NeighborGraph
             from napari_embedding_game.core.live_run import Run
             from napari_embedding_game.core.new_rows.transform import fitted_map
 
@@ -403,6 +483,16 @@ class EmbeddingGame(
                 "array with a row for each row of X, or open its file in the window."
             )
         pipeline.check(X, begun)
+        if begun.learning_rate == 0:
+            raise InputError(
+                "learning_rate must be above 0, as no point would leave its start: to "
+                'examine a map that you have, give it as init to the method "given".'
+            )
+        if neighbors is not None and begun.metric == "precomputed":
+            raise InputError(
+                'Either neighbors or metric="precomputed" says which rows are near: '
+                "give X as rows, and the metric of the distances in neighbors."
+            )
         n_rows, k = X.shape[0], n_searched(begun, X.shape[0])
         if k >= n_rows:
             warnings.warn(
@@ -411,7 +501,20 @@ class EmbeddingGame(
                 stacklevel=3,
             )
             begun = replace(begun, n_neighbors=n_rows - 1)
-        graph = pipeline.neighbors(X, begun)
+        if begun.affinity == "entropic" and 3 * begun.perplexity > n_rows - 1:
+            most = max(1.0, (n_rows - 1) / 3)
+            warnings.warn(
+                f"perplexity={begun.perplexity:g} needs at least "
+                f"{math.ceil(3 * begun.perplexity) + 1} rows; with {n_rows} rows, "
+                f"{most:.3g} is used.",
+                stacklevel=3,
+            )
+            begun = replace(begun, perplexity=most)
+        if neighbors is None:
+            graph = pipeline.neighbors(X, begun)
+        else:
+            k = n_searched(begun, n_rows)
+            graph = NeighborGraph(*_as_neighbors(neighbors, n_rows, k), "precomputed")
         edges, layout = pipeline.edges_and_start(graph, X, begun, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
@@ -429,7 +532,7 @@ class EmbeddingGame(
             self._fitted = fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, repulsion_of(last))
 
-        run = Run(begin, begun, changed, keep, script, stop_at, shape)
+        run = Run(begin, begun, changed, keep, script, stop_at, shape, every)
         return run
 
     def _chosen(self) -> Settings:
@@ -472,9 +575,19 @@ class EmbeddingGame(
                 validate_sparse(X)
             except ValueError as error:
                 raise InputError(f"X is damaged, as {error}: make it anew.") from error
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options
-        )
+        kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        rows = validate_data(self, X, ensure_all_finite=False, **kinds, **options)
+        if (gap := find_first_gap(rows)) is not None:
+            row, column, n = gap
+            names = getattr(self, "feature_names_in_", None)
+            where = column if names is None else f'"{names[column]}"'
+            raise InputError(
+                f"X has missing or infinite values (NaN, inf) in {n:,} of "
+                f"{rows.shape[0]:,} rows, first in row {row:,} (counted from 0), "
+                f"column {where}: leave such rows out, or fill in what is missing, as "
+                "by sklearn.impute.SimpleImputer."
+            )
+        return rows
 
     def _store_map(self, snapshot: Snapshot, edges: Edges, repulsion: float) -> None:
         """Keep a map and its clusters."""
@@ -503,6 +616,67 @@ class EmbeddingGame(
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+
+# After scikit-learn has wrapped it for set_output, which would hide the condition.
+EmbeddingGame.transform = available_if(  # type: ignore[method-assign]
+    _takes_new_rows
+)(EmbeddingGame.transform)
+
+
+def _as_neighbors(
+    given: Any, n_rows: int, k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return given neighbours, nearest first, without the rows themselves, (N, k)."""
+    try:
+        indices, distances = (np.asarray(each) for each in given)
+        is_right = (
+            indices.shape == distances.shape
+            and indices.ndim == 2
+            and len(indices) == n_rows
+            and indices.dtype.kind in "iu"
+            and distances.dtype.kind in "fiu"
+            and bool(((indices >= 0) & (indices < n_rows)).all())
+            and bool(((distances >= 0) & np.isfinite(distances)).all())
+        )
+    except (TypeError, ValueError):  # no pair of tables
+        is_right = False
+    if not is_right:
+        raise InputError(
+            "neighbors must be (indices, distances), two arrays with a row for each of "
+            f"the {n_rows:,} rows of X: numbers of rows from 0 to {n_rows - 1:,}, and "
+            "finite distances at least 0."
+        )
+    # A row itself goes first, or where it is not there the farthest.
+    rank = np.where(indices == np.arange(n_rows)[:, None], -1.0, distances)
+    order = np.argsort(rank, axis=1, kind="stable")
+    indices, distances, rank = (
+        np.take_along_axis(each, order, 1) for each in (indices, distances, rank)
+    )
+    skip = int((rank[:, :1] < 0).any())
+    if skip:
+        is_alone = rank[:, 0] >= 0
+        indices[is_alone] = np.roll(indices[is_alone], 1, axis=1)
+        distances[is_alone] = np.roll(distances[is_alone], 1, axis=1)
+    indices, distances = indices[:, skip:], distances[:, skip:]
+    if indices.shape[1] < k:
+        raise InputError(
+            f"neighbors holds {indices.shape[1]} other rows for each row, and {k} are "
+            "asked for: give more, or lower n_neighbors (or perplexity, of which three "
+            "times as many are used)."
+        )
+    each_once = np.sort(indices, axis=1)
+    is_twice = (each_once[:, 1:] == each_once[:, :-1]).any(axis=1)
+    is_twice |= (indices == np.arange(n_rows)[:, None]).any(axis=1)
+    if is_twice.any():
+        raise InputError(
+            f"neighbors names a row twice in row {is_twice.argmax():,} (counted from "
+            "0): give each neighbour once."
+        )
+    return (
+        np.ascontiguousarray(indices[:, :k], np.int32),
+        np.ascontiguousarray(distances[:, :k], np.float32),
+    )
 
 
 def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.float32]:

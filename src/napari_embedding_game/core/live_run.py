@@ -37,6 +37,7 @@ class Run:
         script: Mapping[int, Steer] | None = None,
         stop_at: int | None = None,
         shape: tuple[int, int] | None = None,
+        every: int = 0,
     ) -> None:
         self.settings, self._shape = settings, shape
         self.snapshot: Snapshot | None = None
@@ -44,6 +45,7 @@ class Run:
         self.forced: list[tuple[int, HandForces]] = []
         self._begin, self._changed, self._keep = begin, changed, keep
         self.script, self._stop_at = dict(script or {}), stop_at
+        self._every = every
         self._playing: Playing | None = None
         self._is_stopped = self._is_leaving = False
         self._wish = Steer()
@@ -149,6 +151,8 @@ class Run:
     def _until_next(self, done: int) -> int:
         """Return how many iterations may follow until something is to happen."""
         stops = [*self.script, *([] if self._stop_at is None else [self._stop_at])]
+        if self._every:  # a snapshot of each so-many-th iteration
+            stops.append((done // self._every + 1) * self._every)
         return min((stop - done for stop in stops if stop > done), default=0)
 
     def _settle(self) -> None:

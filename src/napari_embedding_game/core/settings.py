@@ -2,7 +2,7 @@
 
 Window, command line and session file are made from the fields of :class:`Settings`:
 each has its title, its words and its range in its metadata.  ``EmbeddingGame.__init__``
-repeats the defaults of 11 of them, which a test compares.  Distances, devices and
+repeats the defaults of 13 of them, which a test compares.  Distances, devices and
 neighbours against the number of rows are checked where they are used
 (``neighbors.choose_search`` and ``check_rows``, ``device.resolve_device``), names that
 are no setting in ``EmbeddingGame._chosen`` and ``_play``.
@@ -49,7 +49,8 @@ def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
     """Return a field with its texts for the window and the command line.
 
     ``least``, ``most`` and ``below`` bound a number; ``allowed`` is the rule in words;
-    ``choices`` returns names and their titles; ``shown`` are the limits and the step of
+    ``choices`` returns names and their titles; ``takes_functions``: whether Python may
+    give a function instead of a name; ``shown`` are the limits and the step of
     a window's control; ``steerable``: whether it may change in a game.
     """
     metadata = {"title": title, "words": words, "steerable": False, **more}
@@ -180,6 +181,7 @@ class Settings:
         "euclidean",
         "Distance",
         "How the distance between two rows is measured.",
+        takes_functions=True,
         allowed='the name of a distance, such as "euclidean" or "cosine"',
     )
     init: str = _setting(
@@ -258,6 +260,8 @@ def steered(settings: Settings, to: Settings) -> Settings:
 def _plain(each: Field[Any], value: Any) -> Any:
     """Return the value of a field in a type of Python, if it is in its range."""
     name, kind, spec = each.name, str(each.type), each.metadata
+    if callable(value) and spec.get("takes_functions"):  # of Python alone
+        return value
     if value is None and kind.endswith("None"):
         return None
     if "choices" in spec:

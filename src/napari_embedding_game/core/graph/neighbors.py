@@ -142,6 +142,8 @@ def choose_search(X: Any, metric: str) -> Search:
         if _exact_work(X) <= (EXACT_LONG if is_long else EXACT_WORK):
             return "exact"
         return "projected" if is_long else "leaves"
+    if callable(metric):
+        return _choose_search_by_function(n_points, metric)
     # First, as a thread that loads it meanwhile would break: python/cpython#83065.
     import sklearn.metrics  # noqa: F401
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
@@ -162,6 +164,18 @@ def choose_search(X: Any, metric: str) -> Search:
     raise InputError(
         f'There is no distance {metric!r}: choose another; usual ones are "euclidean", '
         '"cosine", "correlation" and "manhattan".'
+    )
+
+
+def _choose_search_by_function(n_points: int, metric: Any) -> Search:
+    """Return the search under a distance that is a function of two rows."""
+    if n_points <= BRUTE_ROWS:
+        return "brute"
+    if hasattr(metric, "py_func"):
+        return "descent"
+    raise InputError(
+        f"A distance that is a function of Python is computed for all pairs of at most "
+        f"{BRUTE_ROWS:,} rows, and these are {n_points:,}: compile it by numba.njit."
     )
 
 

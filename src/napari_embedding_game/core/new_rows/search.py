@@ -36,12 +36,19 @@ Neighbors = tuple[NDArray[np.int64], NDArray[np.float32]]
 class FittedSearch:
     """A search among fitted rows (N, D), by the metric of the fit.
 
-    InputError: the metric is none of ``rows.SEARCHED``, or sparse rows are too many to
-    be written out.
+    InputError: the metric is none of ``rows.SEARCHED`` and no function, or sparse rows
+    are too many to be written out.
     """
 
     def __init__(self, X: Any, metric: Any) -> None:
         check_metric(metric)
+        self._brute: Any = None
+        if callable(metric):
+            from sklearn.neighbors import NearestNeighbors
+
+            self._brute = NearestNeighbors(algorithm="brute", metric=metric)
+            self._brute.fit(_dense(X))
+            return
         if np.prod(X.shape) > MAX_DENSE and hasattr(X, "toarray"):
             raise InputError(
                 "New rows cannot be placed among so many sparse ones: fit their "
@@ -65,6 +72,9 @@ class FittedSearch:
         if not X.shape[0]:
             shape = 0, n_neighbors
             return np.empty(shape, np.int64), np.empty(shape, np.float32)
+        if self._brute is not None:
+            distances, numbers = self._brute.kneighbors(_dense(X), n_neighbors)
+            return numbers, distances.astype(np.float32)
         if self._metric == "correlation":
             check_spread(X)
         indices = np.empty((X.shape[0], n_neighbors), np.int64)
@@ -98,6 +108,10 @@ class FittedSearch:
         return squared
 
 
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
 def check_metric(metric: Any) -> None:
     """Raise InputError for a metric under which new rows are not searched."""
     if metric == "precomputed":
@@ -105,7 +119,7 @@ def check_metric(metric: Any) -> None:
             "New rows cannot be placed on a map of precomputed distances: fit the rows "
             "themselves, with the metric that the distances are of."
         )
-    if metric not in SEARCHED:
+    if metric not in SEARCHED and not callable(metric):
         raise InputError(
             f"New rows cannot be placed under the distance {metric!r}: fit with one of "
             f"{', '.join(SEARCHED)}."

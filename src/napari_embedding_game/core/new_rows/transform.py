@@ -131,7 +131,8 @@ def frozen_field(
 ) -> tuple[Any, ...]:
     """Return what pushes a new row, as :func:`place_loops.place_rows` takes it."""
     y, z = (
-        torch.from_numpy(np.ascontiguousarray(padded_to_plane(each), np.float32))
+        # A copy: torch warns of arrays that cannot be written, as of mapped files.
+        torch.from_numpy(np.array(padded_to_plane(each), np.float32, order="C"))
         for each in (points, landmarks)
     )
     no_edges = Edges.from_matrix(sparse.csr_matrix((len(y), len(y)), dtype=np.float32))
