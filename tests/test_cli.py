@@ -1,6 +1,8 @@
+import json
 import subprocess
 import sys
 import types
+import zipfile
 from pathlib import Path
 
 import anndata
@@ -76,6 +78,31 @@ def test_fit_writes_the_map(run, table, out):
     assert parameters["affinity"] == "mixed"
     assert parameters["n_iter"] == 5
     assert not parameters["interrupted"]
+
+
+def test_fit_into_so_many_clusters(run, table, out):
+    result = run("fit", table, "--out", out, "--n-clusters", 3, *FEW)
+    assert result.exit_code == 0, result.output
+    adata = anndata.read_h5ad(out)
+    assert adata.obs[CLUSTER].nunique() == 3
+    assert adata.obs[CLUSTER].value_counts().index[0] == "1"  # the largest
+    assert adata.uns["embedding_game"]["parameters"]["n_clusters"] == 3
+    told = one_sentence(run("fit", table, "-o", out, "--force", "--n-clusters", 0))
+    assert "--n-clusters must be a whole number at least 1, not 0" in told
+
+
+def test_fit_tells_programs_its_result_or_failure_in_one_line(run, table, out):
+    result = run("fit", table, "--out", out, "--json", "--random-state", 3, *FEW)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert result.stdout.count("\n") == 1
+    record = anndata.read_h5ad(out).uns["embedding_game"]
+    assert (facts["n_points"], facts["n_iter"], facts["random_state"]) == (60, 5, 3)
+    assert (facts["map_hash"], facts["out"]) == (record["map_hash"], str(out))
+    again = run("fit", table, "--out", out, "--json", *FEW)
+    assert again.exit_code == 2
+    assert again.stdout.count("\n") == 1
+    assert json.loads(again.stdout)["error"].startswith(f"{out} exists: choose another")
 
 
 def test_fit_by_pca_says_that_there_is_no_pressure(run, table, out):
@@ -549,5 +576,22 @@ def test_replay_without_its_data(run, session_file, table):
     assert "cells.csv is missing" in one_sentence(run("replay", session_file))
 
 
-def test_replay_of_what_is_no_session(run, table, session_file):
-    assert "could not be read as a session file" in one_sentence(run("replay", table))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("cells.csv", "is no session, but a table"),
+        ("plain.h5ad", "but a file of AnnData that holds no saved map"),
+        ("other.zip", "but a .zip file of other things"),
+    ],
+)
+def test_what_is_no_session_is_named_and_not_called_damaged(run, table, name, kind):
+    path = table.with_name(name)
+    if path.suffix == ".h5ad":
+        anndata.AnnData(np.ones((3, 2), np.float32)).write_h5ad(path)
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("letter.txt", "Dear cell")
+    for command in (["replay", path], ["notebook", path, path.with_name("x.ipynb")]):
+        told = one_sentence(run(*command))
+        assert kind in told
+        assert "damaged" not in told

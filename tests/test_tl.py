@@ -155,6 +155,17 @@ def test_what_cannot_be_done_is_told_and_changes_nothing(cells, options, error, 
     assert list(cells.obsm) == ["X_pca"]
 
 
+def test_errors_speak_of_the_function_and_of_the_cells(cells):
+    with pytest.raises(TypeError, match=r"game\(\) takes no .* 'mesh': choose"):
+        tl.embedding_game(cells, mesh=True)
+    with pytest.raises(TypeError, match=r"give method_params=\{'momentum': \.\.\.\}"):
+        tl.embedding_game(cells, momentum=0.5)
+    cells.obsm["X_pca"][[3, 9], 2] = np.nan
+    with pytest.raises(InputError, match=r"X_pca.* in 2 of 150 cells, first in \"c3\""):
+        tl.embedding_game(cells, use_rep="X_pca")
+    assert KEY not in cells.uns
+
+
 def test_steering_is_passed_on_and_noted(cells):
     steering = [(np.int64(10), {"repulsion": np.float32(600)})]
     tl.embedding_game(cells, use_rep="X_pca", steering=steering, stop_at=25, **QUICK)
@@ -224,6 +235,7 @@ def test_stability_works_on_a_file_and_on_a_graph(cells, tmp_path):
     read = anndata.read_h5ad(tmp_path / "map.h5ad")
     for one in (cells, read):
         tl.stability(one, n_seeds=1)
+    assert "neighbours on a map from another seed." in cells.uns[KEY]["stability"]
     np.testing.assert_array_equal(
         read.obs[f"{KEY}_stability"], cells.obs[f"{KEY}_stability"]
     )

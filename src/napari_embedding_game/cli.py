@@ -7,6 +7,8 @@ and torch must be imported before Qt (on Windows torch fails after PyQt).
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -14,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import InputError, check_integer
 from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
@@ -50,6 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(options: Options) -> int:
     """End an expected error, or Ctrl-C, with one sentence."""
+
+    def tell(text: str) -> None:
+        _print(text)
+        if getattr(options, "json", False):
+            print(json.dumps({"error": text.removeprefix("Error: ")}))
+
     try:
         names = "sample", "file", "screenshot", "quit_after_run"
         if options.do is not _window and any(getattr(options, n) for n in names):
@@ -57,17 +65,17 @@ def _run(options: Options) -> int:
         code: int = options.do(options)
         return code
     except KeyboardInterrupt:
-        _print("Stopped: nothing written.")
+        tell("Stopped: nothing written.")
         return INTERRUPTED
     except MissingValuesError as error:
-        _print(f"Error: {error.sentence('--missing drop')}")
+        tell(f"Error: {error.sentence('--missing drop')}")
     except (DataError, InputError) as error:
-        _print(f"Error: {error}")
+        tell(f"Error: {error}")
     except OSError as error:
         if error.filename is None:
             raise
         why = f"{error.filename} cannot be used ({error.strerror})"
-        _print(f"Error: {why}: choose another name.")
+        tell(f"Error: {why}: choose another name.")
     return WRONG
 
 
@@ -167,6 +175,12 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     add("--reference", type=int, metavar="ROWS",
         help="Fit so many rows, drawn so that rare groups stay, and place all others "
         "on their map: for files larger than the memory (.zarr, .h5ad).")  # fmt: skip
+    add("--n-clusters", type=int, metavar="N",
+        help="Clusters that the landmarks are merged into, or fewer where fewer have "
+        "points (default: as many as the map suggests).")  # fmt: skip
+    add("--json", action="store_true",
+        help="Print the result, or what went wrong as \"error\", as one line of "
+        "JSON.")  # fmt: skip
     add("--scheduler",
         help="With --reference: address of a Dask scheduler, such as "
         "tcp://host:8786, whose workers place the rows.")  # fmt: skip
@@ -213,6 +227,8 @@ def _fit(options: Options) -> int:
     source, quiet = options.source, options.quiet
     chosen = {each.name: getattr(options, each.name) for each in fields(Settings)}
     settings = Settings(**chosen).validate()
+    if options.n_clusters is not None:
+        check_integer("--n-clusters", options.n_clusters, 1)
     if options.reference is not None:
         return _fit_large(chosen, options)
     _check_out(source, options.out, options.force, ".h5ad", ".csv")
@@ -256,13 +272,30 @@ def _fit(options: Options) -> int:
     snapshot = run.snapshot
     assert snapshot is not None
     noted = {**reading, "n_iter": snapshot.iteration, "interrupted": bool(code)}
-    result = _result(game, dataset.space, snapshot, noted)
+    result = _result(game, dataset.space, snapshot, noted, options.n_clusters)
     write(dataset, result, options.out)
     if snapshot.warning:
         _print(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
         _print("Stopped early: the last layout before that is written.")
-    if not quiet:
+    if options.json:
+        facts = {
+            "out": str(options.out),
+            "input": dataset.name,
+            "space": dataset.space,
+            "n_points": len(snapshot.embedding),
+            "n_clusters": len(result.groups.clusters),
+            "n_iter": snapshot.iteration,
+            "energy": snapshot.energy,
+            "map_hash": snapshot.map_hash,
+            "misplaced": snapshot.stretched_share,
+            "pressured": snapshot.pressured_share,
+            "random_state": game.random_state_,
+            "warning": snapshot.warning,
+            "interrupted": bool(code),
+        }
+        print(_to_json(facts))
+    elif not quiet:
         pressured = f"{share_text(snapshot.pressured_share)} under pressure"
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
@@ -287,18 +320,30 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
         chosen,
         space=options.space,
         recipe=options.recipe,
+        n_clusters=options.n_clusters,
         scheduler=options.scheduler,
         report=None if options.quiet else _print,
     )
     if facts["warning"]:
         _print(f"Warning: {facts['warning']}")
-    if not options.quiet:
+    if options.json:
+        print(_to_json({"out": str(options.out), **facts}))
+    elif not options.quiet:
         print(
             f"{options.out}: {facts['n_points']:,} points of {facts['input']} "
             f"({facts['space']}), {facts['reference']:,} of them fitted, iteration "
             f"{facts['n_iter']}, map {facts['map_hash']}"
         )
     return 0
+
+
+def _to_json(facts: Mapping[str, Any]) -> str:
+    """Return facts as one line of JSON, in which an unknown number is null."""
+    known = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in facts.items()
+    }
+    return json.dumps(known, default=str)
 
 
 def _print_notes(dataset: Dataset) -> None:
@@ -324,7 +369,7 @@ def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
         check_output(source if source.exists() else None, out)
     elif force:
         is_source = out.resolve() in (source.resolve(), *source.resolve().parents)
-        if is_source or not (out / "X_embedding_game").is_dir():
+        if is_source or not (out / "obsm" / "X_embedding_game").is_dir():
             raise DataError(f"{out} is no map to overwrite: choose another name.")
     if out.exists() and not force:
         raise DataError(f"{out} exists: choose another name, or add --force.")
@@ -337,17 +382,23 @@ def _state(snapshot: Snapshot) -> str:
 
 
 def _result(
-    game: EmbeddingGame, space: str, snapshot: Snapshot, noted: Mapping[str, Any]
+    game: EmbeddingGame,
+    space: str,
+    snapshot: Snapshot,
+    noted: Mapping[str, Any],
+    n_clusters: int | None,
 ) -> EmbeddingResult:
-    """Return a map with the clusters that the window would show."""
+    """Return a map with the clusters that the window would show, or so many."""
     from napari_embedding_game.core.estimator import parameters_of
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.session.clusters.clusters import clusters_of
 
     edges = Edges.from_matrix(game.affinity_matrix_)
-    clusters = clusters_of(edges, snapshot.labels, len(snapshot.landmarks))
+    n_landmarks = len(snapshot.landmarks)
+    clusters = clusters_of(edges, snapshot.labels, n_landmarks, n_clusters)
     parameters = {**parameters_of(game), "space": space, **noted}
+    parameters["n_clusters"] = n_clusters
     return EmbeddingResult(snapshot, parameters, clusters.clustering)
 
 

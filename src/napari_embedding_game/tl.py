@@ -23,12 +23,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import estimator
@@ -44,6 +46,7 @@ from napari_embedding_game.core.inspect.firmness import (
     suggested,
 )
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import is_of_pairs
 from napari_embedding_game.data.errors import DataError
@@ -142,6 +145,8 @@ def embedding_game(
             )
         parameters = {**parameters, "metric": "precomputed"}
     k = used_neighbors if n_neighbors is None else n_neighbors
+    _check_parameters(parameters)
+    _check_finite(X, adata, noted)
     model = estimator.EmbeddingGame(
         n_neighbors=k, random_state=random_state, **parameters
     ).fit(X, steering=steering, stop_at=stop_at)
@@ -153,6 +158,31 @@ def embedding_game(
     parts = {name: getattr(model, f"{name}_") for name in _WRITTEN}
     _write_map(adata, parts, model.labels_, used, key_added)
     return adata if copy else None
+
+
+def _check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise TypeError for a parameter that the estimator does not have."""
+    offered = set(estimator.EmbeddingGame().get_params())
+    for name in sorted(set(parameters) - offered):
+        others = {each.name for each in fields(Settings)} - offered
+        advice = f"give method_params={{{name!r}: ...}}"
+        if name not in others:
+            advice = f"choose one of {', '.join(sorted(offered))}"
+        raise TypeError(f"tl.embedding_game() takes no parameter {name!r}: {advice}.")
+
+
+def _check_finite(X: Any, adata: AnnData, noted: Mapping[str, str]) -> None:
+    """Raise InputError for the first cell with missing or infinite values."""
+    values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if values.ndim != 2 or values.dtype.kind not in "fiub":
+        return  # the estimator says what they are
+    if (gap := estimator.find_first_gap(values)) is not None:
+        where = noted.get("use_rep") or f'obsp["{noted["distances_key"]}"]'
+        raise InputError(
+            f"{where} has missing or infinite values (NaN, inf) in {gap[2]:,} of "
+            f'{adata.n_obs:,} cells, first in "{adata.obs_names[gap[0]]}": leave such '
+            "cells out of adata, or compute it again."
+        )
 
 
 def replay(
@@ -404,10 +434,11 @@ def stability(
     shares[is_placed] = np.mean(all_shares, axis=0)
     adata.obs[f"{key}_stability"] = shares
     steady = (np.min(all_shares, axis=0) >= STEADY).mean()
+    maps = f"each of {n_seeds} maps from other seeds"
+    maps = "a map from another seed" if n_seeds == 1 else maps
     adata.uns[key]["stability"] = (
         f"{share_text(steady)} of the cells keep at least half of their neighbours on "
-        f"each of {n_seeds} maps from other seeds. Do not rely on what surrounds the "
-        "others."
+        f"{maps}. Do not rely on what surrounds the others."
     )
     return adata if copy else None
 

@@ -1,12 +1,15 @@
 """A map of many rows: fitted on some, all others placed, here and on a cluster."""
 
+import json
 import os
 import signal
 import time
 from pathlib import Path
 from unittest.mock import Mock
 
+import anndata
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from anndata import AnnData
@@ -19,6 +22,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 from napari_embedding_game.session import large_fit
+from worlds import read
 from worlds import write_adata as written
 
 N, RARE = 3_000, 12
@@ -34,6 +38,10 @@ def cells():
     return rng.permutation(X).astype(np.float32)
 
 
+def obs_of(n):
+    return pd.DataFrame(index=pd.RangeIndex(n).astype(str))
+
+
 @pytest.fixture
 def small_chunks(monkeypatch):
     monkeypatch.setattr(large_fit, "CHUNK", 250)
@@ -45,7 +53,9 @@ def file(request, cells, tmp_path_factory):
     if request.param == "array.zarr":
         zarr.save_array(str(path), cells)
         return path
-    written(AnnData(np.zeros((N, 1), np.float32), obsm={"X_pca": cells}), path)
+    obs = pd.DataFrame({"donor": pd.Categorical(["a", "b", "c"] * (N // 3))})
+    obs.index = [f"cell{i}" for i in range(N)]
+    written(AnnData(np.zeros((N, 1), np.float32), obs, obsm={"X_pca": cells}), path)
     return path
 
 
@@ -81,38 +91,57 @@ def test_all_rows_are_placed_as_transform_places_them(
     command_line, cells, file, small_chunks, tmp_path
 ):
     out = tmp_path / "map.zarr"
-    arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1"
+    arguments = f"fit {file} -o {out} --reference 800 --max-iter 60 --n-jobs 1 --json"
     done = command_line(*arguments.split())
     assert done.exit_code == 0, done.output
-    found = zarr.open_group(str(out), mode="r")
-    facts = dict(found.attrs["embedding_game"])
+    facts = json.loads(done.stdout)
     assert (facts["n_points"], facts["reference"]) == (N, 800)
+    found = anndata.read_zarr(out)
+    record = found.uns["embedding_game"]
+    assert record["map_hash"] == facts["map_hash"]
+    assert record["parameters"]["max_iter"] == 60
     drawn = large_fit.draw_reference(LazyRows(file), 800, 0)
     model = EmbeddingGame(random_state=0, max_iter=60, n_jobs=1).fit(cells[drawn])
-    places = found["X_embedding_game"][:]
+    np.testing.assert_array_equal(record["landmarks"], model.landmarks_)
+    places = found.obsm["X_embedding_game"]
     np.testing.assert_array_equal(places, model.transform(cells))
     np.testing.assert_array_equal(places[drawn], model.embedding_)
-    landmarks = found["embedding_game_landmark"][:]
+    for name in ("stretch", "isolation"):
+        figures = found.obs[f"embedding_game_{name}"].to_numpy()
+        fitted = getattr(model, f"{name}_")
+        np.testing.assert_array_equal(figures[drawn], fitted)
+        assert np.isfinite(figures).all()
+        others = np.delete(figures, drawn)
+        assert np.median(others) == pytest.approx(np.median(fitted), rel=0.25)
+    if file.name.startswith("anndata"):
+        assert found.obs_names[7] == "cell7"
+        assert found.obs["donor"].tolist()[:3] == ["a", "b", "c"]
+    assert len(read(out).obs) == N  # by the window, too
+    landmarks = found.obs["embedding_game_landmark"].to_numpy()
     np.testing.assert_array_equal(landmarks[drawn], model.labels_)
-    clusters = found["embedding_game_cluster"][:]
+    clusters = found.obs["embedding_game_cluster"].astype(int).to_numpy()
     assert clusters.min() >= 0
     assert len(np.unique(clusters)) < len(np.unique(landmarks))
     for landmark in np.unique(landmarks):
         assert len(np.unique(clusters[landmarks == landmark])) == 1
     again = command_line(*arguments.split())
     assert (again.exit_code, "--force" in again.output) == (2, True)
-    forced = command_line(*arguments.split(), "--force")
+    forced = command_line(*arguments.split(), "--force", "--n-clusters", "3")
     assert forced.exit_code == 0, forced.output
+    found = anndata.read_zarr(out)
+    assert found.obs["embedding_game_cluster"].nunique() == 3
 
 
 def test_a_result_that_cannot_take_its_place_is_kept(cells, tmp_path, monkeypatch):
     zarr.save_array(str(tmp_path / "some.zarr"), cells[:200])
     model = EmbeddingGame(max_iter=5, random_state=0).fit(cells[:200])
     monkeypatch.setattr(Path, "rename", Mock(side_effect=PermissionError))
-    arguments = LazyRows(tmp_path / "some.zarr"), model, tmp_path / "map.zarr", {}, map
+    rows, out = LazyRows(tmp_path / "some.zarr"), tmp_path / "map.zarr"
+    arguments = rows, model, out, {}, map, obs_of(200), np.arange(200)
     with pytest.raises(DataError, match=r"whole result is in \.map\.zarr\.part"):
         large_fit.place_all(*arguments)
-    assert "X_embedding_game" in zarr.open_group(str(tmp_path / ".map.zarr.part"))
+    kept = anndata.read_zarr(tmp_path / ".map.zarr.part")
+    np.testing.assert_array_equal(kept.obsm["X_embedding_game"], model.embedding_)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +187,8 @@ def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cl
     zarr.save_array(str(tmp_path / "cells.zarr"), cells)
     rows = LazyRows(tmp_path / "cells.zarr")
     model = EmbeddingGame(random_state=0, max_iter=60).fit(cells[:800])
-    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, map)
+    rest = obs_of(N), np.arange(800)
+    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, map, *rest)
     pids = [worker.pid for worker in cluster.workers.values()]
     seen = []
     with large_fit.on_cluster(cluster.scheduler_address) as run:
@@ -175,16 +205,13 @@ def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cl
                 yield found
 
         out = tmp_path / "there.zarr"
-        large_fit.place_all(rows, model, out, {}, run_and_kill)
+        large_fit.place_all(rows, model, out, {}, run_and_kill, *rest)
     assert len(seen) == 12
     # It did not live to do its half.
     assert seen.count(pids[0]) <= 3
-    one, other = (
-        zarr.open_group(str(tmp_path / name), mode="r")
-        for name in ("here.zarr", "there.zarr")
-    )
-    for name in one.array_keys():
-        np.testing.assert_array_equal(one[name][:], other[name][:])
+    one, other = (anndata.read_zarr(tmp_path / x) for x in ("here.zarr", "there.zarr"))
+    pd.testing.assert_frame_equal(one.obs, other.obs)
+    np.testing.assert_array_equal(*(x.obsm["X_embedding_game"] for x in (one, other)))
 
 
 def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
@@ -210,12 +237,13 @@ def test_counts_go_through_the_recipe_in_parts(command_line, tmp_path, monkeypat
     command = ["fit", str(path), "-o", str(out), "--recipe", "--reference", "200"]
     done = command_line(*command, "--max-iter", "60", "--quiet")
     assert done.exit_code == 0, done.output
-    group = zarr.open_group(str(out), mode="r")
-    rows = group["row"][:]
+    found = anndata.read_zarr(out)
+    rows = found.obs["embedding_game_row"].to_numpy()
     assert len(rows) == 594
     assert not set(rows) & set(range(0, 600, 100))
-    facts = group.attrs["embedding_game"]
+    assert found.obs_names.tolist() == rows.astype(str).tolist()
+    facts = found.uns["embedding_game"]["parameters"]
     assert facts["recipe"]["cells_left_out"] == 6
     assert (facts["input"], facts["space"]) == ("counts.h5ad", "X")
-    assert knn_accuracy(group["X_embedding_game"][:], kinds[rows]) > 0.95
+    assert knn_accuracy(found.obsm["X_embedding_game"], kinds[rows]) > 0.95
     assert sorted(p.name for p in tmp_path.iterdir()) == ["counts.h5ad", "map.zarr"]

@@ -112,6 +112,13 @@ def find_first_gap(X: Any) -> tuple[int, int, int] | None:
     return int(rows[0]), int(columns[0]), len(np.unique(rows))
 
 
+def place_with_figures(model: EmbeddingGame, X: Any) -> tuple[NDArray[np.float32], ...]:
+    """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows."""
+    rows = model._as_rows(X, reset=False)
+    figures: tuple[NDArray[np.float32], ...] = model._fitted.place_with_figures(rows)
+    return figures
+
+
 def _takes_new_rows(model: EmbeddingGame) -> bool:
     """Return True; InputError says why a method or metric takes no new rows."""
     with interrupt_waits():

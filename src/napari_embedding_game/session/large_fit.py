@@ -9,15 +9,16 @@
 No row sees another when it is placed, so chunks go anywhere and in any order: through
 Dask to the workers of a cluster, and again to another one when a worker is lost.  Each
 worker reads its rows from the file itself, which must be at the same path for it.  In
-this process there are a chunk, the reference and some bytes a row.
+this process there are a chunk, the reference, and of each row its name, its metadata
+and some numbers.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -26,6 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
@@ -33,6 +35,7 @@ from napari_embedding_game.core.estimator import (
     EmbeddingGame,
     as_parameters,
     parameters_of,
+    place_with_figures,
 )
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import check_rows
@@ -47,9 +50,19 @@ from napari_embedding_game.core.new_rows.transform import (
 )
 from napari_embedding_game.core.progress import with_progress
 from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
+from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError, explain_damage
+from napari_embedding_game.data.export.anndata_result import storable_obs
+from napari_embedding_game.data.export.result import storable, versions
+from napari_embedding_game.data.formats.anndata import parts_of
+from napari_embedding_game.data.formats.store import (
+    is_zarr_array,
+    open_store,
+    read_element,
+)
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.clusters.clusters import clusters_of
+from napari_embedding_game.session.file.h5ad import without_results
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
@@ -130,8 +143,9 @@ def _placed(
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
-    positions = model.transform(rows.read(begin, end))
-    return positions, nearest_landmark(positions, model.landmarks_, has_rows)
+    positions, stretch, isolation = place_with_figures(model, rows.read(begin, end))
+    landmarks = nearest_landmark(positions, model.landmarks_, has_rows)
+    return positions, landmarks, stretch, isolation
 
 
 def map_file(
@@ -142,6 +156,7 @@ def map_file(
     *,
     space: str | None = None,
     recipe: bool = False,
+    n_clusters: int | None = None,
     scheduler: str | None = None,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
@@ -150,10 +165,11 @@ def map_file(
     ``source`` and ``out``: file of AnnData (.zarr or .h5ad), or an array of zarr; see
     :func:`place_all`. ``n_reference``: rows that are fitted. ``settings``: fields of
     :class:`~.core.settings.Settings`. ``recipe``: whether principal components of raw
-    counts are made first. ``scheduler``: address of a Dask scheduler, whose workers
+    counts are made first. ``n_clusters``: that landmarks are merged into, None as many
+    as a window would show. ``scheduler``: address of a Dask scheduler, whose workers
     place the rows. ``report``: is given a sentence at each stage.
 
-    Returns parameters, and what the map came to: the attributes of ``out``.
+    Returns parameters, and what the map came to.
 
     Raises DataError or InputError: file, settings and scheduler do not do; Ctrl-C ends
     it, and nothing is written.
@@ -194,6 +210,7 @@ def map_file(
         log(f"Placing {rows.shape[0]:,} rows")
         facts = {
             **parameters_of(model),
+            "n_clusters": n_clusters,
             "input": source.name,
             "space": recipe_facts.get("space", rows.space),
             **({"recipe": recipe_facts} if recipe_facts else {}),
@@ -204,8 +221,30 @@ def map_file(
             "map_hash": snapshot.map_hash,
             "warning": snapshot.warning,
         }
-        place_all(rows, model, out, facts, run, numbers)
+        obs = read_obs(source, numbers, rows.shape[0])
+        place_all(rows, model, out, facts, run, obs, drawn)
     return facts
+
+
+def read_obs(
+    source: Path, numbers: NDArray[np.int64] | None, n_rows: int
+) -> pd.DataFrame:
+    """Return names and metadata of the rows of a file, or of those ``numbers``.
+
+    The results of a former map are left out; rows of an array are called by number.
+    Where some rows were left out, a column has their numbers in the file.
+    """
+    if is_zarr_array(source):
+        return pd.DataFrame(index=pd.RangeIndex(n_rows).astype(str))
+    with explain_damage(source, "a file of AnnData"), open_store(source) as root:
+        stored = parts_of(root, source)["obs"]
+        obs: pd.DataFrame = read_element(stored, source.name, "its table obs")
+    obs = obs.set_axis(obs.index.astype(str))
+    if obs.shape[1]:
+        obs = storable_obs(without_results(obs))
+    if numbers is None:
+        return obs
+    return obs.iloc[numbers].assign(**{f"{KEY}_row": numbers})
 
 
 def draw_reference(
@@ -234,38 +273,42 @@ def place_all(
     out: Path,
     facts: Mapping[str, Any],
     run: Run,
-    numbers: NDArray[np.int64] | None = None,
+    obs: pd.DataFrame,
+    drawn: NDArray[np.integer],
 ) -> None:
-    """Write the positions and clusters of all rows as a zarr group at ``out``.
+    """Write the places of all rows as an AnnData without X, a .zarr folder at ``out``.
 
-    Arrays ``X_embedding_game`` (N, d) float32, ``embedding_game_landmark`` (N,) int32,
-    the nearest landmark, and ``embedding_game_cluster`` (N,) int32, the number of the
-    cluster which that is merged into.  ``facts`` are its attributes.  Where some rows
-    of the file were left out, ``numbers`` (N,) are those of the others, and stand in an
-    array ``row``.
+    ``obs`` (N,): names and metadata of the rows; added are ``embedding_game_cluster``,
+    ``_landmark`` (the nearest), ``_stretch`` and ``_isolation``.  ``drawn``: numbers of
+    the fitted rows, which have the figures of the fit.  The map is in
+    ``obsm["X_embedding_game"]``, ``facts`` and landmarks in ``uns["embedding_game"]``.
     """
-    import zarr
-
-    n = rows.shape[0]
-    cluster_of = _clusters(model)
+    n, n_clusters = rows.shape[0], facts.get("n_clusters")
+    cluster_of = _clusters(model, n_clusters)
     half = out.with_name(f".{out.name}.part")
+    positions = np.empty((n, model.embedding_.shape[1]), np.float32)
+    landmarks = np.empty(n, np.int32)
+    stretch, isolation = np.empty((2, n), np.float32)
+    work = partial(_placed, rows, model, cluster_of >= 0)
+    for part, values in _computed(run, work, n):
+        positions[part], landmarks[part], stretch[part], isolation[part] = values
+    stretch[drawn], isolation[drawn] = model.stretch_, model.isolation_
+    numbers = np.unique(cluster_of[cluster_of >= 0])
+    clusters = pd.Categorical(
+        cluster_of[landmarks].astype(str), categories=numbers.astype(str)
+    )
+    columns = {"cluster": clusters, "landmark": landmarks}
+    columns |= {"stretch": stretch, "isolation": isolation}
+    obs = obs.assign(**{f"{KEY}_{name}": each for name, each in columns.items()})
+    record = {
+        "parameters": storable(facts),
+        "landmarks": model.landmarks_,
+        "energy": model.energy_,
+        "map_hash": model.map_hash_,
+        "versions": versions(),
+    }
     try:
-        group = zarr.open_group(str(half), mode="w")
-        group.attrs["embedding_game"] = json.loads(json.dumps(dict(facts), default=str))
-        d = model.embedding_.shape[1]
-        positions = group.create_array(
-            "X_embedding_game", shape=(n, d), chunks=(CHUNK, d), dtype="float32"
-        )
-        landmarks, clusters = (
-            group.create_array(name, shape=(n,), chunks=(CHUNK,), dtype="int32")
-            for name in ("embedding_game_landmark", "embedding_game_cluster")
-        )
-        if numbers is not None:
-            group.create_array("row", data=numbers, chunks=(CHUNK,))
-        work = partial(_placed, rows, model, cluster_of >= 0)
-        for part, values in _computed(run, work, n):
-            positions[part], landmarks[part] = values
-            clusters[part] = cluster_of[values[1]]
+        _write_zarr(obs, positions, record, half)
     except BaseException:
         shutil.rmtree(half, ignore_errors=True)
         raise
@@ -280,6 +323,22 @@ def place_all(
         ) from error
 
 
+def _write_zarr(
+    obs: pd.DataFrame,
+    positions: NDArray[np.float32],
+    record: Mapping[str, Any],
+    out: Path,
+) -> None:
+    """Write an AnnData of metadata, a map and its record as a .zarr folder."""
+    from anndata import AnnData
+
+    shutil.rmtree(out, ignore_errors=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that are not unique; zarr's versions
+        adata = AnnData(obs=obs, obsm={f"X_{KEY}": positions}, uns={KEY: dict(record)})
+        adata.write_zarr(out)
+
+
 def _checked(source: Path) -> Path:
     if not source.exists():
         raise DataError(f"{source} does not exist: check the name and the folder.")
@@ -291,11 +350,12 @@ def _checked(source: Path) -> Path:
     return source.resolve()
 
 
-def _clusters(model: EmbeddingGame) -> NDArray[np.int32]:
+def _clusters(model: EmbeddingGame, n_clusters: int | None) -> NDArray[np.int32]:
     """Return the number of each landmark's cluster, those of the command line."""
     edges = Edges.from_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)
-    clusters = clusters_of(edges, model.labels_, len(model.landmarks_))
+    n_landmarks = len(model.landmarks_)
+    clusters = clusters_of(edges, model.labels_, n_landmarks, n_clusters)
     numbers[model.labels_] = clusters.labels
     return numbers
 

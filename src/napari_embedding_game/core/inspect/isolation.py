@@ -24,9 +24,30 @@ def isolation(
     It is 1 where all distances are 0, and infinite for a row apart from neighbours
     without distances among them.
     """
-    neighbors = neighbors[:, :N_NEAREST]
+    usual = usual_distances(neighbors, distances)
+    return isolation_of_new_rows(neighbors, distances, usual)
+
+
+def usual_distances(
+    neighbors: NDArray[np.integer], distances: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return the median over the neighbours of each row of their m, (N,)."""
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    usual = np.median(np.median(mean[neighbors], axis=1)[neighbors], axis=1)
+    usual: NDArray[np.float64] = np.median(mean[neighbors[:, :N_NEAREST]], axis=1)
+    return usual
+
+
+def isolation_of_new_rows(
+    neighbors: NDArray[np.integer],
+    distances: NDArray[np.floating],
+    usual_distances: NDArray[np.float64],
+) -> NDArray[np.float32]:
+    """Return the isolation of rows, (Q,), by their nearest of the fitted rows, (Q, k).
+
+    ``usual_distances`` (N,): those of the fitted rows.
+    """
+    mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
+    usual = np.median(usual_distances[neighbors[:, :N_NEAREST]], axis=1)
     ratios = np.ones(len(mean))
     with np.errstate(divide="ignore"):
         np.divide(mean, usual, out=ratios, where=mean > 0)

@@ -32,14 +32,42 @@ def stretch(
     ``neighbors`` (N, k): the nearest rows in the data, -1 for none.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    stretched, step = np.zeros(len(y), np.float32), max(1, len(y) // _MAX_POINTS)
+    return _stretch(neighbors, y, usual_square(neighbors, y))
+
+
+def stretch_of_new_rows(
+    neighbors: NDArray[np.int32],
+    positions: NDArray[np.float32],
+    points: NDArray[np.float32],
+    usual: float,
+) -> NDArray[np.float32]:
+    """Return the stretch of rows that were placed on a map, (Q,).
+
+    ``neighbors`` (Q, k): the nearest of the fitted rows, which lie at ``points``
+    (N, d).  ``usual``: :func:`usual_square` of the fitted rows.
+    """
+    y = np.vstack([positions, points]).astype(np.float32, copy=False)
+    shifted = (neighbors + len(positions)).astype(np.int32, copy=False)
+    return _stretch(shifted, np.ascontiguousarray(y), usual)
+
+
+def usual_square(neighbors: NDArray[np.integer], y: NDArray[np.float32]) -> float:
+    """Return the median square of the distances to neighbours on the map."""
+    step = max(1, len(y) // _MAX_POINTS)
     some = neighbors[::step]
     at, which = np.nonzero(some >= 0)
     vectors = y[at * step].astype(np.float64) - y[some[at, which]]
-    unit = float(np.median(np.square(vectors).sum(axis=1))) if len(vectors) else 0.0
-    if unit > 0.0:
+    return float(np.median(np.square(vectors).sum(axis=1))) if len(vectors) else 0.0
+
+
+def _stretch(
+    neighbors: NDArray[np.integer], y: NDArray[np.float32], usual: float
+) -> NDArray[np.float32]:
+    """Return the stretch of the first rows of ``y``, as many as have neighbours."""
+    stretched = np.zeros(len(neighbors), np.float32)
+    if usual > 0.0:
         loop, work = _stretch_rows, _LOGARITHM * neighbors.size
-        run_blocks(loop, len(y), work, neighbors, y, unit, stretched)
+        run_blocks(loop, len(stretched), work, neighbors, y, usual, stretched)
     return stretched
 
 

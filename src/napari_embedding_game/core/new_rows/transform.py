@@ -8,6 +8,7 @@ new row sees another: every batch, in any order, gives the same positions to the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -25,8 +26,16 @@ from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNEL
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
-from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.inspect.isolation import (
+    isolation_of_new_rows,
+    usual_distances,
+)
+from napari_embedding_game.core.inspect.stretch import (
+    stretch_of_new_rows,
+    usual_square,
+)
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewEdges
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
@@ -69,11 +78,44 @@ class FittedMap:
         Columns and numbers are checked before: ``estimator.EmbeddingGame._as_rows``.
         InputError: the method or metric takes no new rows, or values are too large.
         """
+        placed = self._positions_of(X)
+        for _ in self._place_blocks(X, placed):
+            pass
+        return placed[:, : self.points.shape[1]]
+
+    def place_with_figures(self, X: Any) -> tuple[NDArray[np.float32], ...]:
+        """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows.
+
+        Both figures are by the nearest fitted rows; a row that equals a fitted one is
+        among its own.
+        """
+        placed, parts = self._positions_of(X), []
+        graph, d = self.graph, self.points.shape[1]
+        nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
+        usual = usual_square(nearest, self.points)
+        usual_far = usual_distances(graph.indices, graph.distances)
+        for block, indices, distances in self._place_blocks(X, placed):
+            near = np.ascontiguousarray(indices[:, :N_NEAREST], np.int32)
+            positions = np.ascontiguousarray(block[:, :d])
+            stretched = stretch_of_new_rows(near, positions, self.points, usual)
+            isolated = isolation_of_new_rows(near, distances, usual_far)
+            parts.append((stretched, isolated))
+        figures = map(np.concatenate, zip(*parts, strict=True))
+        return (placed[:, :d], *figures)
+
+    def _positions_of(self, X: Any) -> NDArray[np.float32]:
+        """Return room for the positions of rows, (Q, 2) or (Q, 3)."""
+        width = padded_to_plane(self.points[:1]).shape[1]
+        return np.empty((X.shape[0], width), np.float32)
+
+    def _place_blocks(
+        self, X: Any, placed: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        """Write positions into ``placed``, and yield each part with its neighbours."""
         check_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
         pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
         points = padded_to_plane(self.points)
-        placed = np.empty((X.shape[0], points.shape[1]), np.float32)
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
@@ -85,7 +127,7 @@ class FittedMap:
                 run_blocks(place_loops.place_rows, len(block), work, *placing)
             is_fitted = distances[:, 0] == 0
             block[is_fitted] = points[indices[is_fitted, 0]]
-        return placed[:, : self.points.shape[1]]
+            yield block, indices, distances
 
     @cached_property
     def search(self) -> FittedSearch:

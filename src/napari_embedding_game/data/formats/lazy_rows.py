@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import parts_of
 from napari_embedding_game.data.formats.spaces import choose, item_of
-from napari_embedding_game.data.formats.store import check_folder, is_array, open_store
+from napari_embedding_game.data.formats.store import (
+    check_folder,
+    is_array,
+    is_zarr_array,
+    open_store,
+)
 
 
 class LazyRows:
@@ -70,7 +75,7 @@ class LazyRows:
     def _item(self) -> Any:
         if self._open is None:
             self._closing = ExitStack()
-            if _is_zarr_array(self.path):
+            if is_zarr_array(self.path):
                 import zarr
 
                 check_folder(self.path)
@@ -86,10 +91,3 @@ class LazyRows:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the open file."""
         return {**vars(self), "_open": None, "_closing": None}
-
-
-def _is_zarr_array(path: Path) -> bool:
-    """Return whether a folder is one array of zarr, of its version 2 or 3."""
-    metadata = path / "zarr.json"
-    text = metadata.read_bytes() if metadata.is_file() else b""
-    return b'"node_type": "array"' in text or (path / ".zarray").is_file()

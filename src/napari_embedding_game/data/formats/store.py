@@ -64,6 +64,13 @@ def is_zarr(path: Path) -> bool:
     )
 
 
+def is_zarr_array(path: Path) -> bool:
+    """Return whether a folder is one array of zarr, of its version 2 or 3."""
+    metadata = path / "zarr.json"
+    text = metadata.read_bytes() if metadata.is_file() else b""
+    return b'"node_type": "array"' in text or (path / ".zarray").is_file()
+
+
 def is_array(item: Any) -> bool:
     """Tell an array from a group of arrays."""
     return hasattr(item, "dtype")

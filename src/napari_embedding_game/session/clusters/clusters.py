@@ -412,14 +412,22 @@ def _to_one_line(name: str) -> str:
     return " ".join(without_controls(name).split())
 
 
-def clusters_of(edges: Any, labels: NDArray[np.int32], n_landmarks: int) -> Clusters:
+def clusters_of(
+    edges: Any,
+    labels: NDArray[np.int32],
+    n_landmarks: int,
+    n_clusters: int | None = None,
+) -> Clusters:
     """Return the clusters of a finished run without any edits.
 
     They are those that a window shows at the end of the same game.
 
     ``edges``: of all n points. ``labels`` (n,) int32: landmark of each point.
+    ``n_clusters``: how many instead, or fewer where fewer landmarks have points.
     """
     clusters = Clusters(len(labels))
     clusters.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))
+    if n_clusters is not None:
+        clusters.set_n_clusters(n_clusters)
     clusters.finish()
     return clusters

@@ -73,6 +73,20 @@ OPENED_AS_DATA = (
     "It was opened as data: press Run for a map, or open the file as it was."
 )
 OTHER_DATA = "{} has other rows or numbers than when its map was saved. {}"
+_OTHER_KINDS = {
+    ".h5ad": "a file of AnnData that holds no saved map of the window",
+    ".zarr": "a folder of zarr",
+    ".csv": "a table",
+    ".tsv": "a table",
+    ".parquet": "a table",
+    ".npy": "an array",
+    ".npz": "a file of arrays",
+    ".h5": "a file of counts",
+    ".fcs": "a file of a flow cytometer",
+    ".ipynb": "a notebook",
+    ".html": "a web page",
+}
+"""What files are that somebody may give instead of a session, by their endings."""
 MAX_NEIGHBORS = 200_000
 """Rows up to which their neighbours are stored, 60 bytes each."""
 
@@ -200,6 +214,8 @@ def load(path: str | Path) -> SavedSession:
 
 
 def _loaded(path: Path, content: bytes | None) -> SavedSession:
+    if content is None:
+        _check_kind(path)
     head = _head(path, content)
     try:
         stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
@@ -220,6 +236,21 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
             "anew."
         ) from error
     return session
+
+
+def _check_kind(path: Path) -> None:
+    """Raise DataError for a file of another kind, which is not damaged."""
+    ending = path.suffix.lower()
+    kind = _OTHER_KINDS.get(ending)
+    if ending == ENDING and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as file:
+            is_of_arrays = any(name.endswith(".npy") for name in file.namelist())
+        kind = None if is_of_arrays else "a .zip file of other things"
+    if kind is not None and path.exists():
+        raise DataError(
+            f"{path.name} is no session, but {kind}: give the session file (.zip), or "
+            "the .h5ad file, that was saved in the window."
+        )
 
 
 def _load_and_tell(path: Path) -> tuple[SavedSession, bool]:
