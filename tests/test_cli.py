@@ -80,6 +80,12 @@ def test_fit_writes_the_map(run, table, out):
     assert not parameters["interrupted"]
 
 
+def test_too_large_a_perplexity_is_told_in_a_sentence(run, table, out):
+    result = run("fit", table, "-o", out, "--method", "tsne", "-q", *FEW)
+    assert result.exit_code == 0, result.output
+    assert "Warning: perplexity=30 needs at least 91 rows; with 60" in result.stderr
+
+
 def test_fit_into_so_many_clusters(run, table, out):
     result = run("fit", table, "--out", out, "--n-clusters", 3, *FEW)
     assert result.exit_code == 0, result.output

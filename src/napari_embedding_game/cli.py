@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from napari_embedding_game.core.errors import InputError, check_integer
-from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
+from napari_embedding_game.core.settings import (
+    Settings,
+    lowered_perplexity,
+    n_searched,
+    with_affinity,
+)
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
 
@@ -258,6 +263,10 @@ def _fit(options: Options) -> int:
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
     check_rows(n_rows, n_searched(with_affinity(settings), n_rows))
+    lowered = lowered_perplexity(with_affinity(settings), n_rows)
+    if lowered is not None:
+        chosen["perplexity"], sentence = lowered
+        _print(f"Warning: {sentence}")
     game = EmbeddingGame(**as_parameters(chosen))
     if not quiet:
         _print("Finding neighbours")

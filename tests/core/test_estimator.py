@@ -25,7 +25,12 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
 
-@parametrize_with_checks([EmbeddingGame(n_neighbors=3, max_iter=30, random_state=0)])
+@parametrize_with_checks(
+    [
+        EmbeddingGame(n_neighbors=3, max_iter=30, random_state=0),
+        EmbeddingGame(n_neighbors=3, method="pca", random_state=0),
+    ]
+)
 def test_it_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 

@@ -7,7 +7,6 @@ refused by ``Settings.validate``, rows by :meth:`EmbeddingGame._as_rows`,
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +41,7 @@ from napari_embedding_game.core.settings import (
     STEERABLE,
     Settings,
     is_played,
+    lowered_perplexity,
     n_searched,
     repulsion_of,
     with_affinity,
@@ -508,15 +508,9 @@ class EmbeddingGame(
                 stacklevel=3,
             )
             begun = replace(begun, n_neighbors=n_rows - 1)
-        if begun.affinity == "entropic" and 3 * begun.perplexity > n_rows - 1:
-            most = max(1.0, (n_rows - 1) / 3)
-            warnings.warn(
-                f"perplexity={begun.perplexity:g} needs at least "
-                f"{math.ceil(3 * begun.perplexity) + 1} rows; with {n_rows} rows, "
-                f"{most:.3g} is used.",
-                stacklevel=3,
-            )
-            begun = replace(begun, perplexity=most)
+        if (lowered := lowered_perplexity(begun, n_rows)) is not None:
+            warnings.warn(lowered[1], stacklevel=3)
+            begun = replace(begun, perplexity=lowered[0])
         if neighbors is None:
             graph = pipeline.neighbors(X, begun)
         else:

@@ -364,6 +364,21 @@ def n_searched(settings: Settings, n_rows: int) -> int:
     return max(1, min(round(3 * settings.perplexity), n_rows - 1))
 
 
+def lowered_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | None:
+    """Return the perplexity that so few rows allow, and a sentence that says so.
+
+    None where the settings' own perplexity fits, or is not used.
+    """
+    asked, most = settings.perplexity, max(1.0, (n_rows - 1) / 3)
+    if settings.affinity != "entropic" or asked <= most:
+        return None
+    needed = math.ceil(3 * asked) + 1
+    return most, (
+        f"perplexity={asked:g} needs at least {needed} rows; with {n_rows} rows, "
+        f"{most:.3g} is used."
+    )
+
+
 def is_played(settings: Settings) -> bool:
     """Return whether points and landmarks play, rather than the points be moved."""
     return get_method(settings.method).moved_by is None
