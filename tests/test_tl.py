@@ -143,6 +143,8 @@ def test_scanpy_draws_it_and_a_file_holds_it(cells, tmp_path):
         ({"use_rep": "X_pca", "neighbors_key": "neighbors"}, InputError, "either"),
         ({"neighbors_key": "none"}, InputError, 'key_added="none"'),
         ({"neighbors_key": "neighbors", "metric": "cosine"}, InputError, "metric"),
+        ({"method": "pca"}, InputError, r"uns\[\"neighbors\"\]: give use_rep"),
+        ({"n_neighbors": 90}, InputError, r"again with sc\.pp\.neighbors"),
         ({"use_rep": "X_scvi"}, DataError, 'no space "X_scvi"'),
         ({"use_rep": "distances"}, InputError, "neighbors_key"),
         ({"use_rep": "X_pca", "method": "magic"}, InputError, "magic"),

@@ -34,7 +34,11 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import estimator
-from napari_embedding_game.core.errors import InputError, check_integer
+from napari_embedding_game.core.errors import (
+    GivenDistancesError,
+    InputError,
+    check_integer,
+)
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -149,7 +153,17 @@ def embedding_game(
     _check_finite(X, adata, noted)
     model = estimator.EmbeddingGame(
         n_neighbors=k, random_state=random_state, **parameters
-    ).fit(X, steering=steering, stop_at=stop_at)
+    )
+    try:
+        model.fit(X, steering=steering, stop_at=stop_at)
+    except GivenDistancesError as error:
+        if "neighbors_key" not in noted:
+            raise
+        raise InputError(
+            f'{error} Here these are the neighbours of uns["{noted["neighbors_key"]}"]'
+            ': give use_rep, such as "X_pca", to search others in a space, or compute '
+            "them again with sc.pp.neighbors."
+        ) from error
     used = {**estimator.parameters_of(model), **noted}
     if steering or stop_at is not None:
         steps = [(at, dict(changed)) for at, changed in steering]

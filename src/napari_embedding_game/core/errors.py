@@ -20,6 +20,10 @@ class InputError(ValueError):
         self.remedy = remedy or {}
 
 
+class GivenDistancesError(InputError):
+    """Distances between rows that are given cannot be used as they are asked for."""
+
+
 class EmbeddingWarning(UserWarning):
     """A map was made, but represents the data badly; the message says why."""
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.device import resolve_device
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import GivenDistancesError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
@@ -47,7 +47,7 @@ def check(X: Any, settings: Settings) -> None:
             ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
         ):
             if name in offered:
-                raise InputError(
+                raise GivenDistancesError(
                     f'The {of} "{name}" needs the rows of the data, which '
                     f'metric="precomputed" does not have: choose another {alternative}.'
                 )
