@@ -23,8 +23,8 @@ import torch
 from scipy import fft
 
 from napari_embedding_game.core.dynamics.game import Game
-from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Problem
+from napari_embedding_game.core.graph.memory_order import memory_order
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.threads import one_torch_thread
 from pair_loops import problem

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.dynamics import memory_order as module
 from napari_embedding_game.core.dynamics.play import play
+from napari_embedding_game.core.graph import memory_order as module
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout

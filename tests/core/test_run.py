@@ -22,6 +22,7 @@ CLOUD = np.random.default_rng(0).normal(size=(120, 6))
 @pytest.fixture(autouse=True)
 def every_iteration_is_seen(monkeypatch):
     monkeypatch.setattr(play, "FRAME_SECONDS", 0.0)
+    monkeypatch.setattr(play, "LONGEST_UNWATCHED", 0.0)
 
 
 def game(**parameters):
@@ -57,6 +58,18 @@ def test_a_run_left_early_is_the_fit(way):
     assert is_fitted(model, snapshot)
     rest = [snapshot.iteration for snapshot in run]
     assert rest == ([] if way == "stop" else list(range(18, 41)))
+
+
+def test_a_fit_at_which_nobody_looks_copies_the_start_and_the_end_alone(monkeypatch):
+    monkeypatch.setattr(play, "FRAME_SECONDS", 0.0)
+    monkeypatch.setattr(play, "SHARE_UNWATCHED", 1e-9)
+    monkeypatch.setattr(play, "LONGEST_UNWATCHED", 600.0)
+    copied, copy = [], play._Driver._copy
+    monkeypatch.setattr(
+        play._Driver, "_copy", lambda *given: copied.append(1) or copy(*given)
+    )
+    game().fit(CLOUD)
+    assert len(copied) == 2 * 2  # points and landmarks
 
 
 def test_a_fit_that_is_watched_says_how_far_it_has_come(capsys):

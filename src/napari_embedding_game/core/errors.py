@@ -66,6 +66,15 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> Any:
     raise refused(name, allowed, value)
 
 
+def points_ran_off() -> InputError:
+    """Return the error for points that left every position that a map can have."""
+    return InputError(
+        "The points have run off the map: lower the learning rates, or choose another "
+        "start or method.",
+        {"learning_rate": None, "landmark_learning_rate": None},
+    )
+
+
 def refused(name: str, allowed: str, value: Any) -> InputError:
     """Return the error of a value that is not what is allowed."""
     return InputError(f"{name} must be {allowed}, not {described(value)}.")

@@ -35,7 +35,13 @@ PARALLEL_WORK = 2_000_000
 SEARCH_WORK, _SEARCH_BLOCKS = 10**10, 64
 """Work of a neighbour search, and its blocks for each thread: it can be broken off."""
 _N_JOBS = ContextVar[int | None]("n_jobs", default=None)
-BETWEEN_BLOCKS = ContextVar[Callable[[], object]]("between_blocks", default=int)
+
+
+def do_nothing() -> None:
+    """Go on."""
+
+
+BETWEEN_BLOCKS = ContextVar[Callable[[], object]]("between_blocks", default=do_nothing)
 """Called by who asked for work between its blocks: what it raises breaks it off."""
 _BLOCKS = 4
 """Blocks for each thread, so that none waits long for a delayed one."""
@@ -90,7 +96,7 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
     bounds = [i * n // n_blocks for i in range(n_blocks + 1)]
     blocks = deque(itertools.pairwise(bounds))
 
-    def take_blocks(between: Callable[[], object] = int) -> None:
+    def take_blocks(between: Callable[[], object] = do_nothing) -> None:
         while True:
             between()
             try:

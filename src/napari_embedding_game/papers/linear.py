@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from napari_embedding_game.core.graph.start import filled
+from napari_embedding_game.core.graph.principal_components import pad_columns
 
 from .learners import best_response, mirror_descent, play
 
@@ -44,7 +44,7 @@ def gradient_pca(
     # The last round shows where the step after round T led.
     *_, (U, _) = play(x, best_response(gradient), np.ones(ROUNDS + 1), "y")
     left, _, right = np.linalg.svd(U, full_matrices=False)
-    return filled(rows @ np.asarray(left @ right), n_components)
+    return pad_columns(rows @ np.asarray(left @ right), n_components)
 
 
 def random_projection(
@@ -55,7 +55,7 @@ def random_projection(
 
     n = min(n_components, X.shape[1])
     model = GaussianRandomProjection(n, random_state=random_state)
-    return filled(model.fit_transform(X), n_components)
+    return pad_columns(model.fit_transform(X), n_components)
 
 
 def centred(X: Any) -> LinearOperator:

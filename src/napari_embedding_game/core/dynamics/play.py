@@ -29,14 +29,14 @@ from napari_embedding_game.core.device import GPU_IS_FULL, resolve_device
 from napari_embedding_game.core.dynamics.alarms import alarm
 from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.hand import MAX_DISTANCE
-from napari_embedding_game.core.dynamics.memory_order import memory_order
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import InputError
+from napari_embedding_game.core.errors import InputError, points_ran_off
 from napari_embedding_game.core.graph.edges import Edges
+from napari_embedding_game.core.graph.memory_order import memory_order
 from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
@@ -55,6 +55,9 @@ FRAME_SECONDS = 0.04
 """Longest stretch of iterations between two snapshots."""
 SHARE_OF_TIME = 0.25
 """Share of the time that may be spent on diagnostics."""
+SHARE_UNWATCHED, LONGEST_UNWATCHED = 0.02, 2.0
+"""Share of the time that may be spent on snapshots at which nobody looks, and the most
+seconds between two of them, for which Ctrl-C has to wait."""
 ALWAYS_MEASURED = 50_000
 """Points up to which the energy is computed for each snapshot."""
 FITTING = 100
@@ -155,6 +158,7 @@ class _Driver:
         labels, unknown = np.zeros(n, np.int32), np.full(n, np.nan, np.float32)
         self._diagnostics: dict[str, Any] = {"labels": labels, "pressure": unknown}
         self._alarm, self._next_look = Alarm(), 0.0
+        self._frame_seconds = FRAME_SECONDS
         rng = np.random.default_rng(problem.random_state)
         self._members = rng.choice(n, min(settings.n_landmarks, n), replace=False)
         self.mover = make_mover(problem, settings)
@@ -183,7 +187,7 @@ class _Driver:
 
     def move(self, most: float) -> None:
         """Move the points ``most`` times, or for as long as a frame may take."""
-        begun, end = self.state.iteration, time.perf_counter() + FRAME_SECONDS
+        begun, end = self.state.iteration, time.perf_counter() + self._frame_seconds
         with one_torch_thread():
             for state in self.states:
                 self.state = state
@@ -193,6 +197,15 @@ class _Driver:
 
     def snapshot(self, look: bool) -> Snapshot:
         """Return a copy of everything there is to see."""
+        begun = time.perf_counter()
+        snapshot = self._make_snapshot(look)
+        if not self._diagnose:
+            taken = time.perf_counter() - begun
+            seconds = min(taken / SHARE_UNWATCHED, LONGEST_UNWATCHED)
+            self._frame_seconds = max(FRAME_SECONDS, seconds)
+        return snapshot
+
+    def _make_snapshot(self, look: bool) -> Snapshot:
         state, mover, seen = self.state, self.mover, self._diagnostics
         embedding = self._in_order(self._copy(state.y))
         landmarks = embedding[self._members] if state.z is None else self._copy(state.z)
@@ -229,11 +242,7 @@ class _Driver:
         copied = np.array(as_array(tensor), np.float32, order="C")
         is_game = isinstance(self.mover, Game)
         if not (np.abs(copied) <= (MAX_DISTANCE if is_game else _MAX_FLOAT)).all():
-            raise InputError(
-                "The points have run off the map: lower the learning rates, or choose "
-                "another start or method.",
-                {"learning_rate": None, "landmark_learning_rate": None},
-            )
+            raise points_ran_off()
         return copied
 
     def _diagnose_now(

@@ -22,7 +22,7 @@ class OfRows(NamedTuple):
 
 
 def _pca(X: Any, n_components: int, _: int, seed: int) -> Any:
-    from napari_embedding_game.core.graph.start import pca  # loads numba
+    from napari_embedding_game.core.graph.principal_components import pca
 
     return pca(X, n_components, seed)
 

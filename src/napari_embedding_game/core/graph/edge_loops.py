@@ -1,6 +1,6 @@
 """The compiled loops of :mod:`edges`: bisections for the bandwidth of each row.
 
-And a counting sort, which the clusters and the grid need as well.
+And a counting sort and the graph between groups, which clusters need as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.elementary import exp, log
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.threads import CHECKED, run_blocks
+from napari_embedding_game.core.threads import CHECKED, LOOP, run_blocks
 
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
@@ -62,6 +62,44 @@ def by_group(groups, n_groups):
         order[free[groups[i]]] = i
         free[groups[i]] += 1
     return indptr, order
+
+
+@njit(**LOOP)
+def group_graph(indptr, indices, weights, groups, n_groups):
+    """Return the graph between groups of nodes, its weights summed in float64."""
+    # Group by group with one row of sums, so memory stays that of the answer.
+    begins, nodes = by_group(groups, n_groups)
+    row = np.zeros(n_groups)
+    is_there = np.zeros(n_groups, np.bool_)
+    touched = np.empty(n_groups, np.int32)
+    out_indptr = np.zeros(n_groups + 1, np.int32)
+    out_indices = np.empty(max(16 * n_groups, 16), np.int32)
+    out_weights = np.empty(out_indices.shape[0])
+    for group in range(n_groups):
+        n_touched = 0
+        for at in range(begins[group], begins[group + 1]):
+            node = nodes[at]
+            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
+                neighbor = groups[indices[e]]
+                if not is_there[neighbor]:
+                    is_there[neighbor] = True
+                    touched[n_touched] = neighbor
+                    n_touched += 1
+                row[neighbor] += weights[e]
+        begin = np.int64(out_indptr[group])
+        if begin + n_touched > out_indices.shape[0]:
+            more = np.zeros(begin + 2 * n_touched, np.int32)
+            out_indices = np.append(out_indices, more)
+            out_weights = np.append(out_weights, np.zeros(more.shape[0]))
+        for k in range(n_touched):
+            neighbor = touched[k]
+            out_indices[begin + k] = neighbor
+            out_weights[begin + k] = row[neighbor]
+            row[neighbor] = 0.0
+            is_there[neighbor] = False
+        out_indptr[group + 1] = begin + n_touched
+    end = out_indptr[n_groups]
+    return out_indptr, out_indices[:end].copy(), out_weights[:end].copy()
 
 
 @njit(**CHECKED)

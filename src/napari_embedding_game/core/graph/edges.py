@@ -20,8 +20,9 @@ from scipy import sparse
 from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
+from napari_embedding_game.core.graph.symmetric_rows import join_directions, permute
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.threads import CHECKED
+from napari_embedding_game.core.threads import LOOP, run_blocks
 
 N_NEAREST = 15
 """Neighbours by which isolation is measured."""
@@ -70,12 +71,11 @@ class Edges:
         rows = self.weights, indices, self.indptr.astype(indices.dtype)
         return sparse.csr_matrix(rows, shape=shape)
 
-    def in_order(self, order: NDArray[np.intp]) -> Edges:
+    def in_order(self, order: NDArray[np.integer]) -> Edges:
         """Return the edges between points in another order, and nothing else."""
         if (order == np.arange(len(order))).all():
             return self
-        matrix = self.matrix()[order][:, order]
-        return Edges.from_matrix(matrix, self.scale)
+        return Edges(*permute(self.arrays, order), self.scale)
 
     @classmethod
     def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
@@ -111,7 +111,7 @@ def edges(
         weights = directed_weights(graph.distances, affinity, perplexity)
         if affinity == "mixed":
             weights = mixed(weights, weights.mean())
-        weighted = _symmetric(directed(graph, weights), affinity)
+        weighted = _symmetric(graph, weights, affinity)
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
     return replace(weighted, nearest=nearest)
 
@@ -134,21 +134,21 @@ def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:
     return weights
 
 
-def _symmetric(weights: sparse.csr_matrix, affinity: str) -> Edges:
+def _symmetric(
+    graph: NeighborGraph, weights: NDArray[np.float32], affinity: str
+) -> Edges:
     """Join what either of two rows gives to the other, as the affinity does.
 
     As umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
     among them, and as openTSNE's ``PerplexityBasedNN``.
     """
-    matrix = weights + weights.T
+    rows, total = join_directions(graph.indices, weights, affinity == "fuzzy")
     if affinity in ("uniform", "mixed"):
-        return Edges.from_matrix(matrix)
-    if affinity == "fuzzy":
-        matrix -= weights.multiply(weights.T)
-    else:
-        matrix = matrix / (2 * weights.shape[0])
-    scale = 2 * weights.nnz / float(matrix.sum())
-    return Edges.from_matrix((matrix * scale).astype(np.float32), scale)
+        return Edges(*rows)
+    divisor = 2 * graph.n_points if affinity == "entropic" else 1
+    scale = 2 * weights.size * divisor / total
+    np.multiply(rows[2], np.float32(scale / divisor), out=rows[2])
+    return Edges(*rows, scale)
 
 
 def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_matrix:
@@ -160,11 +160,18 @@ def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_
     )
 
 
-@njit(**CHECKED)
-def sum_rows(indptr, weights):
+def sum_rows(
+    indptr: NDArray[np.integer], weights: NDArray[np.floating]
+) -> NDArray[np.float64]:
     """Return the sum of |w| of each compressed row, (N,) float64."""
-    sums = np.zeros(len(indptr) - 1)
-    for i in range(len(sums)):
+    sums = np.empty(len(indptr) - 1)
+    run_blocks(_sum_rows, len(sums), len(weights), indptr, weights, sums)
+    return sums
+
+
+@njit(**LOOP)
+def _sum_rows(begin, end, indptr, weights, sums):
+    for i in range(begin, end):
+        sums[i] = 0
         for at in range(indptr[i], indptr[i + 1]):
             sums[i] += abs(weights[at])
-    return sums

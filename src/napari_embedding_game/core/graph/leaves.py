@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import exact, search_loops
+from napari_embedding_game.core.graph.symmetric_rows import sort_by_target
 from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
 _MAX_LEAF = 256
@@ -155,7 +156,10 @@ def _neighbors_round(
     """Return nearer rows among the neighbours of neighbours, and which are new."""
     n, k = indices.shape
     width = min(k, max(15, k // 3))
-    reverse = search_loops.reverse_neighbors(indices, squared, is_new, width)
+    begins, entries = sort_by_target(indices)
+    reverse = np.empty((n, width), np.int32)
+    pairs = begins, entries, squared, is_new, reverse
+    run_blocks(search_loops.reverse_neighbors, n, indices.size, *pairs)
     nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
     given = rows, indices, squared, is_new, reverse, *nearer
     run_blocks(search_loops.neighbors_of_neighbors, n, SEARCH_WORK, *given)

@@ -7,6 +7,8 @@ true neighbours, if there is one.  Noise, and data of many equal dimensions, hav
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,8 +24,22 @@ _ENOUGH = 0.995
 """Share of the true neighbours that must be among them."""
 _MAX_SAMPLED, _MAX_NUMBERS = 16_384, 2**26
 """Rows, and numbers in them, that the components are worked out from."""
-_POWERS = 3
+_POWERS, START_POWERS = 3, 20
+"""Of directions that candidates are searched in, and of those of a start."""
 _BLOCK = 2_048
+
+
+def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
+    """Project (N, D) rows on about the directions of largest variance, (N, d)."""
+    n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
+    scores = principal_components(rows, n, random_state, START_POWERS)
+    return pad_columns(scores.astype(np.float64), n_components)
+
+
+def pad_columns(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
+    """Pad with columns of zeros to ``n_components``."""
+    missing = n_components - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing)))
 
 
 def principal_components(

@@ -408,15 +408,15 @@ def compare(begin, end, rows, bounds, near, fewest, indices, squared):
 
 @njit(**CHECKED)
 def search_lists(
-    begin, end, asked, queries, rows, order, bounds, means, n_probes, indices, squared
+    begin, end, queries, rows, order, bounds, means, n_probes, indices, squared
 ):
-    """Write the nearest rows of the ``asked`` queries, from lists with near means.
+    """Write the nearest rows of some queries, from lists with near means.
 
     ``rows`` (N, D) lie in the ``order`` of the lists, of which all are searched where
     the nearest hold fewer rows than k.
     """
     n_lists, last = len(means), indices.shape[1] - 1
-    for q in asked[begin:end]:
+    for q in range(begin, end):
         query = queries[q]
         near, far = np.arange(n_lists), np.full(n_probes, np.inf, np.float32)
         if n_probes < n_lists:
@@ -436,18 +436,20 @@ def search_lists(
 
 
 @njit(**CHECKED)
-def reverse_neighbors(indices, squared, is_new, width):
-    """Return the rows that list each row, (N, width): 2 i + is new, or -1 for none."""
-    n, k = indices.shape
-    reverse = np.full((n, width), -1, np.int32)
-    distances = np.full((n, width), np.inf, np.float32)
-    for i in range(n):
-        for p in range(k):
-            j = indices[i, p]
-            if squared[i, p] < distances[j, width - 1]:
-                entry = 2 * i + is_new[i, p]
-                insert(reverse[j], distances[j], entry, squared[i, p])
-    return reverse
+def reverse_neighbors(begin, end, begins, entries, squared, is_new, reverse):
+    """Write the nearest rows that list some rows: 2 i + is new, or -1 for none.
+
+    ``entries``: i k + p of each neighbour p of row i, by the neighbour; ``begins``:
+    where those of each row begin.  ``reverse`` (N, width).
+    """
+    k, width = squared.shape[1], reverse.shape[1]
+    distances = np.empty(width, np.float32)
+    for j in range(begin, end):
+        distances[:], reverse[j] = np.inf, -1
+        for e in entries[begins[j] : begins[j + 1]]:
+            i, p = np.int64(e // k), np.int64(e % k)
+            if squared[i, p] < distances[width - 1]:
+                insert(reverse[j], distances, 2 * i + is_new[i, p], squared[i, p])
 
 
 @njit(inline="always", **CHECKED)

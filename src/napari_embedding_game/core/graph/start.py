@@ -9,6 +9,7 @@ Landmarks begin on points drawn at random: ``game.Game._set_landmarks``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.choices import STARTS
+from napari_embedding_game.core.graph.edge_loops import group_graph
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
+from napari_embedding_game.core.graph.memory_order import order_groups
 from napari_embedding_game.core.graph.principal_components import (
+    START_POWERS,
     directions,
-    principal_components,
+    pad_columns,
 )
-from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
@@ -40,8 +43,6 @@ _JITTER = 1e-3
 """Width of the noise that parts points which start on the same spot."""
 _NO_WIDTH = 1e-12
 """Width, relative to the largest value, below which there is only rounding."""
-_POWERS = 20
-"""Of the axes that components are placed along, and of principal components."""
 
 
 def start_layout(
@@ -72,19 +73,6 @@ def start_layout(
     return _unit_variance(layout).astype(np.float32)
 
 
-def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
-    """Project (N, D) rows on about the directions of largest variance, (N, d)."""
-    n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
-    scores = principal_components(rows, n, random_state, _POWERS)
-    return filled(scores.astype(np.float64), n_components)
-
-
-def filled(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
-    """Pad with columns of zeros to ``n_components``."""
-    missing = n_components - scores.shape[1]
-    return np.pad(scores, ((0, 0), (0, missing)))
-
-
 def _bells(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
     """Return about normal numbers, by sums alone: the same bits on any system."""
     total = np.zeros(shape)
@@ -105,35 +93,37 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
 def _spectral(
     edges: Edges, X: Any, n_components: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    indptr, indices, weights = edges.arrays
-    if len(weights) and weights.min() < 0:
-        weights = np.maximum(weights, 0)
-    n_parts, part = connected_components(edges.matrix(), directed=False)
-    graph = indptr, indices, weights
-    layout = _eigenmaps(graph, part, n_components, rng)
-    placed = layout.astype(np.float64)
-    if n_parts == 1:
-        return placed
-    return side_by_side(placed, part, n_parts, X, n_components)
+    """Iterate (y + D^-1 W y) / 2, in every component at once.
 
-
-def _eigenmaps(
-    graph: Any, part: NDArray[np.int32], n_components: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Iterate (y + D^-1 W y) / 2, in every component at once, from that of groups on.
-
-    The largest eigenvalues are then those of the smoothest columns.
+    The largest eigenvalues are then those of the smoothest columns.  Many points are
+    placed on their groups first, and smoothed in an order in which groups lie together.
     """
-    is_small = len(part) <= _MAX_AT_ONCE
-    group, n_groups = (None, len(part)) if is_small else _groups(*graph)
-    start = (rng.random((n_groups, n_components)) - 0.5).astype(np.float32)
-    if is_small:
-        return _iterated(POWER_ITERATIONS, start, graph, part)
-    part_of = np.empty(n_groups, np.int32)
-    part_of[group] = part
-    between = _grouped(*graph, group, n_groups)
-    placed = _iterated(_BETWEEN_GROUPS, start, between, part_of)
-    return _iterated(_SMOOTHING, placed[group], graph, part)
+    if len(edges.weights) and edges.weights.min() < 0:
+        edges = replace(edges, weights=np.maximum(edges.weights, 0))
+    if edges.n_points <= _MAX_AT_ONCE:
+        n_parts, part = connected_components(edges.matrix(), directed=False)
+        start = _even(rng, (edges.n_points, n_components))
+        layout = _iterated(POWER_ITERATIONS, start, edges.arrays, part)
+    else:
+        group, n_groups = _groups(*edges.arrays)
+        between = _group_edges(edges, group, n_groups)
+        # Each group is connected.
+        n_parts, part_of = connected_components(between.matrix(), directed=False)
+        start = _even(rng, (n_groups, n_components))
+        placed = _iterated(_BETWEEN_GROUPS, start, between.arrays, part_of)
+        order = order_groups(placed, group)
+        ordered, part, layout = edges.in_order(order), part_of[group], placed[group]
+        smoothed = _iterated(_SMOOTHING, layout[order], ordered.arrays, part[order])
+        layout[order] = smoothed
+    found = layout.astype(np.float64)
+    if n_parts > 1:
+        found = side_by_side(found, part, n_parts, X, n_components)
+    return found
+
+
+def _even(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return evenly drawn numbers between -1/2 and 1/2."""
+    return (rng.random(shape) - 0.5).astype(np.float32)
 
 
 def _iterated(
@@ -172,16 +162,14 @@ def _orthonormalize(
 @njit(**CHECKED)
 def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
     """Move some points (N, d) half of the way to the mean of their neighbours."""
-    half = np.float32(0.5)
+    half, zero = np.float32(0.5), np.float32(0)
     for i in range(begin, end):
-        share = np.float32(0.5 / degree[i]) if degree[i] > 0 else np.float32(0)
-        moved[i] = 0
-        for at in range(indptr[i], indptr[i + 1]):
-            w, j = np.float32(weights[at]), indices[at]
-            for c in range(layout.shape[1]):
-                moved[i, c] += w * layout[j, c]
+        share = np.float32(0.5 / degree[i]) if degree[i] > 0 else zero
         for c in range(layout.shape[1]):
-            moved[i, c] = half * layout[i, c] + share * moved[i, c]
+            total = zero
+            for at in range(indptr[i], indptr[i + 1]):
+                total += np.float32(weights[at]) * layout[indices[at], c]
+            moved[i, c] = half * layout[i, c] + share * total
 
 
 @njit(**CHECKED)
@@ -212,15 +200,11 @@ def _groups(indptr, indices, weights):
     return joined, n_groups
 
 
-def _grouped(indptr: Any, indices: Any, weights: Any, group: Any, n_groups: int) -> Any:
-    """Return the edges between groups, those inside of one among them, as CSR."""
-    n = len(group)
-    columns = group[indices]
-    of_points = sparse.csr_array((weights, columns, indptr), shape=(n, n_groups))
-    each, ones = np.arange(n, dtype=np.int32), np.ones(n, weights.dtype)
-    members = sparse.csr_array((ones, (group, each)), shape=(n_groups, n))
-    between = members @ of_points
-    return between.indptr, between.indices, between.data
+def _group_edges(edges: Edges, group: NDArray[np.int32], n_groups: int) -> Edges:
+    """Return the edges between groups, those inside of one among them."""
+    indptr, indices, weights = group_graph(*edges.arrays, group, n_groups)
+    rows = indptr.view(np.uint32), indices.view(np.uint32), weights.astype(np.float32)
+    return Edges(*rows)
 
 
 def side_by_side(
@@ -246,9 +230,9 @@ def side_by_side(
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = directions(weighted, count, 0, _POWERS)
+    axes = directions(weighted, count, 0, START_POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
-    positions = filled(along, n_components)
+    positions = pad_columns(along, n_components)
     width = np.sqrt(np.average(positions**2, weights=size, axis=0).max())
     positions *= 2.0 / max(width, np.finfo(float).tiny)
     radius = np.sqrt(size / size.sum())

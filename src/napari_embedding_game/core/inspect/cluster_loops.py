@@ -6,51 +6,15 @@ weight inside a node counted from both ends, so that a row's sum is the node's d
 
 import numpy as np
 
-from napari_embedding_game.core.graph.edge_loops import by_group
+from napari_embedding_game.core.graph.edge_loops import by_group, group_graph
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
+
+__all__ = ["compact", "group_graph", "join_groups", "modularity", "move_nodes"]
 
 _MAX_SWEEPS = 50
 _GAIN = 1e-10
 """Share of the total weight below which a gain is rounding, not a gain."""
-
-
-@njit(**LOOP)
-def group_graph(indptr, indices, weights, groups, n_groups):
-    """Return the graph between groups of nodes, its weights summed in float64."""
-    # Group by group with one row of sums, so memory stays that of the answer.
-    begins, nodes = by_group(groups, n_groups)
-    row = np.zeros(n_groups)
-    is_there = np.zeros(n_groups, np.bool_)
-    touched = np.empty(n_groups, np.int32)
-    out_indptr = np.zeros(n_groups + 1, np.int32)
-    out_indices = np.empty(max(16 * n_groups, 16), np.int32)
-    out_weights = np.empty(out_indices.shape[0])
-    for group in range(n_groups):
-        n_touched = 0
-        for at in range(begins[group], begins[group + 1]):
-            node = nodes[at]
-            for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
-                neighbor = groups[indices[e]]
-                if not is_there[neighbor]:
-                    is_there[neighbor] = True
-                    touched[n_touched] = neighbor
-                    n_touched += 1
-                row[neighbor] += weights[e]
-        begin = np.int64(out_indptr[group])
-        if begin + n_touched > out_indices.shape[0]:
-            more = np.zeros(begin + 2 * n_touched, np.int32)
-            out_indices = np.append(out_indices, more)
-            out_weights = np.append(out_weights, np.zeros(more.shape[0]))
-        for k in range(n_touched):
-            neighbor = touched[k]
-            out_indices[begin + k] = neighbor
-            out_weights[begin + k] = row[neighbor]
-            row[neighbor] = 0.0
-            is_there[neighbor] = False
-        out_indptr[group + 1] = begin + n_touched
-    end = out_indptr[n_groups]
-    return out_indptr, out_indices[:end].copy(), out_weights[:end].copy()
 
 
 @njit(**LOOP)

@@ -23,9 +23,9 @@ from scipy import sparse, stats
 from scipy.optimize import isotonic_regression
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import directed
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
+from napari_embedding_game.core.graph.symmetric_rows import join_directions
 from napari_embedding_game.core.inspect.clusters import MergeTree, merge_tree
 from napari_embedding_game.core.threads import limited
 
@@ -238,8 +238,10 @@ def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     # One thread: others are busy, and each search is short.
     with limited(1):
         graph = knn_graph(points, k)
-    edges = directed(graph, np.ones(graph.indices.shape))
-    return sparse.csr_matrix(edges + edges.T)
+    ones = np.ones(graph.indices.shape)
+    with limited(1):
+        rows, _ = join_directions(graph.indices, ones, takes_product=False)
+    return sparse.csr_matrix(rows[::-1], shape=(len(points), len(points)))
 
 
 def _distance(graph: sparse.csr_matrix, second: NDArray[np.bool_]) -> float:

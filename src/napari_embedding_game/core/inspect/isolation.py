@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edges import N_NEAREST
+from napari_embedding_game.core.loop_cache import njit
+from napari_embedding_game.core.threads import LOOP, run_blocks
 
 
 def isolation(
@@ -33,8 +35,7 @@ def usual_distances(
 ) -> NDArray[np.float64]:
     """Return the median over the neighbours of each row of their m, (N,)."""
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    usual: NDArray[np.float64] = np.median(mean[neighbors[:, :N_NEAREST]], axis=1)
-    return usual
+    return _median_of_neighbors(neighbors, mean)
 
 
 def isolation_of_new_rows(
@@ -47,8 +48,33 @@ def isolation_of_new_rows(
     ``usual_distances`` (N,): those of the fitted rows.
     """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    usual = np.median(usual_distances[neighbors[:, :N_NEAREST]], axis=1)
+    usual = _median_of_neighbors(neighbors, usual_distances)
     ratios = np.ones(len(mean))
     with np.errstate(divide="ignore"):
         np.divide(mean, usual, out=ratios, where=mean > 0)
     return ratios.astype(np.float32)
+
+
+def _median_of_neighbors(
+    neighbors: NDArray[np.integer], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the median of the values of each row's nearest rows (Q, k), (Q,)."""
+    nearest = np.ascontiguousarray(neighbors[:, :N_NEAREST], np.int32)
+    medians = np.empty(len(nearest))
+    run_blocks(_medians, len(medians), 8 * nearest.size, nearest, values, medians)
+    return medians
+
+
+@njit(**LOOP)
+def _medians(begin, end, neighbors, values, out):
+    """Write the median of the values of the neighbours of some rows."""
+    k = neighbors.shape[1]
+    row = np.empty(k)
+    for i in range(begin, end):
+        for p in range(k):
+            value, at = values[neighbors[i, p]], p
+            while at > 0 and row[at - 1] > value:
+                row[at] = row[at - 1]
+                at -= 1
+            row[at] = value
+        out[i] = 0.5 * (row[(k - 1) // 2] + row[k // 2])

@@ -101,10 +101,9 @@ class FittedSearch:
                 rows, nobody, indices.shape[1], queries
             )
             return squared
-        squared, asked = np.empty(indices.shape, np.float32), np.arange(len(indices))
-        share, given = (len(asked), len(asked) * _WORK), (asked, queries)
-        loop = search_loops.search_lists
-        run_blocks(loop, *share, *given, *self._lists, indices, squared)
+        squared, n = np.empty(indices.shape, np.float32), len(queries)
+        found = queries, *self._lists, indices, squared
+        run_blocks(search_loops.search_lists, n, n * _WORK, *found)
         return squared
 
 
