@@ -83,6 +83,23 @@ def test_the_cosine_is_good_to_some_units():
     np.testing.assert_allclose(elementary.cos(x), np.cos(x), atol=1e-15, rtol=0)
 
 
+@pytest.mark.parametrize("shape", [(60, 1, 96), (15, 8, 18)])
+def test_a_convolution_is_numpys(shape):
+    rng = np.random.default_rng(0)
+    wide = np.zeros(shape)
+    kernel = rng.random(shape)
+    grid = rng.random((shape[0] // 2, shape[1], shape[2] // 2))
+    grid[:, (shape[1] + 1) // 2 :] = 0
+    wide[: len(grid), :, : grid.shape[2]] = grid
+    transfer = np.fft.rfftn(kernel).real
+    wanted = np.fft.irfftn(np.fft.rfftn(wide) * transfer, s=shape, axes=(0, 1, 2))
+    spectrum = np.full((2, len(grid), *transfer.shape[1:]), np.nan)
+    found = np.full(grid.shape, np.nan)
+    fft.convolve(grid, transfer, shape[2], spectrum, found)
+    wanted = wanted[: len(grid), :, : grid.shape[2]]
+    np.testing.assert_allclose(found, wanted, atol=1e-12 * abs(wanted).max())
+
+
 @pytest.mark.parametrize("shape", [(60, 1, 96), (15, 8, 18), (9, 1, 10), (1, 1, 64)])
 @pytest.mark.parametrize(("dtype", "within"), [("f4", 4e-7), ("f8", 2e-15)])
 def test_fourier_transforms_are_numpys(shape, dtype, within):

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+from napari_embedding_game.core.energy import mesh_repulsion
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.mesh_repulsion import Mesh
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import COME_BACK, make_objective
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import TorchMesh
+from napari_embedding_game.core.errors import InputError
 
 N = 500
 OFFERED = sorted({m.kernel for m in METHODS.values() if "mesh" in m.approximations})
@@ -78,6 +80,50 @@ def test_nothing_pushes_points_off_a_line(dtype):
     for gradient in (Mesh(KERNELS["cauchy"])(y)[1], by_torch(torch.tensor(y))[1]):
         assert (gradient[:, 1] == 0).all()
         assert (gradient[:, 0] != 0).all()
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_one_component_far_off_leaves_the_others_their_fine_grid(d):
+    """And each feels its own points."""
+    rng = np.random.default_rng(0)
+    near, far = rng.normal(size=(N, d)) * 4, rng.normal(size=(60, d))
+    far[:, 0] += 3e4
+    y = np.vstack([near, far])[rng.permutation(N + 60)]
+    mesh = Mesh(KERNELS["cauchy"])
+    total, gradient = mesh(y.astype(np.float32))
+    wanted, slope = all_pairs(KERNELS["cauchy"], y)
+    assert total == pytest.approx(wanted, rel=5e-4)
+    assert off(gradient, slope) < 0.03
+    assert not mesh.is_coarse
+
+
+def test_points_that_are_nowhere_are_refused():
+    y = np.full((40, 2), np.nan, np.float32)
+    with pytest.raises(InputError, match="run off the map"):
+        Mesh(KERNELS["cauchy"])(y)
+
+
+@pytest.mark.parametrize("span", [300, 4_000])
+def test_a_wide_map_in_space_has_the_forces_of_all_pairs(make_problem, span):
+    problem = make_problem(200, 3, 9)
+    wide = problem.y * (span / float(np.ptp(problem.y.numpy(), axis=0).max()))
+    forces = CompiledForces(problem.edges)
+    found, wanted = (
+        make_objective(way, forces, 1.0, 9).evaluate(wide, problem.z)
+        for way in ("mesh", "exact")
+    )
+    assert found[0] == pytest.approx(wanted[0], rel=1e-3)
+    assert off(found[1].numpy(), wanted[1].numpy()) < 0.03
+
+
+def test_a_grid_that_is_too_coarse_is_told(make_problem, monkeypatch):
+    problem = make_problem(200, 2, 9)
+    objective = make_objective("mesh", CompiledForces(problem.edges), 1.0, 9)
+    objective.sums(problem.y, problem.z)
+    assert objective.warning == ""
+    monkeypatch.setattr(mesh_repulsion, "MAX_CELLS", 4)
+    objective.sums(problem.y * 20, problem.z)
+    assert "so wide" in objective.warning
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

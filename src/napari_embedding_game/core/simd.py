@@ -291,6 +291,20 @@ def spread(context, number, count):
 
 
 @intrinsic
+def join(context, a, b, c, d):
+    """Return four numbers of one type as lanes."""
+    kind = LanesType(a, 4)
+
+    def code(context, builder, signature, arguments):
+        lanes = ir.Constant(context.get_value_type(kind), ir.Undefined)
+        for place, number in enumerate(arguments):
+            lanes = builder.insert_element(lanes, number, ir.IntType(32)(place))
+        return lanes
+
+    return kind(a, b, c, d), code
+
+
+@intrinsic
 def across(context, lanes):
     """Return the sum of lanes."""
     return written(lambda lanes: lanes, (lanes,), lanes.number)

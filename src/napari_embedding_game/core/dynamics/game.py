@@ -17,7 +17,12 @@ from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
 from napari_embedding_game.core.energy.forces import CompiledForces, Forces
-from napari_embedding_game.core.energy.objective import Objective, Sums, make_objective
+from napari_embedding_game.core.energy.objective import (
+    Objective,
+    PotentialSums,
+    Sums,
+    make_objective,
+)
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
@@ -32,14 +37,13 @@ _FIRM = 0.3
 """Share of the mean stiffness that is added to that of each point."""
 
 
-def stiffness(edges: Edges, n_axes: int) -> NDArray[np.floating]:
-    """Return how firmly each point is held, (N, d), for longer steps."""
-    held = sum_rows(edges.indptr, edges.weights)
-    held += _FIRM * held.mean()
+def sum_stiffness(edges: Edges) -> NDArray[np.floating]:
+    """Return how firmly edges hold each point, (N,), which steps are divided by."""
+    stiffness = sum_rows(edges.indptr, edges.weights)
+    stiffness += _FIRM * stiffness.mean()
     # Without any edges all are as free.
-    held = held if held.any() else np.ones_like(held)
-    along: NDArray[np.floating] = np.repeat(held[:, None], n_axes, axis=1)
-    return along.astype(edges.weights.dtype)
+    stiffness = stiffness if stiffness.any() else np.ones_like(stiffness)
+    return stiffness.astype(edges.weights.dtype)
 
 
 class Game:
@@ -59,10 +63,10 @@ class Game:
         self._iterations_left = None if warm is None else warm.iterations_left
         self._drawn_for: tuple[str, str, int] | None = None
         self._forces: Forces | None = None
-        held = stiffness(problem.edges, problem.layout.shape[1])
-        self._stiffness = torch.as_tensor(held, device=problem.device)
+        stiffness = sum_stiffness(problem.edges)
+        self._stiffness = torch.as_tensor(stiffness, device=problem.device)
         self._hand: AppliedForces | None = None
-        self._sums: Sums | None = None
+        self._sums: Sums | PotentialSums | None = None
 
     def _player(self, positions: NDArray[np.floating] | Tensor) -> Player:
         if not isinstance(positions, Tensor):
@@ -162,4 +166,5 @@ class Game:
     def _state(self) -> State:
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
-        return State(self._iteration, n_iter, self.y.positions, self.z.positions)
+        y, z, warning = self.y.positions, self.z.positions, self.objective.warning
+        return State(self._iteration, n_iter, y, z, warning=warning)

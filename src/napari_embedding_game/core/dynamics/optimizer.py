@@ -56,25 +56,26 @@ class Player:
         momentum: float = 0.0,
         scale: Tensor | None = None,
     ) -> None:
-        """Move once; down where the rate is below 0.
+        """Move once; down where the rate is below 0.  The gradient is written over.
 
-        ``scale`` (N, d) divides the gradient first: rows that differ much in stiffness
+        ``scale`` (N,) divides the gradient first: rows that differ much in stiffness
         take longer steps in the same time (diagonal preconditioning).
         """
-        if scale is not None:
-            gradient = gradient / scale
         if self.positions.device.type != "cpu":
+            if scale is not None:
+                gradient = gradient / scale[:, None]
             self._step_by_torch(gradient, rate, momentum)
             return
         points, force = self.positions.numpy(), gradient.numpy()
         velocity = self._moving(momentum)
         sums = np.empty(n_chunks(len(points)))
         work = len(sums), points.size
-        run_blocks(add_squares, *work, force, sums)
+        divisors = None if scale is None else scale.numpy()
+        run_blocks(divide_and_add_squares, *work, force, divisors, sums)
         rms = root_mean_square(sums, force)
         speeds = None if velocity is None else velocity.numpy()
-        given = force, rms, (rate, 1.0 - momentum), speeds, points
-        run_blocks(move, *work, *given)
+        rates = rate, 1.0 - momentum
+        run_blocks(move, *work, force, rms, rates, speeds, points)
 
     def stop(self, rows: Tensor | None) -> None:
         """Let some rows, which were put elsewhere, lose their velocity."""
@@ -123,9 +124,13 @@ def _numbers(rows, c):
 
 
 @njit(**OPTIONS)
-def add_squares(begin, end, gradient, sums):
-    """Write each chunk's sum of squares, (chunks,) float64."""
+def divide_and_add_squares(begin, end, gradient, scale, sums):
+    """Divide rows by ``scale`` (N,), if given; write the sums of squares of chunks."""
     for c in range(begin, end):
+        if scale is not None:
+            for i in range(c * CHUNK, min((c + 1) * CHUNK, len(gradient))):
+                for axis in range(gradient.shape[1]):
+                    gradient[i, axis] /= scale[i]
         sums[c] = _sum_of_squares(_numbers(gradient, c))
 
 

@@ -17,7 +17,7 @@ from napari_embedding_game.core.settings import ScheduleName, Settings, choose
 class Schedule:
     """Iterations, rates, and factors on rates and lambda by the share of a game done.
 
-    ``by_pull``: whether forces are divided by attraction, see :func:`game.stiffness`.
+    ``by_pull``: whether forces are divided by attraction: ``game.sum_stiffness``.
     """
 
     n_iter: int

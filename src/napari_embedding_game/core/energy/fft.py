@@ -212,9 +212,42 @@ def _lines(begin, end, planes, is_back, factors, turns):
 
 
 @njit(**LOOP)
+def _convolve_lines(begin, end, planes, transfer, factors, turns):
+    """Convolve some lines along the second axis of (2, R, inner), in place.
+
+    ``transfer`` (n, inner): what their Fourier transforms are multiplied by; rows from
+    R to n count as 0.
+    """
+    _, n_rows, inner = planes.shape
+    n = len(transfer)
+    a = np.zeros((2, n * WIDTH), planes.dtype)
+    b = np.empty_like(a)
+    for first in range(begin * WIDTH, min(end * WIDTH, inner), WIDTH):
+        width = min(WIDTH, inner - first)
+        for part in range(2):
+            for i in range(n_rows):
+                for at in range(width):
+                    a[part, i * WIDTH + at] = planes[part, i, first + at]
+            a[part, n_rows * WIDTH :] = 0
+        lines = _transform(a, b, n, factors, turns)
+        # The way back is the way there with real and imaginary parts exchanged.
+        other = a if len(factors) % 2 else b
+        for part in range(2):
+            for i in range(n):
+                for at in range(width):
+                    number = lines[part, i * WIDTH + at]
+                    other[1 - part, i * WIDTH + at] = number * transfer[i, first + at]
+        found = _transform(other, lines, n, factors, turns)
+        for part in range(2):
+            for i in range(n_rows):
+                for at in range(width):
+                    planes[part, i, first + at] = found[1 - part, i * WIDTH + at]
+
+
+@njit(**LOOP)
 def _from_real(begin, end, grid, spectrum, factors, turns):
-    """Write the spectra of some pairs of rows of ``grid`` (R, n)."""
-    n_rows, n = grid.shape
+    """Write the spectra of some pairs of rows of ``grid`` (R, C), followed by zeros."""
+    (n_rows, n_columns), n = grid.shape, turns.shape[1]
     n_lines = (n_rows + 1) // 2
     zero, half = grid.dtype.type(0), grid.dtype.type(0.5)
     a = np.zeros((2, n * WIDTH), grid.dtype)
@@ -225,12 +258,14 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
         for at in range(width):
             for part in range(2):
                 row = 2 * (first + at) + part
-                for i in range(n):
+                for i in range(n_columns):
                     number = grid[row, i] if row < n_rows else zero
                     a[part, i * WIDTH + at] = number
                     is_zero = is_zero and number == 0
         if is_zero:
+            spectrum[:, 2 * first : min(2 * (first + width), n_rows)] = 0
             continue
+        a[:, n_columns * WIDTH :] = 0
         lines = _transform(a, b, n, factors, turns)
         for at in range(width):
             row = 2 * (first + at)
@@ -245,8 +280,8 @@ def _from_real(begin, end, grid, spectrum, factors, turns):
 
 @njit(**LOOP)
 def _to_real(begin, end, spectrum, grid, scale, factors, turns):
-    """Write some pairs of rows of ``grid`` (R, n) from their spectra."""
-    n_rows, n = grid.shape
+    """Write the first columns of some pairs of rows of ``grid`` from their spectra."""
+    (n_rows, n_columns), n = grid.shape, turns.shape[1]
     n_lines = (n_rows + 1) // 2
     a = np.zeros((2, n * WIDTH), grid.dtype)
     b = np.empty_like(a)
@@ -268,7 +303,7 @@ def _to_real(begin, end, spectrum, grid, scale, factors, turns):
             for part in range(2):
                 row = 2 * (first + at) + part
                 if row < n_rows:
-                    for i in range(n):
+                    for i in range(n_columns):
                         grid[row, i] = scale * lines[1 - part, i * WIDTH + at]
 
 
@@ -296,6 +331,31 @@ def backward(spectrum: Real, columns: int, n_rows: int | None = None) -> Real:
     return grid
 
 
+def convolve(
+    grid: Real, transfer: Real, n_columns: int, spectrum: Real, potential: Real
+) -> None:
+    """Write a grid convolved with a kernel to ``potential``, of the grid's shape.
+
+    ``grid`` (R, layers, C) is followed by zeros along rows and columns, to as many rows
+    as ``transfer`` (rows, layers, ``n_columns // 2 + 1``) has, and to ``n_columns``.
+    ``spectrum`` (2, R, layers, ``n_columns // 2 + 1``) is written over.
+    """
+    n_rows, layers, half = transfer.shape
+    lines, flat = (each.reshape(-1, grid.shape[2]) for each in (grid, potential))
+    planes = spectrum.reshape(2, -1, half)
+    n_pairs = -(-len(lines) // 2)
+    _share(_from_real, n_pairs, n_columns, lines, planes)
+    by_layer = spectrum.reshape(2, -1, layers, half)
+    n_along = by_layer.shape[1] * half if layers > 1 else 0
+    _share(_lines, n_along, layers, by_layer, False)
+    by_row = spectrum.reshape(2, len(grid), layers * half)
+    kernel = transfer.reshape(n_rows, layers * half)
+    _share(_convolve_lines, layers * half, n_rows, by_row, kernel)
+    _share(_lines, n_along, layers, by_layer, True)
+    scale = grid.dtype.type(1 / (n_rows * layers * n_columns))
+    _share(_to_real, n_pairs, n_columns, planes, flat, scale)
+
+
 def _along_others(spectrum: Real, is_back: bool) -> None:
     """Transform along layers and rows, in place."""
     _, rows, layers, columns = spectrum.shape
@@ -309,4 +369,5 @@ def _along_others(spectrum: Real, is_back: bool) -> None:
 def _share(loop: Any, n_lines: int, n: int, *arrays: Any) -> None:
     """Share lines of n numbers among threads, ``WIDTH`` at a time."""
     turns, work = _turns(n, arrays[0].dtype), _STEPS * n_lines * n
-    run_blocks(loop, -(-n_lines // WIDTH), work, *arrays, *turns)
+    if n_lines > 0:
+        run_blocks(loop, -(-n_lines // WIDTH), work, *arrays, *turns)

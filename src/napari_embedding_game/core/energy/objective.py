@@ -34,7 +34,12 @@ from torch import Tensor
 
 from napari_embedding_game.core.elementary import log
 from napari_embedding_game.core.energy import methods, pair_loops
-from napari_embedding_game.core.energy.forces import Forces
+from napari_embedding_game.core.energy.forces import CompiledForces, Forces
+from napari_embedding_game.core.energy.mesh_repulsion import (
+    Potential,
+    Potentials,
+    widest_fine,
+)
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs
 from napari_embedding_game.core.threads import run_blocks
@@ -43,6 +48,13 @@ Points = NDArray[np.floating]
 
 MIN_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks without a say look at in a step, and those for each of them."""
+MAX_PAIRED = 20_000
+"""Points of a wide map in space up to which all pairs are summed one by one, as exactly
+and as quickly as by the finest grid that there is room for."""
+COARSE = (
+    "The map is so wide that points which lie close hardly push one another apart on "
+    "its grid: choose two dimensions, fewer rows, or another approximation."
+)
 COME_BACK = 20
 """Steps after which landmarks that have no say and hold no point come back."""
 
@@ -60,6 +72,31 @@ class Sums:
     scale: Number
     landmark_gradient: Tensor
     """(L, d): where the landmarks climb."""
+
+    def gradient(self, slope: Number) -> Tensor:
+        """Return the energy's gradient (N, d) for a slope of R; this is used up."""
+        return _add(self.attraction, self.repulsion, slope * self.scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PotentialSums:
+    """What :class:`Sums` is, with S and its gradient read from a grid on demand."""
+
+    attraction: Tensor
+    """(N, d) gradient of the attraction."""
+    potential: Potential | Potentials
+    landmark_gradient: Tensor
+    """(L, d): where the landmarks climb."""
+
+    @property
+    def total(self) -> float:
+        """S."""
+        return self.potential.total
+
+    def gradient(self, slope: Number) -> Tensor:
+        """Return the energy's gradient (N, d) for a slope of R; this is used up."""
+        self.potential.add_gradient(float(slope), self.attraction.numpy())
+        return self.attraction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +127,8 @@ class Objective:
     ``repulsion`` is the lambda of the energy, and may change from step to step.
     """
 
+    warning = ""
+    """Why the last sums are rough, or ""."""
     self_sum = 0.0
     """What a logarithm leaves out of the sum: the pairs i = j."""
 
@@ -118,12 +157,16 @@ class Objective:
         """Return the approximation of S, its (N, d) gradient, and a factor of that."""
         raise NotImplementedError
 
-    def sums(self, y: Tensor, z: Tensor) -> Sums:
+    def sums(self, y: Tensor, z: Tensor) -> Sums | PotentialSums:
         """Return the sum with its gradients, and the attraction's."""
+        climb = self.climb(y, z)
+        return Sums(self.forces.attract(y), *self.repel(y), climb)
+
+    def climb(self, y: Tensor, z: Tensor) -> Tensor:
+        """Return where the landmarks climb beside a sum without them, (L, d)."""
         s_yz, _, pull = self.forces.repel(self._sample(y), z, KERNELS["cauchy"])
         s_zz, *pushes = self.forces.repel(z, z, KERNELS["cauchy"])
-        climb = _climb(s_yz / s_zz, pull, *pushes)
-        return Sums(self.forces.attract(y), *self.repel(y), climb)
+        return _climb(s_yz / s_zz, pull, *pushes)
 
     def follow(self, y: Tensor, z: Tensor) -> Tensor | None:
         """Change the landmarks (L, d) in place after a step.
@@ -158,7 +201,9 @@ class Objective:
         part = y.detach()[self._turn % self._n_parts :: self._n_parts]
         return part[: self._n_seen].contiguous()
 
-    def energy(self, y: Tensor, z: Tensor, sums: Sums | None = None) -> float:
+    def energy(
+        self, y: Tensor, z: Tensor, sums: Sums | PotentialSums | None = None
+    ) -> float:
         """Return the energy; ``sums``: ``self.sums(y, z)``, if it is there."""
         total = float((sums or self.sums(y, z)).total)
         aggregate = total
@@ -169,23 +214,23 @@ class Objective:
         return self.forces.attraction_energy(y) + self.repulsion * aggregate
 
     def gradients(
-        self, y: Tensor, z: Tensor, sums: Sums | None = None
+        self, y: Tensor, z: Tensor, sums: Sums | PotentialSums | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients in y and z; ``sums`` are used up."""
         sums = sums or self.sums(y, z)
-        slope = self.repulsion * self._slope(sums.total)
-        y_gradient = _add(sums.attraction, sums.repulsion, slope * sums.scale)
-        return y_gradient, slope * sums.landmark_gradient
+        slope = self.repulsion * self._slope(sums)
+        return sums.gradient(slope), slope * sums.landmark_gradient
 
     def evaluate(self, y: Tensor, z: Tensor) -> tuple[float, Tensor, Tensor]:
         """Return the energy and its gradients in y and z."""
         sums = self.sums(y, z)
         return self.energy(y, z, sums), *self.gradients(y, z, sums)
 
-    def _slope(self, total: Number) -> Number:
+    def _slope(self, sums: Sums | PotentialSums) -> Number:
         """Return R'(S)."""
         if self.aggregate == "sum":
             return 1.0
+        total = sums.total
         if isinstance(total, Tensor):
             among = torch.where(total > 2 * self.self_sum, total - self.self_sum, total)
             return torch.where(total > 0, 1 / among, 0.0)
@@ -243,6 +288,20 @@ class AllPairs(Objective):
 
 class MeshSum(Objective):
     """The sum itself, over all pairs of different points, by a grid."""
+
+    def sums(self, y: Tensor, z: Tensor) -> Sums | PotentialSums:
+        self.warning = ""
+        if not isinstance(self.forces, CompiledForces):
+            return super().sums(y, z)
+        points, mesh = y.detach().numpy(), self.forces.grid
+        attraction, climb = self.forces.attract(y), self.climb(y, z)
+        if points.shape[1] == 3 and len(points) <= MAX_PAIRED:
+            span = float(np.ptp(points, axis=0).max())
+            if span > widest_fine(3):
+                return Sums(attraction, *self.forces.all_pairs(y), 1.0, climb)
+        potential = mesh.find_potential(points)
+        self.warning = COARSE if mesh.is_coarse else ""
+        return PotentialSums(attraction, potential, climb)
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:
         return *self.forces.mesh(y), 1.0
