@@ -116,6 +116,26 @@ def test_files_that_are_still_there_are_opened_again(
     assert not shown(dock.data.relink)
 
 
+@pytest.mark.parametrize("kind", ["cells", "dapi"])
+def test_a_layer_that_is_removed_while_the_selection_is_seen_is_named(
+    qtbot, viewer, dock, inspector, session, desk, files, kind
+):
+    desk.measure()
+    session.selection.select_points(np.arange(9))
+    inspector.show()
+    assert not shown(dock.data.relink)
+    viewer.layers.remove(kind)
+    qtbot.waitUntil(lambda: shown(dock.data.relink.text))
+    assert f"'{kind}'" in dock.data.relink.text.text()
+    viewer.open(files["labels" if kind == "cells" else "image"], plugin="napari")
+    added = viewer.layers[-1]
+    if kind == "cells":
+        viewer.layers.remove(added)
+        viewer.open(files["labels"], plugin="napari", layer_type="labels")
+    qtbot.waitUntil(lambda: not shown(dock.data.relink))
+    assert [layer.name for layer in desk.linked.images] == ["dapi"]
+
+
 def test_a_renamed_image_is_linked_by_a_click(
     qtbot, viewer, dock, inspector, session, desk, files
 ):

@@ -44,9 +44,10 @@ def _glibc(function: str, *numbers: int) -> None:
 def share_heaps() -> None:
     """Have threads share the heaps of malloc, from the first dock on.
 
-    ``malloc_trim`` keeps the end of each heap, 13 to 156 MB for 15 threads; with this
-    and the trim a process had 1,050 MB after seven windows instead of 1,797, and a game
-    took as long.  It is of the whole process, and glibc has no way back: a program that
+    ``malloc_trim`` keeps the end of each heap, 13 to 156 MB for 15 threads.  Trim and
+    shared heaps together left 1,050 MB to a process after six windows one after another
+    instead of 1,797 (commit 4ddcc481); alone they were not measured.  This is of the
+    whole process, and glibc has no way back: a program that
     only reads a file by this plugin opens no dock.
     """
     _glibc("mallopt", M_ARENA_MAX, 1)

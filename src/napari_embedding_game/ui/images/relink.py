@@ -130,10 +130,13 @@ class Relink(LayerPanel):
     def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
         record, dataset = self._record, self._session.dataset
-        linked = record.current
-        if linked is not None and linked.labels not in self._viewer.layers:
+        linked, layers = record.current, self._viewer.layers
+        if linked is not None and linked.labels not in layers:
             self._folder_text = ""
             record.set(None, record.record)
+        elif linked is not None and any(x not in layers for x in linked.images):
+            open_images = tuple(x for x in linked.images if x in layers)
+            record.set(Linked(linked.labels, open_images), record.record)
         if dataset is not None and dataset.objects is not None and record.missed:
             fitting = find(self._viewer, record.missed, dataset.objects)
             if fitting is not None:

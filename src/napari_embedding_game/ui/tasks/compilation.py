@@ -12,7 +12,8 @@ KIND = "numba:compile"
 cache sends none."""
 PARTS = 200
 """Functions that are compiled for a first map, at most: 194 with an empty cache, until
-there are clusters and markers, in 62 s of the processor."""
+there are clusters and markers; the last loop before those began after 35 s of the
+processor."""
 QUIET_MS = 500
 """Without a new function after which compiling is over: there are many in a row."""
 
