@@ -877,7 +877,7 @@ def test_a_name_in_a_session_has_no_control_characters(saved, tmp_path):
         ).values():
             group["name"] = f"{group['name']}\0\x1bcells"
 
-    path = rewritten(saved[0], tmp_path / "x.zip", change)
+    path = rewritten(saved[0], saved[0].with_name("x.zip"), change)
     desk = Desk.opened(path)
     names = [group.name for group in desk.book.state.annotation.groups.values()]
     assert names

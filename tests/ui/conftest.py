@@ -240,7 +240,7 @@ class Seen:
 
     def move(self, pixels):
         for pixel in pixels:
-            QApplication.processEvents()  # nothing that a move before it set off waits
+            self._qtbot.wait(15)  # vispy drops a move within 10 ms of another
             QTest.mouseMove(self.native, pixel)
 
     def drag(self, pixels, key=NONE):
