@@ -218,6 +218,9 @@ def select_over_the_image(qtbot, seen, session, is_stack):
     layer = viewer.add_labels(labels, name="cells")
     viewer.dims.set_point(0, 1)
     dock.data_fold.expand()
+    if is_stack:
+        qtbot.waitUntil(lambda: dock.data.measure.axis.isVisibleTo(dock))
+        dock.data.measure.axis.value = "z"
     with qtbot.waitSignal(dock.controller.reading.loaded):
         dock.data.measure.measure.click()
     dock.run.run.click()
