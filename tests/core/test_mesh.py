@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from napari_embedding_game.core.energy import mesh_repulsion
 from napari_embedding_game.core.energy.forces import CompiledForces
-from napari_embedding_game.core.energy.mesh_repulsion import Mesh
+from napari_embedding_game.core.energy.mesh_repulsion import (
+    WIDER,
+    Mesh,
+    widest_spacing,
+)
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import COME_BACK, make_objective
 from napari_embedding_game.core.energy.pair_functions import KERNELS
@@ -94,7 +97,7 @@ def test_one_component_far_off_leaves_the_others_their_fine_grid(d):
     wanted, slope = all_pairs(KERNELS["cauchy"], y)
     assert total == pytest.approx(wanted, rel=5e-4)
     assert off(gradient, slope) < 0.03
-    assert not mesh.is_coarse
+    assert widest_spacing(y) < WIDER
 
 
 def test_points_that_are_nowhere_are_refused():
@@ -114,16 +117,6 @@ def test_a_wide_map_in_space_has_the_forces_of_all_pairs(make_problem, span):
     )
     assert found[0] == pytest.approx(wanted[0], rel=1e-3)
     assert off(found[1].numpy(), wanted[1].numpy()) < 0.03
-
-
-def test_a_grid_that_is_too_coarse_is_told(make_problem, monkeypatch):
-    problem = make_problem(200, 2, 9)
-    objective = make_objective("mesh", CompiledForces(problem.edges), 1.0, 9)
-    objective.sums(problem.y, problem.z)
-    assert objective.warning == ""
-    monkeypatch.setattr(mesh_repulsion, "MAX_CELLS", 4)
-    objective.sums(problem.y * 20, problem.z)
-    assert "so wide" in objective.warning
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from napari_embedding_game.core.dynamics.schedule import resolve_schedule
-from napari_embedding_game.core.energy.mesh_repulsion import (
-    MAX_CELLS,
-    MAX_IN_SPACE,
-    WIDER,
-)
+from napari_embedding_game.core.energy.mesh_repulsion import WIDER, widest_spacing
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import (
     MAX_EXACT,
@@ -109,16 +105,13 @@ def alarm(
 
 def _coarse_grid(embedding: Points, settings: Settings) -> Alarm:
     """Return an alarm where the grid's nodes lie further apart than points feel."""
-    n, d = embedding.shape
-    width = float(np.ptp(embedding, axis=0).max())
-    spacing = width / (MAX_IN_SPACE if d == 3 else MAX_CELLS)
+    width, spacing = float(np.ptp(embedding, axis=0).max()), widest_spacing(embedding)
     if spacing <= WIDER or settings.method == "given":
         return Alarm()
-    instead = "exact" if n <= MAX_EXACT else "landmarks"
+    instead = "exact" if len(embedding) <= MAX_EXACT else "landmarks"
     return Alarm(
         f"The map is {width:,.0f} wide, too wide for the grid: points closer than "
-        f"{spacing:.1f} are hardly kept apart. Leave out what lies far off, or choose "
-        f"the approximation {instead}.",
+        f"{spacing:.1f} are hardly kept apart: choose the approximation {instead}.",
         {"approximation": instead},
     )
 

@@ -166,5 +166,4 @@ class Game:
     def _state(self) -> State:
         left = self._schedule.n_iter - self._position
         n_iter = self._iteration + left
-        y, z, warning = self.y.positions, self.z.positions, self.objective.warning
-        return State(self._iteration, n_iter, y, z, warning=warning)
+        return State(self._iteration, n_iter, self.y.positions, self.z.positions)

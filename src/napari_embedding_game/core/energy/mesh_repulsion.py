@@ -33,8 +33,9 @@ WIDER, MANY = 1 / 2, 320
 """What it grows to above so many nodes along the longest side: half the time."""
 MIN_CELLS, MAX_CELLS, MAX_IN_SPACE = 32, 2048, 96
 """Nodes along the longest side of the points, the last on a map of three dimensions."""
-_TOO_COARSE = 1.05 * WIDER
-"""Spacing of nodes, which grows in steps, beyond which forces are rough."""
+MAX_PAIRED = 20_000
+"""Points of a wide map in space up to which all pairs are summed one by one, as exactly
+and as quickly as by the finest grid that there is room for."""
 GAP = 64.0
 """Width of an empty strip across the points above which those on both sides get a grid
 each, where one for all would be too wide: the kernel is below 3e-4 there."""
@@ -134,6 +135,25 @@ def split_at_gaps(y: NDArray[np.floating]) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(part == number) for number in range(part.max() + 1)]
 
 
+def is_summed_by_pairs(y: NDArray[np.floating]) -> bool:
+    """Return whether points (N, d) are too wide for a grid and few enough for pairs."""
+    is_few_in_space = y.shape[1] == 3 and len(y) <= MAX_PAIRED
+    return is_few_in_space and float(np.ptp(y, axis=0).max()) > widest_fine(3)
+
+
+def widest_spacing(y: NDArray[np.floating]) -> float:
+    """Return how far apart nodes for points (N, d) have to be, at least, their widest.
+
+    0 where pairs are summed one by one.
+    """
+    if is_summed_by_pairs(y):
+        return 0.0
+    span = float(np.ptp(y, axis=0).max())
+    if span > widest_fine(y.shape[1]):
+        span = max(float(np.ptp(y[rows], axis=0).max()) for rows in split_at_gaps(y))
+    return span / max_cells(y.shape[1])
+
+
 class Potential:
     """The kernel summed over points ``y`` (N, d), at the nodes of a grid around them.
 
@@ -211,8 +231,6 @@ class Mesh:
         """Arrays that are used again: the points' mass, its spectrum, the potential."""
         self._order = np.empty(0, np.uint32)
         self._of_parts: list[Mesh] = []
-        self._n_parts = 0
-        """Of the last points; 0 where they have one grid."""
 
     def __call__(self, y: NDArray[np.floating]) -> tuple[float, NDArray[np.floating]]:
         """Return the sum of k over all pairs i != j and its (N, d) gradient."""
@@ -220,20 +238,13 @@ class Mesh:
         potential.add_gradient(1.0, gradient)
         return potential.total, gradient
 
-    @property
-    def is_coarse(self) -> bool:
-        """Whether the last nodes are too far apart for points that lie close."""
-        meshes = self._of_parts[: self._n_parts] or [self]
-        grids = [mesh._grid for mesh in meshes if mesh._grid is not None]
-        return any(grid.spacing > _TOO_COARSE for grid in grids)
-
     def find_potential(self, y: NDArray[np.floating]) -> Potential | Potentials:
         """Return the sum of k over the points at the nodes of a grid around them.
 
         Parts that lie far apart have a grid each where one for all would be coarse.
         InputError: positions are not finite.
         """
-        ends, self._n_parts = self._find_ends(y), 0
+        ends = self._find_ends(y)
         if (ends[1] - ends[0]).max() > widest_fine(y.shape[1]):
             parts = split_at_gaps(y)
             if len(parts) > 1:
@@ -243,7 +254,7 @@ class Mesh:
     def _find_of_parts(
         self, y: NDArray[np.floating], parts: list[NDArray[np.intp]]
     ) -> Potentials:
-        self._grid, self._n_parts = None, len(parts)
+        self._grid = None
         n_more = max(0, len(parts) - len(self._of_parts))
         self._of_parts += [Mesh(self._kernel) for _ in range(n_more)]
         found = []

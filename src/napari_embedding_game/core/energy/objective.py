@@ -38,7 +38,7 @@ from napari_embedding_game.core.energy.forces import CompiledForces, Forces
 from napari_embedding_game.core.energy.mesh_repulsion import (
     Potential,
     Potentials,
-    widest_fine,
+    is_summed_by_pairs,
 )
 from napari_embedding_game.core.energy.pair_functions import KERNELS
 from napari_embedding_game.core.energy.torch_forces import Number, Pairs
@@ -48,13 +48,6 @@ Points = NDArray[np.floating]
 
 MIN_SEEN, SEEN_BY_EACH = 4_096, 16
 """Points that landmarks without a say look at in a step, and those for each of them."""
-MAX_PAIRED = 20_000
-"""Points of a wide map in space up to which all pairs are summed one by one, as exactly
-and as quickly as by the finest grid that there is room for."""
-COARSE = (
-    "The map is so wide that points which lie close hardly push one another apart on "
-    "its grid: choose two dimensions, fewer rows, or another approximation."
-)
 COME_BACK = 20
 """Steps after which landmarks that have no say and hold no point come back."""
 
@@ -127,8 +120,6 @@ class Objective:
     ``repulsion`` is the lambda of the energy, and may change from step to step.
     """
 
-    warning = ""
-    """Why the last sums are rough, or ""."""
     self_sum = 0.0
     """What a logarithm leaves out of the sum: the pairs i = j."""
 
@@ -290,17 +281,13 @@ class MeshSum(Objective):
     """The sum itself, over all pairs of different points, by a grid."""
 
     def sums(self, y: Tensor, z: Tensor) -> Sums | PotentialSums:
-        self.warning = ""
         if not isinstance(self.forces, CompiledForces):
             return super().sums(y, z)
-        points, mesh = y.detach().numpy(), self.forces.grid
+        points = y.detach().numpy()
         attraction, climb = self.forces.attract(y), self.climb(y, z)
-        if points.shape[1] == 3 and len(points) <= MAX_PAIRED:
-            span = float(np.ptp(points, axis=0).max())
-            if span > widest_fine(3):
-                return Sums(attraction, *self.forces.all_pairs(y), 1.0, climb)
-        potential = mesh.find_potential(points)
-        self.warning = COARSE if mesh.is_coarse else ""
+        if is_summed_by_pairs(points):
+            return Sums(attraction, *self.forces.all_pairs(y), 1.0, climb)
+        potential = self.forces.grid.find_potential(points)
         return PotentialSums(attraction, potential, climb)
 
     def repel(self, y: Tensor) -> tuple[Number, Tensor, Number]:

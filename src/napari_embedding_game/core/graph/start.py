@@ -115,6 +115,7 @@ def _spectral(
         ordered, part, layout = edges.in_order(order), part_of[group], placed[group]
         smoothed = _iterated(_SMOOTHING, layout[order], ordered.arrays, part[order])
         layout[order] = smoothed
+        del ordered  # as large as the edges
     found = layout.astype(np.float64)
     if n_parts > 1:
         found = side_by_side(found, part, n_parts, X, n_components)
