@@ -209,7 +209,10 @@ class MapTree:
             return False
         current = self._session.dataset
         assert current is not None
-        order = align(Identity.of(current), Identity.of(dataset), dataset.name)
+        order = np.arange(dataset.n_source_rows)
+        # Measured objects are known by label and place: an edit changes their numbers.
+        if not _are_measured(current, dataset):
+            order = align(Identity.of(current), Identity.of(dataset), dataset.name)
         if is_as_it_was(order):
             self._open_reading(dataset)
         else:

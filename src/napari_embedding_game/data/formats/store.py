@@ -141,11 +141,11 @@ def validate_stored_indptr(group: Any) -> None:
 
     Of a matrix that is read in parts; its ``indices`` are checked in each part.
     """
-    if len(group["data"]) != len(group["indices"]):
+    if group["data"].shape != group["indices"].shape:
         raise ValueError("as many values as indices belong into a sparse matrix")
     is_csc = str(group.attrs.get("encoding-type", "")).startswith("csc")
     n_rows = int(group.attrs["shape"][int(is_csc)])
-    validate_indptr(group["indptr"][:], n_rows, len(group["data"]))
+    validate_indptr(group["indptr"][:], n_rows, group["data"].shape[0])
 
 
 def validate_sparse_parts(adata: Any) -> None:

@@ -301,7 +301,8 @@ class MapLayers:
             return False
         here = [pixel, pixel - self.grid_offset()]
         is_in_cell = projection.contains(np.array(here)).any()
-        if not (is_in_cell and any(other.visible for other in self._others())):
+        is_beside = any(other.visible for other in self._others())
+        if not (is_in_cell and is_beside) or self._viewer.canvas.grid.enabled:
             return bool(is_in_cell)
         margin = GAP / 2 * self.frame.side
         box = self._box_corners() + np.array([[-margin], [margin]], np.float32)
