@@ -209,15 +209,15 @@ class MapTree:
             return False
         current = self._session.dataset
         assert current is not None
-        order = np.arange(dataset.n_source_rows)
         # Measured objects are known by label and place: an edit changes their numbers.
-        if not _are_measured(current, dataset):
-            order = align(Identity.of(current), Identity.of(dataset), dataset.name)
-        if is_as_it_was(order):
+        if _are_measured(current, dataset):
             self._open_reading(dataset)
-        else:
-            self._open_reading(dataset.in_order(order))
+            return True
+        order = align(Identity.of(current), Identity.of(dataset), dataset.name)
+        if not is_as_it_was(order):
+            dataset = dataset.in_order(order)
             self._session.show_message(MATCHED.format(dataset.name))
+        self._open_reading(dataset)
         return True
 
     def _open_reading(self, dataset: Dataset) -> None:
