@@ -13,12 +13,14 @@ import sys
 import sysconfig
 import tarfile
 from email.parser import Parser
+from importlib.metadata import requires
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 WIDGETS = {
@@ -258,3 +260,21 @@ def test_the_recipe_for_conda_asks_for_the_same(wheel):
     assert recipe["context"]["version"] == fields["Version"][0]
     assert base < run
     assert {line.split()[0] for line in run - base} == {"python", "pyside6", "scanpy"}
+
+
+def test_each_package_that_the_tests_install_has_its_version_in_the_constraints():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {line.partition("==")[0] for line in lines if not line.startswith("#")}
+    ours = "napari-embedding-game"
+    installed, asked = set(), [(ours, "test"), (ours, "all")]
+    while asked:
+        name, extra = asked.pop()
+        if (name, extra) in installed:
+            continue
+        installed.add((name, extra))
+        for line in requires(name) or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                wanted = canonicalize_name(needed.name)
+                asked += [(wanted, each) for each in ("", *needed.extras)]
+    assert {name for name, _ in installed} - {ours} <= pinned
