@@ -48,7 +48,7 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     assert not dock.data.bar.isVisibleTo(dock.data)
     source.gate.set()
     qtbot.waitUntil(source.closed.is_set)
-    qtbot.wait(20)
+    qtbot.settle()
     assert session.dataset is before
     assert dock.data.trouble.isHidden()
     # Of two wishes the newest is loaded.
@@ -63,7 +63,7 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     assert threading.main_thread() not in looked
     late.gate.set()
     qtbot.waitUntil(late.closed.is_set)
-    qtbot.wait(20)
+    qtbot.settle()
     assert session.dataset.name == "digits"
 
 

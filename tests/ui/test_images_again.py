@@ -183,7 +183,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     saved = dock.workspace.maps.capture()
     assert saved.maps[0].view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(cells(), 3), name="cells")
-    qtbot.wait(20)
+    qtbot.settle()
     assert desk.linked is None
     layer = viewer.add_labels(cells(), name="whatever")
     qtbot.waitUntil(lambda: desk.linked is not None)
@@ -225,7 +225,7 @@ def test_other_data_end_the_search(qtbot, viewer, dock, session, dataset, desk, 
     session.load(dataset)
     assert dock.data.relink.isHidden()
     viewer.add_labels(cells())
-    qtbot.wait(20)
+    qtbot.settle()
     assert desk.linked is None
 
 

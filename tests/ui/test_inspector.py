@@ -63,7 +63,7 @@ def test_what_is_selected_is_described(qtbot, played, session):
     session.clusters.changed.emit()
     played.show(MAP)
     session.selection.select(2)
-    qtbot.wait(300)
+    qtbot.settle()
     assert played.report is former  # nobody looks
     played.show(SELECTION)
     assert report_of(qtbot, played, (2,)).size == 10

@@ -88,14 +88,14 @@ def test_docks_closed_by_their_buttons_are_freed_and_hear_nothing(
             QTest.mouseClick(game.widget().run.run, LEFT)
             qtbot.waitUntil(lambda: session.state == "finished", timeout=60_000)
             session.selection.select(session.clusters.clusters[0].id)
-            qtbot.wait(200)
+            qtbot.settle()
             for _ in range(2):  # the first release is lost, the other never comes
                 QTest.mousePress(canvas_widget(game), LEFT, pos=QPoint(99, 99))
         for box in (game, *others):
             # The button with a cross in the title of the dock.
             QTest.mouseClick(box.title.close_button, LEFT)
         del game, others, box
-        qtbot.wait(200)  # Qt deletes what was closed a little later
+        qtbot.settle()
         qtbot.waitUntil(lambda: nothing_left(before, ours))
         if turn == 0:  # what docks share stays with the session
             palette = listeners(session)
@@ -119,7 +119,7 @@ def test_docks_have_a_window_and_one_closed_with_a_floating_dock_leaves_nothing(
     game, *others = boxes()
     assert [part for part in without_a_parent() if part not in of_other_tests] == []
     game.setFloating(True)
-    qtbot.wait(100)
+    qtbot.settle()
     del game, others, of_other_tests
     window.close()
     qtbot.waitUntil(lambda: nothing_left(before, ours))

@@ -89,7 +89,7 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
     session.selection.clear()
     session.snapshot = replace(session.snapshot, embedding=embedding)
     dock.controller.scene.show_stored()
-    qtbot.wait(200)  # until all is laid out
+    qtbot.settle()
     at, _ = dock.names.layout_at(dock.controller.scene.layers.projection())
     place = QPointF(*at[0]).toPoint()
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)

@@ -58,7 +58,7 @@ class Scene:
     def show_all(self):
         """Have napari draw what has changed."""
         self.viewer.reset_view(reset_camera_angle=False)
-        self.qtbot.wait(60)
+        self.qtbot.settle()
 
     def is_on_canvas(self, pixels):
         low, high = pixels.min(axis=0), pixels.max(axis=0)
@@ -102,7 +102,7 @@ class Scene:
 
     def names_stand_on_their_points(self):
         """Whether each name is written at a point of its cluster."""
-        self.qtbot.wait(100)  # they follow a little later
+        self.qtbot.settle()
         names = self.dock.names.names
         pixels = self.layers.projection().to_pixels(names.positions)
         drawn, labels = self.drawn(), self.session.clusters.labels
@@ -135,7 +135,7 @@ def mapped(scene, qtbot):
     scene.dock.look.landmarks.setChecked(True)
     play(scene, qtbot)
     qtbot.waitUntil(lambda: scene.dock.overlay.isVisible())
-    qtbot.wait(50)
+    qtbot.settle()
     return scene
 
 
@@ -178,7 +178,7 @@ def test_when_the_axes_are_rolled(mapped):
 
 def stands_upright_beside(mapped, image, order):
     mapped.viewer.dims.order = order
-    mapped.qtbot.wait(50)
+    mapped.qtbot.settle()
     assert follows(mapped), order
     # It stands upright, and beside the image.
     embedding, pixels = mapped.session.snapshot.embedding, mapped.drawn()
@@ -199,7 +199,7 @@ def test_in_the_grid(mapped):
     shapes.add_rectangles([[0, 0], [600, 600]])
     # As of napari's button, to be painted.
     labels = mapped.viewer.add_labels(np.zeros((1000, 1000), int))
-    mapped.qtbot.wait(50)
+    mapped.qtbot.settle()
     assert np.array_equal(points.data, before)
     mapped.viewer.layers.remove(labels)
     mapped.viewer.layers.remove(shapes)
@@ -280,7 +280,7 @@ def spatial(mapped, qtbot):
     qtbot.waitUntil(lambda: mapped.session.state == "finished")
     mapped.viewer.scene.camera.angles = (-20, 35, 10)
     mapped.show_all()
-    mapped.qtbot.wait(100)
+    mapped.qtbot.settle()
     return mapped
 
 
@@ -315,7 +315,7 @@ def under_a_turned_camera(spatial):
 
 def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     spatial.viewer.scene.camera.perspective = perspective
-    qtbot.wait(100)
+    qtbot.settle()
     names = spatial.dock.names
     before = spatial.session.snapshot.embedding
     begun = names.layout_at(spatial.layers.projection())[0][0]
@@ -356,7 +356,7 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     assert session.selection.clusters == (int(session.clusters.labels[row]),)
     session.selection.clear()
     spatial.viewer.canvas.grid.enabled = True
-    qtbot.wait(50)
+    qtbot.settle()
     beside = spatial.drawn(layers.other(COMPARED))
     there = projection_of(spatial.viewer, layers.other(COMPARED)).cell
     seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
@@ -386,7 +386,7 @@ def test_a_map_in_space_with_two_axes_by_a_new_dock_and_back_in_time(
 def two_axes_are_seen(spatial, qtbot):
     viewer, embedding = spatial.viewer, spatial.session.snapshot.embedding
     viewer.dims.ndisplay = 2
-    qtbot.wait(400)  # napari's slider of a third axis comes and goes
+    qtbot.settle()
     spatial.show_all()
     assert [layer.ndim for layer in viewer.layers] == [2, 2]
     assert follows(spatial)
@@ -420,11 +420,11 @@ def back_to_two_dimensions_and_back_in_time(spatial, qtbot):
 def is_found_by_a_dock_that_is_opened_again(spatial, from_menu, look_at):
     viewer, qtbot = spatial.viewer, spatial.qtbot
     viewer.window.remove_dock_widget(spatial.dock)
-    qtbot.wait(50)
+    qtbot.settle()
     from_menu(viewer.window.plugins_menu, "Embedding Game", TITLE)
     again = Scene(viewer, qtbot, look_at)
     assert [layer.name for layer in viewer.layers].count("embedding") == 1
-    qtbot.wait(100)
+    qtbot.settle()
     again.show_all()
     assert follows(again)
     again.dock.controller.session_store.close()

@@ -253,7 +253,7 @@ def click_level(qtbot, dock, place, modifier=NONE):
     levels = dock.look.legend.levels
     dock.show()
     qtbot.waitUntil(levels.isVisible)
-    QTest.qWait(20)  # the layout of what has just come to be seen
+    qtbot.settle()
     at = levels.visualRect(levels.model().index(place, 0)).center()
     qtbot.mouseClick(levels.viewport(), LEFT, modifier, at)
 
@@ -337,7 +337,7 @@ def drag_a_cluster(qtbot, seen, session, way):
         # A frame came in between, and the name was elsewhere when the button went down.
         seen.key(Qt.Key.Key_Escape)
         QTest.mouseRelease(seen.native, LEFT, NONE, hold + by)
-        qtbot.wait(100)
+        qtbot.settle()
     (spring,) = hand.forces.springs
     assert np.array_equal(spring.rows, rows)
     assert seen.dock.overlay.isVisible()

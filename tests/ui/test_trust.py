@@ -95,7 +95,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     qtbot.waitUntil(lambda: session.snapshot not in (None, former))
     qtbot.waitUntil(lambda: session.state == "finished")
     gates[0].set()
-    qtbot.wait(200)
+    qtbot.settle()
     assert "Trustworthy" not in trust.summary.text()
     unfold(dock)
     qtbot.waitUntil(lambda: len(gates) > 1)
@@ -167,7 +167,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     timeline, shown = session.timeline, finished.timeline
     first = timeline.marks[0]
     assert finished.game.repulsion.value == 900
-    qtbot.wait(50)
+    qtbot.settle()
     shown.marks.setCurrentRow(0, QItemSelectionModel.SelectionFlag.NoUpdate)
     assert session.snapshot is not first.snapshot  # Tab came in, nothing was chosen
     click(shown, 0)

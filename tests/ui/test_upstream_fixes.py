@@ -38,7 +38,7 @@ def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot):
     viewer.add_points(50 * rng.random((20, 2)))
     viewer.dims.ndisplay = 3
     viewer.canvas.grid.enabled = True
-    qtbot.wait(300)
+    qtbot.settle()
     canvas = canvas_widget(viewer.window.main_menu)
 
     def press():
@@ -59,7 +59,7 @@ def test_views_change_under_a_mouse_that_drags(make_napari_viewer, qtbot):
     ):
         press()
         change()
-        qtbot.wait(100)
+        qtbot.settle()
         before = viewer.scene.camera.angles
         drag()
         assert (viewer.scene.camera.angles == before) or one_takes_over

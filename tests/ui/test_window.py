@@ -61,7 +61,7 @@ def test_closing_is_told_before_the_event_loop_may_end(qtbot, agrees):
     qtbot.waitExposed(window)
     window.close()
     assert window.told == [True] * agrees
-    qtbot.wait(10)
+    qtbot.settle()
     assert window.told == [True] * agrees
 
 
