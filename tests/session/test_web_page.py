@@ -221,7 +221,7 @@ def test_fingers_move_the_map_and_draw_loops(on_phone):
     def drag(*paths):
         """Move as many fingers as there are paths, of as many stops, at once."""
         ways = [*zip(*paths, strict=True)]
-        # A finger that leaves in full swing flings, and Chromium's next tap only stops that.
+        # A finger that leaves in full swing flings: Chromium's next tap only stops it.
         for n, stops in enumerate(ways + ways[-1:] * 6):
             kind, points = "touchMove" if n else "touchStart", [at(*x) for x in stops]
             event = {"type": kind, "touchPoints": points}

@@ -52,17 +52,14 @@ class Expression:
     """Whether these are genes: the columns of a table are never normalised."""
 
     @cached_property
-    def has_counts(self) -> bool:
-        """Whether the profile holds raw counts of genes."""
-        return self.is_expression and are_counts(self.profile)
-
-    @cached_property
     def kind(self) -> Kind:
         """What the profile holds: raw counts, log1p of something, or neither."""
-        if self.has_counts:
-            return "counts"
-        is_log1p = self.is_expression and _looks_like_log1p(self.profile)
-        return "logarithms" if is_log1p else "values"
+        return kind_of_genes(self.profile) if self.is_expression else "values"
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the profile holds raw counts of genes."""
+        return self.kind == "counts"
 
     @property
     def is_log1p(self) -> bool:
@@ -77,10 +74,7 @@ class Expression:
     @cached_property
     def factors(self) -> NDArray[np.float64]:
         """(n,) what the counts of each cell are multiplied by; 0 for an empty cell."""
-        depth = np.asarray(self.profile.sum(axis=1, dtype=np.float64)).ravel()
-        factors = np.zeros_like(depth)
-        np.divide(TARGET_SUM, depth, out=factors, where=depth > 0)
-        return factors
+        return depth_factors(self.profile, TARGET_SUM)
 
     @cached_property
     def values(self) -> Any:
@@ -103,6 +97,24 @@ class Expression:
         if self.has_counts:
             value = log_times(value, self.factors[row : row + 1])
         return float(value.sum())
+
+
+def kind_of_genes(values: Any) -> Kind:
+    """Return what a matrix (n, G) of genes holds: raw counts, log1p, or neither."""
+    if are_counts(values):
+        return "counts"
+    return "logarithms" if _looks_like_log1p(values) else "values"
+
+
+def depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
+    """Return what the counts (n, G) of each cell are multiplied by, (n,).
+
+    Their sum is ``target_sum`` then; 0 for an empty cell.
+    """
+    depth = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
+    factors = np.zeros_like(depth)
+    np.divide(target_sum, depth, out=factors, where=depth > 0)
+    return factors
 
 
 def dense(values: Any) -> NDArray[Any]:

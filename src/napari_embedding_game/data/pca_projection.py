@@ -15,8 +15,8 @@ import numpy as np
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    Expression,
     dense,
+    kind_of_genes,
     log_base,
     natural,
 )
@@ -47,7 +47,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     is_scaled = values.min() < 0
     base = log_base(adata)
     unit = natural(1.0, base)  # of its logarithms
-    if not is_scaled and Expression(values, True).has_counts:
+    if not is_scaled and kind_of_genes(values) == "counts":
         values = normalised(values, TARGET_SUM, "These cells")
     elif not is_scaled:
         values = natural(values, base)
@@ -89,7 +89,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
 def _target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
-    logarithms = (one for one in matrices if Expression(one, True).kind == "logarithms")
+    logarithms = (one for one in matrices if kind_of_genes(one) == "logarithms")
     base = log_base(adata)
     sums = (sum_of(natural(one, base)) for one in logarithms)
     return next(filter(None, sums), TARGET_SUM)

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    Expression,
     dense,
+    depth_factors,
+    kind_of_genes,
     log_times,
 )
 from napari_embedding_game.data.gene_names import FoundNames, find_names
@@ -142,7 +143,7 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
     normalised to any sum.  Logarithms that do not say which (see :func:`sum_of`) stay
     as they are.  Raises DataError if they are neither.
     """
-    kind = Expression(values, True).kind
+    kind = kind_of_genes(values)
     if kind == "values":
         raise DataError(
             f"{where} hold neither raw counts nor their logarithms (values below 0, or "
@@ -153,7 +154,7 @@ def normalised(values: Any, target_sum: float, where: str) -> Any:
             return values.astype(np.float32, copy=False)
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
-    factors = Expression(values, True).factors * (target_sum / TARGET_SUM)
+    factors = depth_factors(values, target_sum)
     return log_times(values, factors).astype(np.float32)
 
 

@@ -27,7 +27,12 @@ from napari_embedding_game.data.columns import (
 )
 from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.expression import Expression, dense, natural
+from napari_embedding_game.data.expression import (
+    Expression,
+    dense,
+    kind_of_genes,
+    natural,
+)
 from napari_embedding_game.data.formats import spaces, store
 from napari_embedding_game.data.formats.matrices import from_matrix
 from napari_embedding_game.data.gene_names import ids_of, names_of
@@ -355,7 +360,7 @@ def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
         return None, (), [*notes, _NOT_COMPARED.format(part)]
     unique, repeats = numbered_names(names)
     base = _noted(source, "log1p", "base")
-    if natural(1.0, base) != 1 and Expression(profile, True).kind == "logarithms":
+    if natural(1.0, base) != 1 and kind_of_genes(profile) == "logarithms":
         profile = natural(profile, base)
         notes = [*notes, f"Logarithms of base {base:g} are compared as ln(1 + x)."]
     notes = [note for note in (*notes, note, *repeats) if note]

@@ -34,7 +34,7 @@ from napari_embedding_game.data.dataset import CONFIDENCE, Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
 from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.expression import Expression, log_base, natural
+from napari_embedding_game.data.expression import kind_of_genes, log_base, natural
 from napari_embedding_game.data.formats.spaces import RAW, split_space
 from napari_embedding_game.data.gene_names import FoundNames
 from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
@@ -241,7 +241,7 @@ def _aligned(
     if cells.raw is not None:
         parts.append(("raw", cells.raw.X, cells.raw.var))
     present = [part for part in parts if part[1] is not None]
-    usable = [one for one in present if Expression(one[1], True).kind != "values"]
+    usable = [one for one in present if kind_of_genes(one[1]) != "values"]
     if not usable:
         raise DataError(
             f"{name} holds neither raw counts nor their logarithms (values below 0, or "
@@ -259,7 +259,7 @@ def _aligned(
     how: Any = {"also": also, "min_share": min_share, "where": name}
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
-    if Expression(values, True).kind == "logarithms":
+    if are_logarithms := kind_of_genes(values) == "logarithms":
         values = natural(values, log_base(cells))
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
@@ -268,7 +268,7 @@ def _aligned(
         f"Genes compared{by}, from {origin}: {n - len(missing):,} of {n:,} of the "
         f"reference are there{ending if missing else ''}."
     )
-    if Expression(values, True).kind == "logarithms" and sum_of(values) is None:
+    if are_logarithms and sum_of(values) is None:
         note += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
             "these genes do not say what their counts were normalised to; the "
@@ -289,7 +289,7 @@ def _brought_space(
     if rows is not None and group != "obsm":
         names = pd.Index(unique_names(named.var_names))
         indices = names.get_indexer(pd.Index(dataset.var_names))
-        is_alike = Expression(rows, True).kind == Expression(dataset.X, True).kind
+        is_alike = kind_of_genes(rows) == kind_of_genes(dataset.X)
         rows = rows[:, indices] if is_alike and (indices >= 0).all() else None
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     width = dataset.X.shape[1]
@@ -317,7 +317,7 @@ def _unexplained(
     """
     dataset, n = reference.dataset, lognorm.shape[0]
     n_rows, profile = len(dataset.obs), dataset.profile
-    has_genes = dataset.has_expression and Expression(profile, True).kind != "values"
+    has_genes = dataset.expression.kind != "values"
     is_of_genes = projection.loadings.shape[1] == len(projection.genes)
     if n_rows < MIN_ROWS or not has_genes or is_of_genes:
         return None

@@ -21,7 +21,7 @@ from napari_embedding_game.data.dataset import Dataset, is_of_pairs
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    Expression,
+    kind_of_genes,
     log_base,
     natural,
 )
@@ -246,7 +246,7 @@ def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
 
 def _of_columns(dataset: Dataset, base: Any) -> Projection | None:
     """Return the way from genes to genes: the map is of their logarithms of a base."""
-    if Expression(dataset.X, True).kind != "logarithms":
+    if kind_of_genes(dataset.X) != "logarithms":
         return None
     n, unit = dataset.X.shape[1], natural(1.0, base)
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
