@@ -299,8 +299,6 @@ SCENARIOS = {
 AGAIN = {"known"}
 """What was worked out, which is not saved."""
 ELSEWHERE = {"images"}
-BOOK = {"done", "undone"}
-"""The steps of undo, which are not saved."""
 
 
 def assert_same(one, other, place="map", omit=frozenset()):
@@ -322,7 +320,7 @@ def assert_same(one, other, place="map", omit=frozenset()):
         if getattr(one, "source", True) is None:  # no file is read again
             omit = {*omit, "row_hashes"}
         for part in fields(one):
-            if part.name not in AGAIN | ELSEWHERE | BOOK | omit:
+            if part.name not in AGAIN | ELSEWHERE | omit:
                 values = (getattr(each, part.name) for each in (one, other))
                 assert_same(*values, f"{place}.{part.name}", omit)
     elif isinstance(one, Mapping):
@@ -694,6 +692,36 @@ def test_counts_may_be_sorted_and_not_changed_though_components_are_kept(tmp_pat
 
 
 # Files that are damaged, or lie about what they hold
+
+
+def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
+    desk, path = world(tmp_path, "sample"), tmp_path / "work.zip"
+    clusters = desk.session.clusters
+    for first, name in enumerate(("one", "two", "three", "four")):
+        clusters.make_cluster(np.arange(first, 9), name)
+    clusters.undo()
+    again = Desk.opened(desk.save(path)).session.clusters
+    for step in ("undo", "undo", "redo", "redo", "redo"):
+        for one in (clusters, again):
+            getattr(one, step)()
+        assert again.clustering.names.tolist() == clusters.clustering.names.tolist()
+
+    room = 2 * clusters.labels.nbytes  # beside what is on show
+    monkeypatch.setattr(archive, "MAX_UNDO_BYTES", room)
+    told = archive.save(desk.maps.capture(), path)
+    assert told == (
+        "Not in the file: 2 steps of undo, as the oldest are left out beyond 0 MB."
+    )
+    again = Desk.opened(path).session.clusters
+    for _ in range(3):
+        again.undo()
+    assert {c.name for c in again.clusters if c.is_named} == {"one", "two"}
+
+    assert b"four" in path.read_bytes()
+    clusters.undo()
+    told = archive.save(desk.maps.capture(), path, is_shared=True)
+    assert told.startswith("Not in the file: 3 steps of undo, which may tell names")
+    assert b"four" not in path.read_bytes()
 
 
 @pytest.fixture(scope="module")

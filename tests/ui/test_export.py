@@ -74,7 +74,7 @@ def test_what_a_file_does_not_hold_is_said(
         assert dock.run.stage.text() == (
             f"Saved {path.name}. Not in the file: {n_gone} of {len(marks)} earlier "
             "maps, as the oldest without a name are left out beyond 0 MB (right-click "
-            "one to rename it: a named map is always kept); 1 step of undo."
+            "one to rename it: a named map is always kept)."
         )
     save(tmp_path / "map.csv")
     assert dock.run.stage.text() == "Saved map.csv."

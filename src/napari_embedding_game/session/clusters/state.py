@@ -117,6 +117,24 @@ class ClusterState:
         back = replace(self, done=self.undone, undone=self.done).undo()
         return replace(back, done=back.undone, undone=back.done)
 
+    def thinned(self, max_bytes: int) -> ClusterState:
+        """Return it without its farthest steps of undo, then of redo.
+
+        The arrays of those that stay take at most ``max_bytes``.
+        """
+        arrays, n_bytes, n_kept = {id(self.annotation.codes)}, 0, 0
+        for edit in (*self.done[::-1], *self.undone[::-1]):
+            codes = edit.annotation.codes
+            n_bytes += codes.nbytes * (id(codes) not in arrays)
+            if n_bytes > max_bytes:
+                break
+            arrays.add(id(codes))
+            n_kept += 1
+        n_done = min(n_kept, len(self.done))
+        done = self.done[len(self.done) - n_done :]
+        undone = self.undone[len(self.undone) - (n_kept - n_done) :]
+        return replace(self, done=done, undone=undone)
+
     def carried(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
         """Return it for other cells, without undo; ``indices``: as for `carried`.
 

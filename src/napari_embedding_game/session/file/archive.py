@@ -69,6 +69,8 @@ VERSION, READ = 4, (3, 4)
 ENDING = ".zip"
 MAX_BYTES = 64 * 2**20
 """Of the arrays of marks that are stored: what is saved each minute stays small."""
+MAX_UNDO_BYTES = 32 * 2**20
+"""Of the arrays of the steps of undo that are stored."""
 OPENED_AS_DATA = (
     "It was opened as data: press Run for a map, or open the file as it was."
 )
@@ -180,25 +182,32 @@ def _write(
     )
     head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(summaries))
     pairs = zip(session.maps, rows, strict=True)
-    maps = [_stored(saved_map, each, change) for saved_map, each in pairs]
+    maps = [_stored(saved_map, each, change, is_shared) for saved_map, each in pairs]
     codec.write(file, {"session": head, "maps": maps})
-    return _left_out_text(session.maps, maps)
+    return _left_out_text(session.maps, maps, is_shared)
 
 
-def _left_out_text(maps: Sequence[SavedMap], stored: Sequence[_StoredMap]) -> str:
+def _left_out_text(
+    maps: Sequence[SavedMap], stored: Sequence[_StoredMap], is_shared: bool
+) -> str:
     """Return a sentence on the marks and the steps of undo that are not stored."""
     n_marks, n_stored = (
         sum(len(one.timeline.marks) for one in some) for some in (maps, stored)
     )
-    n_steps, parts = sum(len(one.clusters.done) for one in maps), list[str]()
+    n_steps, n_stored_steps = (
+        sum(len(one.clusters.done) for one in some) for some in (maps, stored)
+    )
+    parts = list[str]()
     if n_stored < n_marks:
         parts.append(
             f"{n_marks - n_stored} of {n_marks} earlier maps, as the oldest without a "
             f"name are left out beyond {MAX_BYTES >> 20} MB (right-click one to rename "
             "it: a named map is always kept)"
         )
-    if n_steps:
-        parts.append(counted(n_steps, "step") + " of undo")
+    if n_stored_steps < n_steps:
+        why = f"as the oldest are left out beyond {MAX_UNDO_BYTES >> 20} MB"
+        why = "which may tell names that were taken back" if is_shared else why
+        parts.append(f"{counted(n_steps - n_stored_steps, 'step')} of undo, {why}")
     return f"Not in the file: {'; '.join(parts)}." if parts else ""
 
 
@@ -297,14 +306,21 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _stored(saved_map: SavedMap, rows: Rows, change: Change) -> _StoredMap:
-    """Return what is stored of a map: no undo, and not very many marks."""
+def _stored(
+    saved_map: SavedMap, rows: Rows, change: Change, is_shared: bool
+) -> _StoredMap:
+    """Return what is stored of a map: not very many marks and steps of undo.
+
+    ``is_shared``: no step, as what somebody took back is not for others.
+    """
     timeline, look = thinned(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
+    clusters = saved_map.clusters.thinned(MAX_UNDO_BYTES)
+    clusters = replace(clusters, done=(), undone=()) if is_shared else clusters
     parts: dict[str, Any] = {
         "dataset": name_references(change_rows(rows, change)),
         "view": change_view(saved_map.view, change),
-        "clusters": replace(saved_map.clusters, done=(), undone=()),
+        "clusters": clusters,
         "look": {part.name: getattr(look, part.name) for part in fields(look)},
         "timeline": timeline,
     }

@@ -83,8 +83,10 @@ def _check_map(saved: SavedMap) -> None:
     sparse = () if rows.sparse_X is None else rows.sparse_X.data
     _expect(bool(np.isfinite(sparse).all()), "its numbers")
     _expect((saved.clusters.n_clusters or 0) >= 0, "its clusters")
-    _expect(annotation.codes.shape == (n,), "its annotation")
-    for each in filter(None, (annotation, saved.overlaid)):
+    edits = (*saved.clusters.done, *saved.clusters.undone)
+    annotations = [annotation, *(edit.annotation for edit in edits)]
+    _expect(all(one.codes.shape == (n,) for one in annotations), "its annotation")
+    for each in filter(None, (*annotations, saved.overlaid)):
         names = {group.name for group in each.groups.values()}
         is_right = set(np.unique(each.codes).tolist()) - {-1} == each.groups.keys()
         _expect(is_right and len(names) == len(each.groups), "its annotation")
