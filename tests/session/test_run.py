@@ -11,6 +11,7 @@ from napari_embedding_game.core import pipeline, threads
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, with_affinity
 from napari_embedding_game.core.threads import COMPUTING
+from napari_embedding_game.session.run import run as run_module
 from napari_embedding_game.session.run.run import (
     NEIGHBORS,
     PLACING,
@@ -124,3 +125,15 @@ def test_a_search_is_broken_off_between_two_blocks():
     run = Run(X, Settings(), engine=SimpleNamespace(neighbors=neighbors))
     assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
     assert (len(done), COMPUTING.locked()) == (1, False)
+
+
+def test_what_was_compiled_in_the_first_iteration_takes_no_time_later(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(run_module.time, "monotonic", lambda: now[0])
+    clock, told = run_module.Clock(0.0), []
+    for iteration in range(6):
+        now[0] += 60 if iteration == 1 else 0.5
+        frame = SimpleNamespace(iteration=iteration, n_iter=101)
+        told.append(clock.left(frame))
+        clock.ahead(frame)
+    assert told == [None, None, 49.5, 49.0, 48.5, 48.0]

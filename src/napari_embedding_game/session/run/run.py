@@ -168,7 +168,7 @@ class Run:
         return game
 
     def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
-        clock, regroup = _Clock(duration), _Regroup(self)
+        clock, regroup = Clock(duration), _Regroup(self)
         while snapshot is not None:
             yield Progress(
                 stage=PLAYING if is_played(self.settings) else MOVING,
@@ -185,7 +185,7 @@ class Run:
         with COMPUTING:
             return self.played.advance()
 
-    def _wait_for_turn(self, snapshot: Snapshot, clock: _Clock) -> None:
+    def _wait_for_turn(self, snapshot: Snapshot, clock: Clock) -> None:
         """Wait until the next frame is due, or the run is to end."""
         with self._turn:
             self._turn.wait_for(
@@ -232,17 +232,21 @@ class _Regroup:
         return self._merging
 
 
-class _Clock:
+class Clock:
     """Keeps the pace of a game and foretells its end, pauses left out."""
 
     def __init__(self, duration: float) -> None:
         self._duration, self._each = duration, 0.0
         self._begun: float | None = None
         self._first = 0
+        self._halves = ((0.0, 0), (0.0, 0))
+        """Seconds and iterations since it began, at two looks: at the second twice as
+        many iterations were done, or more."""
 
     def restart(self, snapshot: Snapshot) -> None:
         """Count time and iterations from here: what went before was a pause."""
         self._begun, self._first = time.monotonic(), snapshot.iteration
+        self._halves = ((0.0, 0), (0.0, 0))
 
     def ahead(self, snapshot: Snapshot) -> float:
         """Return by how many seconds the game is ahead of its pace."""
@@ -254,11 +258,18 @@ class _Clock:
         return max(0.0, self._each * done - passed)
 
     def left(self, snapshot: Snapshot) -> float | None:
-        """Return the seconds left, None while nothing is known."""
+        """Return the seconds left, None while nothing is known.
+
+        They are foretold by the later iterations: loops are compiled in the first.
+        """
         passed, done = self._since(snapshot)
-        if done <= 0 or not snapshot.n_iter:
+        if done >= 2 * self._halves[1][1]:
+            self._halves = self._halves[1], (passed, done)
+        seconds, n = self._halves[0]
+        if not 0 < n < done or not snapshot.n_iter:
             return None
-        return max(passed / done, self._each) * (snapshot.n_iter - snapshot.iteration)
+        each = max((passed - seconds) / (done - n), self._each)
+        return each * (snapshot.n_iter - snapshot.iteration)
 
     def _since(self, snapshot: Snapshot) -> tuple[float, int]:
         """Return the seconds and the iterations since it began; 0 before that."""
