@@ -119,7 +119,7 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
 
 
 def test_who_only_reads_a_file_keeps_their_process_as_it_is():
-    """No heaps are shared, and garbage is Python's, before there is a dock."""
+    """malloc has its own settings, and garbage is Python's."""
     code = (
         "import ctypes, gc\n"
         "asked, get = [], ctypes.CDLL.__getattr__\n"

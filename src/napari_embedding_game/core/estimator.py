@@ -455,68 +455,24 @@ class EmbeddingGame(
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
             if value is not None:
                 check_integer(name, value, 1)
-        chosen, steered = self._chosen(), dict[str, Any]()
-        begun = with_approximation(chosen, X.shape[0])
-
-        def changed(parameters: Mapping[str, Any]) -> Settings:
-            unknown = sorted(set(parameters) - set(STEERABLE))
-            if unknown:
-                raise InputError(
-                    f"{unknown[0]} cannot be changed on the way: steering takes "
-                    f"{', '.join(STEERABLE)}."
-                )
-            if not is_played(begun):
-                raise InputError(NO_STEERING)
-            new = replace(chosen, **(steered | dict(parameters))).validate()
-            new = with_approximation(new, X.shape[0])
-            pipeline.check(X, new)
-            if not is_played(new):
-                raise InputError(NO_CHANGE)
-            steered.update(parameters)
-            return new
-
-        script: dict[int, Steer] = {}
-        for iteration, parameters in steering or ():
-            least = max(script, default=-1) + 1
-            most = None if stop_at is None else stop_at - 1
-            at = check_integer("iteration of steering", iteration, least, most)
-            script[at] = Steer(settings=changed(parameters))
-        layout, shape = None, (X.shape[0], self.n_components)
+        changes = SettingChanges(self._chosen(), X)
+        script = _script_of(steering or (), stop_at, changes)
+        settings, layout, shape = changes.begun, None, (X.shape[0], self.n_components)
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
-        elif begun.method == "given":
-            raise InputError(
-                "The method given examines a map that you have: give it as init, an "
-                "array with a row for each row of X, or open its file in the window."
-            )
-        pipeline.check(X, begun)
-        if begun.learning_rate == 0:
-            raise InputError(
-                "learning_rate must be above 0, as no point would leave its start: to "
-                'examine a map that you have, give it as init to the method "given".'
-            )
-        if neighbors is not None and begun.metric == "precomputed":
-            raise InputError(
-                'Either neighbors or metric="precomputed" says which rows are near: '
-                "give X as rows, and the metric of the distances in neighbors."
-            )
-        n_rows, k = X.shape[0], n_searched(begun, X.shape[0])
-        if k >= n_rows:
-            warnings.warn(
-                f"n_neighbors={k} needs at least {k + 1} rows; with {n_rows} "
-                f"rows, {n_rows - 1} neighbours are used.",
-                stacklevel=3,
-            )
-            begun = replace(begun, n_neighbors=n_rows - 1)
-        if (lowered := lowered_perplexity(begun, n_rows)) is not None:
-            warnings.warn(lowered[1], stacklevel=3)
-            begun = replace(begun, perplexity=lowered[0])
+        _check_fit(
+            settings, has_map=layout is not None, has_neighbors=neighbors is not None
+        )
+        pipeline.check(X, settings)
+        settings = _within_rows(settings, X.shape[0])
         if neighbors is None:
-            graph = pipeline.neighbors(X, begun)
+            graph = pipeline.neighbors(X, settings)
         else:
-            k = n_searched(begun, n_rows)
-            graph = NeighborGraph(*_as_neighbors(neighbors, n_rows, k), "precomputed")
-        edges, layout = pipeline.edges_and_start(graph, X, begun, layout)
+            given = _as_neighbors(
+                neighbors, X.shape[0], n_searched(settings, X.shape[0])
+            )
+            graph = NeighborGraph(*given, "precomputed")
+        edges, layout = pipeline.edges_and_start(graph, X, settings, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             is_watched = steering is None
@@ -524,17 +480,16 @@ class EmbeddingGame(
                 edges, layout, settings, diagnose=is_watched, frame_iterations=frames
             )
 
-        def keep(snapshot: Snapshot) -> None:
-            last = run.steered[-1][1] if run.steered else run.settings
+        def keep(snapshot: Snapshot, last: Settings) -> None:
             positions = snapshot.embedding, snapshot.landmarks
-            self.random_state_, self.affinity_ = begun.random_state, begun.affinity
+            self.random_state_, self.affinity_ = last.random_state, last.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
             self._fitted = fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, repulsion_of(last))
 
-        run = Run(begin, begun, changed, keep, script, stop_at, shape, every)
-        return run
+        change = changes.change
+        return Run(begin, settings, change, keep, script, stop_at, shape, every)
 
     def _chosen(self) -> Settings:
         """Return all settings, in the types that the engine takes."""
@@ -678,6 +633,90 @@ def _as_neighbors(
         np.ascontiguousarray(indices[:, :k], np.int32),
         np.ascontiguousarray(distances[:, :k], np.float32),
     )
+
+
+class SettingChanges:
+    """The settings that a fit begins with, and what has changed on its way.
+
+    ``chosen``: as the parameters say, for any number of rows. ``X``: the rows (N, D).
+    """
+
+    def __init__(self, chosen: Settings, X: Any) -> None:
+        self._chosen, self._X = chosen, X
+        self._changed: dict[str, Any] = {}
+        self.begun = with_approximation(chosen, X.shape[0])
+
+    def change(self, parameters: Mapping[str, Any]) -> Settings:
+        """Return the settings once these parameters have changed, too.
+
+        Raises InputError: they cannot change on the way, or are out of range.
+        """
+        from napari_embedding_game.core import pipeline
+
+        unknown = sorted(set(parameters) - set(STEERABLE))
+        if unknown:
+            raise InputError(
+                f"{unknown[0]} cannot be changed on the way: steering takes "
+                f"{', '.join(STEERABLE)}."
+            )
+        if not is_played(self.begun):
+            raise InputError(NO_STEERING)
+        changed = self._changed | dict(parameters)
+        new = replace(self._chosen, **changed).validate()
+        new = with_approximation(new, self._X.shape[0])
+        pipeline.check(self._X, new)
+        if not is_played(new):
+            raise InputError(NO_CHANGE)
+        self._changed = changed
+        return new
+
+
+def _script_of(
+    steering: Steering, stop_at: int | None, changes: SettingChanges
+) -> dict[int, Steer]:
+    """Return what is to change by itself, by iterations, which have to rise."""
+    script: dict[int, Steer] = {}
+    for iteration, parameters in steering:
+        least = max(script, default=-1) + 1
+        most = None if stop_at is None else stop_at - 1
+        at = check_integer("iteration of steering", iteration, least, most)
+        script[at] = Steer(settings=changes.change(parameters))
+    return script
+
+
+def _check_fit(settings: Settings, has_map: bool, has_neighbors: bool) -> None:
+    """Raise InputError where ``init`` or ``neighbors`` do not go with the settings."""
+    if settings.method == "given" and not has_map:
+        raise InputError(
+            "The method given examines a map that you have: give it as init, an "
+            "array with a row for each row of X, or open its file in the window."
+        )
+    if settings.learning_rate == 0:
+        raise InputError(
+            "learning_rate must be above 0, as no point would leave its start: to "
+            'examine a map that you have, give it as init to the method "given".'
+        )
+    if has_neighbors and settings.metric == "precomputed":
+        raise InputError(
+            'Either neighbors or metric="precomputed" says which rows are near: '
+            "give X as rows, and the metric of the distances in neighbors."
+        )
+
+
+def _within_rows(settings: Settings, n_rows: int) -> Settings:
+    """Return settings that ask for no more neighbours than there are; warn of it."""
+    k = n_searched(settings, n_rows)
+    if k >= n_rows:
+        warnings.warn(
+            f"n_neighbors={k} needs at least {k + 1} rows; with {n_rows} "
+            f"rows, {n_rows - 1} neighbours are used.",
+            stacklevel=4,
+        )
+        settings = replace(settings, n_neighbors=n_rows - 1)
+    if (lowered := lowered_perplexity(settings, n_rows)) is not None:
+        warnings.warn(lowered[1], stacklevel=4)
+        settings = replace(settings, perplexity=lowered[0])
+    return settings
 
 
 def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.float32]:

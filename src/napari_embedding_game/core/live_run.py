@@ -33,7 +33,7 @@ class Run:
         begin: Callable[[Settings, Callable[[int], int]], Playing],
         settings: Settings,
         changed: Callable[[dict[str, Any]], Settings] | None = None,
-        keep: Callable[[Snapshot], None] | None = None,
+        keep: Callable[[Snapshot, Settings], None] | None = None,
         script: Mapping[int, Steer] | None = None,
         stop_at: int | None = None,
         shape: tuple[int, int] | None = None,
@@ -163,7 +163,8 @@ class Run:
             if not (self.snapshot.finished or self.snapshot.iteration == self._stop_at):
                 self.advance(look=True)
             if self._keep is not None:
-                self._keep(self.snapshot)
+                last = self.steered[-1][1] if self.steered else self.settings
+                self._keep(self.snapshot, last)
 
     def stop(self) -> None:
         """End here: the last snapshot is the fit."""

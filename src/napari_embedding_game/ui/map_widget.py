@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from functools import cache
 
 import napari
 from napari.settings import get_settings
@@ -23,34 +22,14 @@ from napari_embedding_game.ui.workspace import Workspace, workspace_of
 
 CLOSED_MS = 2_000
 """Until a closed dock is deleted, and threads that it abandoned have ended mostly."""
-M_ARENA_MAX = -8
-"""Of ``malloc.h``."""
 
 
 def give_back() -> None:
     """Collect garbage, and return free pages to the system, as glibc keeps them."""
     for _ in range(2):  # what a window had is garbage once the window is gone
         gc.collect()
-    _glibc("malloc_trim", 0)
-
-
-def _glibc(function: str, *numbers: int) -> None:
-    """Call a function of glibc's malloc, if that is the malloc here."""
     if os.name == "posix":
-        getattr(ctypes.CDLL(None), function, lambda *_: 0)(*numbers)
-
-
-@cache
-def share_heaps() -> None:
-    """Have threads share the heaps of malloc, from the first dock on.
-
-    ``malloc_trim`` keeps the end of each heap, 13 to 156 MB for 15 threads.  Trim and
-    shared heaps together left 1,050 MB to a process after six windows one after another
-    instead of 1,797 (commit 4ddcc481); alone they were not measured.  This is of the
-    whole process, and glibc has no way back: a program that
-    only reads a file by this plugin opens no dock.
-    """
-    _glibc("mallopt", M_ARENA_MAX, 1)
+        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)(0)
 
 
 class MapWidget(Listener):
@@ -59,7 +38,6 @@ class MapWidget(Listener):
     def __init__(
         self, viewer: napari.Viewer, workspace: Workspace | None = None
     ) -> None:
-        share_heaps()
         workspace = workspace or workspace_of(viewer)
         super().__init__(workspace.session)
         self._viewer, self.workspace = unwrap(viewer), workspace
