@@ -14,11 +14,15 @@ from qtpy.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QWidget,
 )
 
 from napari_embedding_game.ui.compat import main_window_of
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
+from napari_embedding_game.ui.widgets.plate import PlateWidget
+from napari_embedding_game.ui.widgets.reference import ReferenceWidget
+from napari_embedding_game.ui.widgets.teach import TeachWidget
 
 HOSTILE = "<b>x</b><img src=nowhere.png>&amp;"
 TIP = Qt.ItemDataRole.ToolTipRole
@@ -40,7 +44,8 @@ def session(session, dataset):
     return session
 
 
-def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot):
+def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot, viewer):
+    of_the_session = viewer
     dock, viewer, points = seen.dock, seen.viewer, seen.layers.points
     session.clusters.rename(0, f"{HOSTILE} cells")
     session.clusters.rename(1, f"{HOSTILE} others")
@@ -63,6 +68,16 @@ def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot):
     dock.inspector.tabs.setCurrentWidget(markers)
     qtbot.waitUntil(lambda: markers.compared is not None)
     seen_kinds |= walk(dock)
+
+    session.selection.select(0)
+    for kind in (TeachWidget, PlateWidget, ReferenceWidget):
+        widget = kind(of_the_session)
+        qtbot.addWidget(widget)
+        widget.show()
+        qtbot.settle()
+        found = walk(widget)
+        assert found or kind is not TeachWidget  # the others show names of files
+        widget.close()
 
     viewer.layers.selection.active = points
     at = points.data_to_world(points.data[3])
@@ -91,7 +106,8 @@ def walk(dock):
 
     Return in which kinds of them there are hostile names.
     """
-    kinds, bar = set(), main_window_of(dock).statusBar()
+    kinds, window = set(), main_window_of(dock)
+    bar = window.statusBar() if isinstance(window, QMainWindow) else QWidget()
     parts = [dock, *dock.findChildren(QWidget), *bar.findChildren(QLabel)]
     for widget in parts:
         for tip in (widget.toolTip(), widget.statusTip(), widget.whatsThis()):
