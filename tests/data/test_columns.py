@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -36,3 +37,30 @@ def test_truth_values_with_gaps_are_no_texts():
     shown = columns.as_metadata(pd.Series([True, None, False], dtype=object))
     assert shown.dtype == "boolean"
     assert shown.isna().tolist() == [False, True, False]
+
+
+def test_each_column_is_taken_for_one_thing():
+    rows = np.arange(40)
+    table = pd.DataFrame(
+        {
+            "donor": [f"D{i % 3}" for i in rows],
+            "cell_type": [f"kind {i % 4}" for i in rows],
+            "is_doublet": rows % 2 == 0,
+            "n_counts": 1000 + 37 * rows,
+            "percent_mito": rows / 3,
+            "Centroid X µm": rows / 7,
+            "umap_1": rows / 9,
+            "cell_id": 90_000 + rows,
+            "note": [f"text {i}" for i in rows],
+            "embedding_game_x": rows / 2,
+        }
+    )
+    obs = table.apply(columns.as_metadata)
+    assert columns.roles_text(obs) == (
+        "Samples: donor. Groups: cell_type, is_doublet. Numbers: n_counts, "
+        "percent_mito. Positions: Centroid X µm, umap_1. Ids: cell_id. Texts: note."
+    )
+    obs.columns = ["cell_type"] * obs.shape[1]  # a file may have names twice
+    assert columns.roles_text(obs).startswith(
+        "Groups: cell_type, cell_type, cell_type."
+    )

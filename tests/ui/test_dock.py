@@ -293,7 +293,9 @@ def test_a_refused_file_says_why_keeps_the_data_and_offers_a_way_out(
     load(dock.data.drop.click)
     assert dock.data.trouble.isHidden()
     assert source.asked == [(None, "error"), (None, "drop")]
-    assert "40 rows × 5 values, from X" in dock.data.summary.text()
+    assert dock.data.summary.text() == (
+        "40 rows × 5 values, from X\nGroups: kind. Numbers: counts."
+    )
     dock.controller.reading.load(other := Table(dataset))
     qtbot.waitUntil(lambda: not dock.data.trouble.isHidden())
     assert not dock.data.drop.isChecked()  # as it is of the data on show

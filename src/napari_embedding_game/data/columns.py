@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.column_names import names_samples
 from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
@@ -240,6 +241,38 @@ def as_metadata(column: pd.Series) -> pd.Series:
             return groups.cat.rename_categories(numbers)
         return groups if pd.api.types.is_integer_dtype(column) else column
     return groups
+
+
+ROLES = ("samples", "groups", "numbers", "positions", "ids", "texts")
+"""What columns of metadata are taken for."""
+
+
+def role_of(column: pd.Series) -> str:
+    """Return which of :data:`ROLES` a column of metadata has, by its type and name.
+
+    ``column``: as of :func:`as_metadata`, in which few numbers or texts are groups.
+    """
+    name, types = str(column.name), pd.api.types
+    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_bool_dtype(column):
+        return "samples" if names_samples(name) else "groups"
+    if not types.is_numeric_dtype(column):
+        return "texts"
+    if is_position(name) or _OF_A_GIVEN_MAP.fullmatch(name):
+        return "positions"
+    values = column.to_numpy(np.float64, na_value=np.nan)
+    return "ids" if is_name_or_group(name, values) else "numbers"
+
+
+def roles_text(obs: pd.DataFrame) -> str:
+    """Return a sentence on each role that columns have, such as "Samples: donor."."""
+    by_role: dict[str, list[str]] = {role: [] for role in ROLES}
+    for at, name in enumerate(map(str, obs.columns)):
+        if not is_of_a_map(name):
+            by_role[role_of(obs.iloc[:, at])].append(name)
+    found = ((role, names) for role, names in by_role.items() if names)
+    return " ".join(
+        f"{role.capitalize()}: {listed(names, 3)}." for role, names in found
+    )
 
 
 def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:

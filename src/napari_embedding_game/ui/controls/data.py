@@ -10,7 +10,7 @@ from napari.layers import Labels
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import counted, roles_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
@@ -290,10 +290,11 @@ class DataControls(QWidget):
 def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    n, space = dataset.X.shape[1], dataset.space
-    rows = counted(len(dataset.obs), dataset.source_noun)
+    n, roles = dataset.X.shape[1], roles_text(dataset.obs)
+    embedded = counted(len(dataset.obs), dataset.source_noun)
     if dataset.is_distances:
-        return f"{rows} by their neighbours, from {space}"
-    is_genes = dataset.has_expression and dataset.profile is dataset.X
-    columns = f" × {counted(n, 'gene' if is_genes else 'value')}" if n else ""
-    return f"{rows}{columns}, from {space}"
+        embedded += " by their neighbours"
+    elif n:
+        is_genes = dataset.has_expression and dataset.profile is dataset.X
+        embedded += f" × {counted(n, 'gene' if is_genes else 'value')}"
+    return f"{embedded}, from {dataset.space}" + (f"\n{roles}" if roles else "")
