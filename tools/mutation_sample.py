@@ -9,7 +9,7 @@
 test files, it records these alone, as after a change of theirs.  ``draw`` draws a
 package by its number of functions, a function, a kind of change and a place of it, and
 runs tests that execute this line: those of the module's own test file, then others,
-first those that execute most of the module.  ``again`` tries the changes that survived
+first those that execute most of the module in their time.  ``again`` tries the changes that survived
 with the tests of today.
 
 All happens in FOLDER/tree, a copy of the files that git knows.  What was tried stands
@@ -506,7 +506,7 @@ class CoverageMap:
     def choose_tests(self, tree: Path, change: Change) -> list[str]:
         """Return the tests for a change: of the module's own file, then of all others.
 
-        First those that execute most lines of the module.
+        First those that execute most lines of the module in their time.
         They execute the line, else its function, else functions that mention it or a
         name that the line defines.
         """
@@ -532,7 +532,8 @@ class CoverageMap:
         of_module = self.tests_by_line.get(change.path, {}).values()
         lines = Counter(test for some in of_module for test in some)
         known = tests & self.seconds.keys()
-        for test in sorted(known, key=lambda x: (not is_own(x), -lines[x], x)):
+        worth = {test: lines[test] / (0.2 + self.seconds[test]) for test in known}
+        for test in sorted(known, key=lambda x: (not is_own(x), -worth[x], x)):
             cost = self.seconds[test]
             if (cost <= left and cost <= SLOWEST) or not chosen:
                 chosen.append(test)
@@ -646,7 +647,7 @@ def copy_tree(folder: Path) -> Path:
 def find_caches(tree: Path, changed: str) -> list[Path]:
     """Return numba's cached loops of a file, and of files that import it."""
     is_source = Path(changed).is_relative_to(PACKAGE)
-    if not is_source or "numba" not in (tree / changed).read_text():
+    if not is_source or not re.search("numba|njit", (tree / changed).read_text()):
         return []
     texts = {path: path.read_text() for path in (tree / PACKAGE).rglob("*.py")}
     found, waiting = set(), [tree / changed]

@@ -44,6 +44,8 @@ def test_what_can_colour_names_before_numbers(dataset):
     listed = choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
+    stains = ("DAPI1", "DAPI2", "actin1", "actin2", "actin3")
+    assert choices(replace(marked, profile_names=stains))[-5:] == [*stains]
     two = from_features(table[["area", "roundness"]], "nuclei").dataset
     assert choices(two) == [*BUILT_IN, "area", "roundness"]
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))

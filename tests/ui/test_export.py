@@ -90,8 +90,12 @@ def test_a_file_is_replaced_if_a_person_agrees(
     for agrees in (False, True):
         asked = Mock(return_value=BUTTONS.Yes if agrees else BUTTONS.No)
         monkeypatch.setattr(QMessageBox, "question", asked)
-        saved = dock.controller.writing.saved
-        with qtbot.waitSignal(saved) if agrees else qtbot.assertNotEmitted(saved):
+        task = dock.controller.writing
+        with (
+            qtbot.waitSignal(task.saved)
+            if agrees
+            else qtbot.assertNotEmitted(task.busy_changed)
+        ):
             next(one for one in actions if ".csv" in one.text()).trigger()
         assert (there.read_text() == "precious") != agrees
         assert asked.call_args[0][2] == "map.csv already exists. Replace it?"
