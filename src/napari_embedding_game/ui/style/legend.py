@@ -94,7 +94,6 @@ class _Scale(QWidget):
         grid.addWidget(bar, 0, 1)
         grid.addWidget(self.slider, 1, 1)
         grid.addWidget(self.high, 0, 2, 2, 1)
-        grid.setColumnStretch(1, 1)
 
     def show_limits(self, legend: Colored) -> None:
         """Show the limits of a legend within its extent."""
