@@ -116,6 +116,7 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
     play()
     game, run = dock.game, dock.run
     method, affinity = game.controls["method"], game.controls["affinity"]
+    assert (game.repulsion.min, game.repulsion.max) == (10, 10_000)  # 300 by default
     assert game.stale.isHidden()
     game.controls["n_neighbors"].value = 30
     assert game.stale.text().endswith("with these, Continue plays on from it.")

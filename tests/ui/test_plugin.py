@@ -9,7 +9,7 @@ from napari.components import ViewerModel
 from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QDockWidget
+from qtpy.QtWidgets import QDockWidget, QWidget
 
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.ui import plugin
@@ -45,6 +45,11 @@ def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot)
     assert boxes(window) == shown
     opened = plugin.open_dock(window)
     window.window.show()
+    before = window.window.add_dock_widget(QWidget(), tabify=True)
+    qtbot.waitUntil(opened.visibleRegion().isEmpty)
+    plugin.open_dock(window)
+    qtbot.waitUntil(lambda: not opened.visibleRegion().isEmpty())
+    before.close()
     for _ in range(2):
         add = window.window.add_plugin_dock_widget
         box, widget = add("napari-embedding-game", "Map")
