@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from napari_embedding_game.core import pipeline
+from napari_embedding_game.core.dynamics.hand import AppliedForces
+from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, with_affinity
@@ -80,6 +83,15 @@ def test_held_points_stay_to_the_bit_while_the_others_play_on(n_components):
     moved = np.abs(after.embedding - before.embedding).max(axis=1)
     assert (moved[others] > 0).mean() > 0.9
     playing.close()
+
+
+@pytest.mark.parametrize(("n_left", "share"), [(3, 0.1), (60, 3 / 60), (10**4, 0.02)])
+def test_a_spring_is_in_no_more_hurry_than_time_asks_for(n_left, share):
+    player = Player(torch.tensor([[1.0, 0], [-1, 0]]))  # of radius 1, by 1 from 0
+    spring = Spring(rows=np.array([0, 1]), place=(0.0, 1.0))
+    forces = HandForces(springs=(spring,))
+    AppliedForces(forces, player.positions, 2, None, n_left).move(player, player)
+    assert player.positions[0].tolist() == pytest.approx([1, share])
 
 
 def test_a_held_landmark_that_has_no_say_stays():

@@ -11,7 +11,8 @@ from PIL import Image
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.experiment import measure_images, open_images
-from napari_embedding_game.data.images.folder import find_pairs, has_pairs
+from napari_embedding_game.data.images.folder import ImagePair, find_pairs, has_pairs
+from napari_embedding_game.data.images.image_table import join_tables
 from napari_embedding_game.data.stages import finish
 from worlds import field, measure, read
 from worlds import write_field as write
@@ -265,6 +266,18 @@ def test_a_table_is_joined_by_file_name_and_never_by_order(plate):
     notes = "\n".join(dataset.notes)
     assert "Joined by file name: dose, note, lot, barcode of layout.csv." in notes
     assert "It lacks 1 image: C04_s1." in notes
+
+
+def test_of_many_numbers_long_ones_are_ids_and_others_are_measured(tmp_path):
+    names = [f"image_{i}" for i in range(40)]
+    table = pd.DataFrame({"File": names, "barcode": 2**53 + 3 * np.arange(40)})
+    table.loc[0, "barcode"] = 7
+    table.assign(dose=np.arange(40)).to_csv(tmp_path / "layout.csv", index=False)
+    file = tmp_path / "any.tif"
+    pairs = [ImagePair(name=name, images=(file,), labels=file) for name in names]
+    columns, _ = join_tables(pairs, [tmp_path / "layout.csv"])
+    assert columns["dose"].tolist() == [*range(40)]
+    assert columns["barcode"].tolist() == [*table["barcode"].astype(str)]
 
 
 def test_a_plate_layout_is_joined_by_well(plate):

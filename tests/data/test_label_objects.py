@@ -6,6 +6,7 @@ from napari_embedding_game.data.label_objects import (
     as_labels,
     check_labels,
     find_objects,
+    share_matching,
 )
 
 
@@ -49,3 +50,11 @@ def test_objects_of_another_image_are_no_edited_ones():
     )
     assert (found.indices_in(edited, names) == names).all()
     assert (found.indices_in(other, names) == -1).all()  # 4 is where it was
+
+
+def test_labels_that_objects_reach_beyond_are_others(labels):
+    objects = find_objects(labels)
+    assert share_matching(labels, objects) == 1
+    assert share_matching(np.where(labels == 7, 0, labels), objects) == 3 / 4
+    assert share_matching(labels[:, :45], objects) == 1  # where 11 ends
+    assert share_matching(labels[:, :44], objects) == 0

@@ -95,6 +95,7 @@ def test_what_doublets_need_is_told(crowd):
         prepared(anndata.AnnData(crowd.copy()), doublets=True, batch_key="day")
     with pytest.raises(DataError, match="cannot be found among 20 cells"):
         find_doublets(crowd[:20])
+    assert len(find_doublets(crowd[:50])[0]) == 50
     poor = crowd[:120].tolil()
     poor[5] = 0
     poor[5, 3] = 1

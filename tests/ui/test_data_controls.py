@@ -187,6 +187,7 @@ def test_a_movie_is_measured_frame_by_frame_and_what_may_be_one_is_asked_for(
     assert dock.data.trouble.isHidden()
     data = load(panel.measure.click)
     assert "volume" in data.profile_names
+    assert viewer.dims.axis_labels == ("-3", "-2", "-1")  # as napari names them
     viewer.layers.selection.active = None  # asks nobody again
     assert panel.axis.value == "z"
     for clue in (

@@ -152,6 +152,8 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     assert session.selection.clusters == (first,)
     click(qtbot, dots, -0.8, 0)
     assert session.look.color_by == dots.result.genes[0]
+    click(qtbot, dots, -0.8, -0.7)  # nothing is there
+    assert session.look.color_by == dots.result.genes[0]
 
 
 def test_names_and_clusters_are_followed(qtbot, dots, session, held):

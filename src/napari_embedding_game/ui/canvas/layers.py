@@ -519,8 +519,8 @@ class MapLayers:
         self.frame = Frame(self._extents(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
-        positions = np.empty((n_points, n_axes), np.float32, order="F")
-        positions[::2], positions[1::2] = self._box_corners()
+        corners = np.resize(self._box_corners(), (n_points, n_axes))
+        positions = np.asfortranarray(corners)
         layer, self._n_points = points_layer(positions), n_points
         layer.units = self._world_units(n_axes)
         picture = MapPicture(self._viewer, layer, self._on_colored)
