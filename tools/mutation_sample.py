@@ -9,8 +9,8 @@
 test files, it records these alone, as after a change of theirs.  ``draw`` draws a
 package by its number of functions, a function, a kind of change and a place of it, and
 runs tests that execute this line: those of the module's own test file, then others,
-first those that execute most of the module in their time.  ``again`` tries the changes that survived
-with the tests of today.
+first those that execute most of the module in their time.  ``again`` tries the changes
+that survived with the tests of today.
 
 All happens in FOLDER/tree, a copy of the files that git knows.  What was tried stands
 in FOLDER/mutants.jsonl; a change that means nothing gets a key "equivalent" there, with
