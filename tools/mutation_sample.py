@@ -6,7 +6,7 @@
     python tools/mutation_sample.py summary build/mutants
 
 ``record`` runs the tests once and writes down which test executes which line; given
-test files, it records these alone, as after a change of theirs.  ``draw`` draws a
+test files or folders, these alone, as after a change of theirs.  ``draw`` draws a
 package by its number of functions, a function, a kind of change and a place of it, and
 runs tests that execute this line: those of the module's own test file, then others,
 first those that execute most of the module in their time.  ``again`` tries the changes
@@ -14,7 +14,7 @@ that survived with the tests of today.
 
 All happens in FOLDER/tree, a copy of the files that git knows.  What was tried stands
 in FOLDER/mutants.jsonl; a change that means nothing gets a key "equivalent" there, with
-the reason, and no longer counts.
+the reason, and no longer counts.  A key "ask" lists tests that ``again`` runs for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/napari_embedding_game")
-TEST_FOLDERS = ("session", "ui", "core", "data", "papers", "")
+TESTS = [f"tests/{x}" for x in ("session", "ui", "core", "data", "papers")]
+TESTS += ["tests/test_cli.py", "tests/test_tl.py"]
+"""What is recorded, one after the other."""
 SKIPPED = ("test_packaging", "test_example_notebooks", "test_pyside6", "test_tutorials")
 """Test files that start other processes or take minutes."""
 MAX_SECONDS, MAX_TESTS = 15.0, 30
@@ -568,24 +570,16 @@ def find_test_files(tree: Path, source: str) -> list[str]:
 def record_tests(folder: Path, paths: list[str]) -> None:
     """Run tests once, and write down which of them executes which line."""
     tree, known = folder / "tree", CoverageMap(folder / "map.json")
-    groups = [[path] for path in paths] or [
-        sorted(
-            path.relative_to(tree).as_posix()
-            for path in (tree / "tests" / name).glob("test_*.py")
-            if path.stem not in SKIPPED
-        )
-        for name in TEST_FOLDERS
-    ]
     (folder / "coveragerc").write_text("[run]\nsource_pkgs = napari_embedding_game\n")
-    for files in groups:
+    for path in paths or TESTS:
         recording = (folder / "recording").resolve()
-        command = [sys.executable, __file__, "pytest", str(recording), *files]
+        command = [sys.executable, __file__, "pytest", str(recording), path]
         subprocess.run(command, cwd=tree, env=_environment(tree), check=True)
         known.add(tree.resolve(), recording)
-        print(f"recorded {files[0]} and {len(files) - 1} more", flush=True)
+        print(f"recorded {path}", flush=True)
 
 
-def run_recorded(recording: Path, files: list[str]) -> None:
+def run_recorded(recording: Path, paths: list[str]) -> None:
     """Run tests in this process, with coverage by test and seconds of each."""
     recording.unlink(missing_ok=True)
     os.environ["COVERAGE_FILE"] = str(recording)
@@ -599,7 +593,8 @@ def run_recorded(recording: Path, files: list[str]) -> None:
         "--cov",
     ]
     options += [f"--cov-config={recording.parent / 'coveragerc'}"]
-    pytest.main([*options, *files], plugins=[recorder])
+    options += [f"--ignore-glob=*/{name}.py" for name in SKIPPED]
+    pytest.main([*options, *paths], plugins=[recorder])
     recording.with_suffix(".json").write_text(
         json.dumps({"seconds": recorder.seconds, "failed": sorted(recorder.failed)})
     )
@@ -837,7 +832,8 @@ def try_again(folder: Path) -> None:
         same = [x for x in places if list(x.identity) == list(found["identity"])]
         if same:
             change = min(same, key=lambda x: abs(x.line - int(str(found["line"]))))
-            result = try_change(tree, change, known.choose_tests(tree, change))
+            tests = found.get("ask") or known.choose_tests(tree, change)
+            result = try_change(tree, change, tests)
             new = found | asdict(change) | result | {"again": True}
         else:
             new = found | {"result": "gone"}
@@ -884,7 +880,7 @@ def main() -> None:
         "action", choices=["record", "draw", "again", "summary", "pytest"]
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("tests", nargs="*", help="test files to record")
+    parser.add_argument("tests", nargs="*", help="test files or folders to record")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--rooms", nargs="*", default=[], help="such as ui session")
