@@ -48,6 +48,9 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
         assert not target.rect().contains(tour.mapTo(target, at))
     click(tour)
     qtbot.waitUntil(lambda: tour.isVisible() and "doubt" in tour.text())
+    for is_offered in (True, False):  # no button is spoken of that is not there
+        dock.trust.show_misplaced.setVisible(is_offered)
+        qtbot.waitUntil(lambda want=is_offered: ("press Show" in tour.text()) == want)
     click(tour)
     session.selection.select(0)
     dock.tabs.setCurrentIndex(SELECTION)

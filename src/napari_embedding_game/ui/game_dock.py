@@ -110,6 +110,11 @@ class GameDock(MapWidget):
         def has_map() -> bool:
             return session.snapshot is not None
 
+        def misplaced_text() -> str:
+            if self.trust.show_misplaced.isVisible():
+                return "See which points to doubt: press Show."
+            return "Here it says how many points to doubt."
+
         return [
             Stop(
                 self.data.start.open_button,
@@ -126,7 +131,7 @@ class GameDock(MapWidget):
                 lambda: "Choose what the colours mean.",
                 is_due=has_map,
             ),
-            Stop(self.trust.line, lambda: "See which points to doubt: press Show."),
+            Stop(self.trust.line, misplaced_text),
             Stop(self.inspector.title, lambda: "Type a name for the cluster here."),
         ]
 
