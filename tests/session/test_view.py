@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.comparing import comparing_job
 from napari_embedding_game.session.panels import MAX_PANELS, STRAIGHT, split
+from napari_embedding_game.session.quality import comparing_job
 from napari_embedding_game.session.session import Session
 from worlds import play, session_of
 

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication
 from qtpy.QtWidgets import QDockWidget as Panel
 
 import worlds
-from napari_embedding_game.session.comparing import comparing_job
+from napari_embedding_game.session.quality import comparing_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.compat import main_window_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,17 +10,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.panels import Layout, lay_out
-from napari_embedding_game.session.quality import comparable
-from napari_embedding_game.session.timeline import GONE, Mark
+from napari_embedding_game.session.timeline import Mark
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.compare import MapComparison
     from napari_embedding_game.core.inspect.quality import MapQuality
-    from napari_embedding_game.session.session import Session
 
-ONLY_AT_REST = "Pause or stop the game to compare two maps."
 FAR_OFF = 0.4
 """Radii of the map that half of the points move where islands change places."""
 THIS_MAP = "This map"
@@ -74,30 +69,3 @@ class Compared:
         positions = np.concatenate([self.base.embedding, laid])
         panels = lay_out(positions, captions, facing)
         return Layout(self.base, panels, other=laid + panels.offsets[1])
-
-
-def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
-    """Return what compares the map on show with a mark, for another thread.
-
-    Raises DataError: the points are moving, there is no map, or the mark was forgotten.
-    """
-    base, mark = session.snapshot, session.timeline.find(number)
-    if base is None or session.is_moving:
-        raise DataError(ONLY_AT_REST)
-    if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
-        raise DataError(GONE)
-    data = comparable(session)
-
-    def compute() -> Compared:
-        from napari_embedding_game.core.inspect.compare import compare_maps
-        from napari_embedding_game.core.inspect.quality import map_quality
-
-        maps = compare_maps(base.embedding, mark.snapshot.embedding)
-        qualities = None
-        if data is not None:
-            (X, metric), snapshots = (data[0].X, data[1].metric), (base, mark.snapshot)
-            one, other = (map_quality(X, m.embedding, metric=metric) for m in snapshots)
-            qualities = None if one is None or other is None else (one, other)
-        return Compared(base, mark, maps, qualities)
-
-    return compute

@@ -1,4 +1,4 @@
-"""Measures of quality of the map of a session, computed by the engine."""
+"""Measures of the map of a session, alone and beside an earlier one, by the engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, n_searched
 from napari_embedding_game.data.column_names import names_kinds, names_samples
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.comparing import Compared
+from napari_embedding_game.session.timeline import GONE
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.quality import ColumnAgreement, MapQuality
     from napari_embedding_game.data.dataset import Dataset
     from napari_embedding_game.session.session import Session
 
+ONLY_AT_REST = "Pause or stop the game to compare two maps."
 MAX_LEVELS, MAX_COLUMNS = 100, 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
@@ -84,5 +88,32 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
             graph = snapshot.neighbors if searched <= N_NEAREST else None
         parts = None if graph is None else quality.graph_parts(graph, searched)
         return replace(result, parts=parts)
+
+    return compute
+
+
+def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
+    """Return what compares the map on show with a mark, for another thread.
+
+    Raises DataError: the points are moving, there is no map, or the mark was forgotten.
+    """
+    base, mark = session.snapshot, session.timeline.find(number)
+    if base is None or session.is_moving:
+        raise DataError(ONLY_AT_REST)
+    if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
+        raise DataError(GONE)
+    data = comparable(session)
+
+    def compute() -> Compared:
+        from napari_embedding_game.core.inspect.compare import compare_maps
+        from napari_embedding_game.core.inspect.quality import map_quality
+
+        maps = compare_maps(base.embedding, mark.snapshot.embedding)
+        qualities = None
+        if data is not None:
+            (X, metric), snapshots = (data[0].X, data[1].metric), (base, mark.snapshot)
+            one, other = (map_quality(X, m.embedding, metric=metric) for m in snapshots)
+            qualities = None if one is None or other is None else (one, other)
+        return Compared(base, mark, maps, qualities)
 
     return compute

@@ -14,7 +14,8 @@ from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.session.comparing import Compared, comparing_job
+from napari_embedding_game.session.comparing import Compared
+from napari_embedding_game.session.quality import comparing_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Listener
