@@ -1,15 +1,18 @@
 """Random walks over maps and their parts: no cell has a name that nobody gave it.
 
-The model knows cells by what they are, and of each the names that were ever given to
-it: by hand, or to a group that it was in at any time, in any map.
+On the way the session is saved and opened again, and the data are read again, in
+another order.  The model knows cells by what they are, and of each the names that were
+ever given to it: by hand, or to a group that it was in at any time, in any map.
 """
 
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.file import archive
 from worlds import Desk, rows
 
 N, STEPS = 36, 60
@@ -20,13 +23,15 @@ FIRST, WALKS = 140, int(os.environ.get("EMBEDDING_GAME_WALKS", "20"))
 class Walker:
     """A person who names, undoes, and goes from map to map at random."""
 
-    def __init__(self, seed):
-        self.random = np.random.default_rng(seed)
-        X = np.random.default_rng(0).normal(size=(N, 3))
-        self.desk = Desk(rows(X, name="cells"))
-        self.book, self.maps = self.desk.book, self.desk.maps
+    def __init__(self, seed, path):
+        self.random, self.path = np.random.default_rng(seed), path
+        self.X = np.random.default_rng(0).normal(size=(N, 3))
+        self.sit_down(Desk(rows(self.X, name="cells")))
         self.given = {str(cell): set() for cell in range(N)}
         self.log, self.n_names = [], 0
+
+    def sit_down(self, desk):
+        self.desk, self.book, self.maps = desk, desk.book, desk.maps
 
     @property
     def cells(self):
@@ -107,16 +112,32 @@ class Walker:
     def open(self):
         self.maps.open(self.pick([one.key for one in self.maps.maps]))
 
+    def named(self):
+        return dict(zip(self.cells, self.names(), strict=True))
+
+    def reopen(self):
+        before = self.named(), self.book.undo_label, self.book.redo_label
+        archive.save(self.maps.capture(), self.path)
+        self.sit_down(Desk.opened(self.path))
+        assert (self.named(), self.book.undo_label, self.book.redo_label) == before
+
+    def sort(self):
+        before, order = self.named(), self.random.permutation(N)
+        obs = pd.DataFrame(index=order.astype(str))
+        assert self.maps.reload(rows(self.X[order], name="cells", obs=obs))
+        assert self.named() == before
+
     def step(self):
         acts = [*(self.make,) * 3, self.rename, self.add, self.release, self.merge]
         acts += [self.split, *(self.undo,) * 3, self.redo, self.embed]
-        acts += [*(self.back,) * 2, self.open]
+        acts += [*(self.back,) * 2, self.open, self.reopen, self.sort]
         act = self.pick(acts)
         self.log.append(act.__name__)
         try:
             act()
         except (DataError, ValueError, IndexError):
             self.log[-1] += " (not possible)"  # no group yet, too few points
+            assert act not in (self.reopen, self.sort)
 
     def check(self):
         groups = {one.name for one in self.groups()}
@@ -128,9 +149,9 @@ class Walker:
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + WALKS, 10))
-def test_no_cell_has_a_name_that_nobody_gave_it(seed):
+def test_no_cell_has_a_name_that_nobody_gave_it(seed, tmp_path):
     for number in range(seed, seed + 10):
-        walker = Walker(number)
+        walker = Walker(number, tmp_path / "work.zip")
         for _ in range(STEPS):
             walker.step()
             walker.check()
