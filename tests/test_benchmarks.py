@@ -29,6 +29,18 @@ def test_a_benchmark_offers_a_quick_try(script, path, monkeypatch, capsys):
     assert "--quick" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["pair_loops", "step_time", "neighbours_scaling"])
+def test_a_quick_try_goes_to_its_end(script, name, monkeypatch, capsys):
+    names = script(name)
+    main = names["main"]
+    for few, value in (("QUICK_ROWS", 300), ("QUICK_SIZES", (300,))):
+        if few in names:
+            monkeypatch.setitem(main.__globals__, few, value)
+    monkeypatch.setattr(sys, "argv", [name, "--quick"])
+    main()
+    assert "machine " in capsys.readouterr().out
+
+
 def test_the_recall_of_a_neighbour_search_is_measured(script, monkeypatch):
     names = script("neighbours_scaling")
     row = names["measured"](names["clouds"](400), "", repeats=1)
