@@ -4,7 +4,7 @@ from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.readers import can_read
+from napari_embedding_game.data.readers import can_read, holds_layers
 from worlds import read
 
 
@@ -18,6 +18,29 @@ def test_files_that_are_no_data(tmp_path):
         read(tmp_path / "notes.txt")
     names = ["a/b.H5AD", "b.csv.gz", "b.gz", "image.png"]
     assert [can_read(name) for name in names] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "are_layers"),
+    [
+        ("points.csv", "index,axis-0,axis-1\n0,1.5,2\n", True),
+        ("shapes.csv", "index,shape-type,vertex-index,axis-0\n0,line,0,1\n", True),
+        ("cells.csv", "index,area\n0,1.5\n", False),
+        ("old.zarr/.zattrs", '{"multiscales": []}', True),
+        ("new.zarr/zarr.json", '{"attributes": {"ome": {"multiscales": []}}}', True),
+        ("plate.zarr/.zattrs", '{"plate": {}}', True),
+        ("cells.zarr/.zattrs", '{"encoding-type": "anndata"}', False),
+        ("cells.zarr/zarr.json", '{"attributes": {"encoding-type": "anndata"}}', False),
+        ("damaged.zarr/zarr.json", "[1, 2", False),
+        ("other.zarr/zarr.json", "[1, 2]", False),
+    ],
+)
+def test_layers_and_images_are_told_from_tables(tmp_path, name, content, are_layers):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    assert holds_layers(tmp_path / name.split("/")[0]) is are_layers
+    assert not holds_layers(tmp_path / "nothing.csv")
 
 
 def test_file_without_permission(tmp_path, monkeypatch):

@@ -117,6 +117,10 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     other.with_suffix(".npz").rename(other)
     for path, is_ours in ((saved, True), (other, False), (tmp_path / "no.zip", False)):
         assert bool(plugin.get_reader(str(path))) == is_ours, path
+    points = tmp_path / "points.csv"  # as napari saves a layer
+    window.add_points(rows[:, :2], name="points").save(str(points))
+    window.layers.remove("points")
+    assert plugin.get_reader(str(points)) is None
     window.open(saved, plugin="napari-embedding-game")
     with qtbot.waitSignal(dock.controller.reading.session_opened):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +37,8 @@ ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
 FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
 """Endings of folders that can be read; others have any name."""
+_HEADINGS_OF_LAYERS = ("index,axis-0", "index,shape-type")
+_KEYS_OF_IMAGES = {"multiscales", "plate", "well", "bioformats2raw.layout"}
 
 
 def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -85,6 +88,24 @@ def can_read(path: str | Path) -> bool:
         return True
     with suppress(OSError):  # a name that no file has
         return _reader_of_folder(Path(path)) is not None
+    return False
+
+
+def holds_layers(path: Path) -> bool:
+    """Tell whether a file or folder holds layers or images, and no table of rows.
+
+    Points and shapes that napari saved as .csv, and OME-Zarr.
+    """
+    with suppress(OSError, ValueError):
+        if path.suffix.lower() == ".csv":
+            with path.open(encoding="utf-8") as file:
+                return file.readline(100).startswith(_HEADINGS_OF_LAYERS)
+        for name in ("zarr.json", ".zattrs"):
+            if (path / name).is_file():
+                noted = json.loads((path / name).read_text(encoding="utf-8"))
+                for key in ("attributes", "ome"):  # of newer versions of the formats
+                    noted = noted.get(key, noted) if isinstance(noted, dict) else {}
+                return not _KEYS_OF_IMAGES.isdisjoint(noted)
     return False
 
 

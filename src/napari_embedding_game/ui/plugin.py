@@ -71,17 +71,18 @@ def open_dock(viewer: napari.Viewer) -> GameDock:
 def get_reader(path: str | Sequence[str]) -> Callable[..., list[LayerData]] | None:
     """Return a reader for sessions, and tables of cells, images or texts, or None.
 
-    A folder of images with their labels is one, too.  Of a .zip the inside is looked
-    at: others are left to other plugins.
+    A folder of images with their labels is one, too.  What is inside a .zip, a .csv or
+    a .zarr is looked at: layers that napari saved, and images, are left to others.
     """
     stack = path if isinstance(path, list | tuple) else [path]  # it may be of one
     if len(stack) != 1:
         return None
-    name = str(stack[0])
-    is_zip = name.lower().endswith(archive.ENDING)
-    if not (archive.is_archive(name) if is_zip else readers.can_read(name)):
-        return None
-    return lambda _: _load_later(Path(stack[0]))
+    path = Path(stack[0])
+    if path.name.lower().endswith(archive.ENDING):
+        is_ours = archive.is_archive(path)
+    else:
+        is_ours = readers.can_read(path) and not readers.holds_layers(path)
+    return (lambda _: _load_later(path)) if is_ours else None
 
 
 def _load_later(source: Source | Path) -> list[LayerData]:
