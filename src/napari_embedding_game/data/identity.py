@@ -152,7 +152,7 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
         for first in range(0, n, _ROWS):
             block = matrix[first : first + _ROWS]
             bits = sp.csr_matrix(
-                (_bits(block.data), block.indices, block.indptr), shape=block.shape
+                (_as_bits(block.data), block.indices, block.indptr), shape=block.shape
             )
             hashes[first : first + _ROWS] = bits @ factors
         return hashes
@@ -161,7 +161,7 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
     n_rows = max(1, _VALUES // max(1, len(factors)))
     for first in range(0, n, n_rows):
         block = values[first : first + n_rows, ::step]
-        hashes[first : first + n_rows] = _bits(block) @ factors
+        hashes[first : first + n_rows] = _as_bits(block) @ factors
     return hashes
 
 
@@ -177,11 +177,11 @@ def hash_table(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
     for first in range(0, len(hashes), _ROWS):
         rows = slice(first, first + _ROWS)
         for name in names:
-            hashes[rows] += _bits(numbers[name][rows]) * _name_factor(name)
+            hashes[rows] += _as_bits(numbers[name][rows]) * _name_factor(name)
     return {tuple(names): hashes}
 
 
-def _bits(values: Any) -> NDArray[np.uint64]:
+def _as_bits(values: Any) -> NDArray[np.uint64]:
     """Return numbers as integers of 64 bits, of which the low ones differ as well."""
     numbers = np.array(values, np.float64, order="C")
     numbers += 0.0  # of -0.0 it makes 0

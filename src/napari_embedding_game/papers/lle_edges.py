@@ -41,8 +41,8 @@ def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.f
     size = max(1, _BLOCK_NUMBERS // (k * X.shape[1]))
     for begin in range(0, n, size):
         block = slice(begin, begin + size)
-        near = _dense(X[indices[block].ravel()])
-        offsets = near.reshape(*indices[block].shape, -1) - _dense(X[block])[:, None]
+        near = _as_dense(X[indices[block].ravel()])
+        offsets = near.reshape(*indices[block].shape, -1) - _as_dense(X[block])[:, None]
         gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
         ridge = REGULARIZATION * np.where(trace > 0, trace, 1.0)
@@ -52,5 +52,5 @@ def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.f
     return weights
 
 
-def _dense(rows: Any) -> NDArray[np.float64]:
+def _as_dense(rows: Any) -> NDArray[np.float64]:
     return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)

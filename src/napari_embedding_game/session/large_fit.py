@@ -284,7 +284,7 @@ def place_all(
     ``obsm["X_embedding_game"]``, ``facts`` and landmarks in ``uns["embedding_game"]``.
     """
     n, n_clusters = rows.shape[0], facts.get("n_clusters")
-    cluster_of = _clusters(model, n_clusters)
+    cluster_of = _cluster_landmarks(model, n_clusters)
     half = out.with_name(f".{out.name}.part")
     positions = np.empty((n, model.embedding_.shape[1]), np.float32)
     landmarks = np.empty(n, np.int32)
@@ -350,7 +350,9 @@ def _checked(source: Path) -> Path:
     return source.resolve()
 
 
-def _clusters(model: EmbeddingGame, n_clusters: int | None) -> NDArray[np.int32]:
+def _cluster_landmarks(
+    model: EmbeddingGame, n_clusters: int | None
+) -> NDArray[np.int32]:
     """Return the number of each landmark's cluster, those of the command line."""
     edges = Edges.from_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)

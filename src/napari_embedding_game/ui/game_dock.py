@@ -92,7 +92,7 @@ class GameDock(MapWidget):
         self._heard.connect(self._show_state, *states)
         self._heard.connect(self._on_selection, session.selection.changed)
         self._make_views()
-        self.tour = Tour(self._stops())
+        self.tour = Tour(self._tour_stops())
         self._build()
         self._heard.call(controller.close)
         self._connect()
@@ -103,7 +103,7 @@ class GameDock(MapWidget):
             QTimer.singleShot(AFTER_SHOWN_MS, controller.warm_up)
             self.tour.begin_once()
 
-    def _stops(self) -> list[Stop]:
+    def _tour_stops(self) -> list[Stop]:
         """Return what a tour explains, in this order."""
         session, run = self._session, self.run.run
 

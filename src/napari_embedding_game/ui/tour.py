@@ -51,7 +51,7 @@ class Tour(QLabel):
         self.frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._show_stop(None)
         self._looks = QTimer(self, interval=SOON_MS)
-        self._looks.timeout.connect(self._look)
+        self._looks.timeout.connect(self._explain_next)
         QShortcut(QKeySequence("Escape"), self, self.next_stop)
 
     def begin_once(self) -> None:
@@ -78,7 +78,7 @@ class Tour(QLabel):
 
     # Inside
 
-    def _look(self) -> None:
+    def _explain_next(self) -> None:
         """Explain the next control once it is seen, and leave one that hides."""
         if not self._left:
             self._looks.stop()

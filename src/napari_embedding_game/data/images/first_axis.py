@@ -45,7 +45,7 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
         steps = np.linalg.norm(np.diff(centres, axis=0), axis=-1)[both]
         spread = np.linalg.norm(centres[present].std(axis=0))
         is_same_cell = np.median(steps) <= MAX_STEP * spread
-        shifts = _shifts(areas, centres)[is_tracked]
+        shifts = _measure_shifts(areas, centres)[is_tracked]
         is_elsewhere = np.median(shifts) >= MIN_SHIFT
         return "time" if is_same_cell and is_elsewhere else None
     smaller = np.where(both, np.minimum(areas[1:], areas[:-1]), 0).sum(axis=0)
@@ -81,7 +81,7 @@ def _parts_by_plane(
     return areas, overlaps.reshape(n_planes - 1, len(ids)), centres
 
 
-def _shifts(
+def _measure_shifts(
     areas: NDArray[np.int64], centres: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return how far each label lies from its first place at most, in diameters: (K,).

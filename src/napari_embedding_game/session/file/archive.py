@@ -236,7 +236,7 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
             rows = [in_h5ad(x, path) for x in rows]
         change = partial(find_place, folder=path.absolute().parent)
         pairs = zip(stored, rows, strict=True)
-        maps = tuple(_restored(saved_map, each, change) for saved_map, each in pairs)
+        maps = tuple(_restore_map(saved_map, each, change) for saved_map, each in pairs)
         session = SavedSession(maps=maps, current=head.current)
         check_session(session)
     except DamageError as error:
@@ -339,7 +339,7 @@ def _small(moment: OneMoment) -> OneMoment:
     return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
-def _restored(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
+def _restore_map(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
     try:
         parts = {
             "dataset": dataset_of(change_rows(rows, change)),

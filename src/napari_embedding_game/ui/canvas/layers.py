@@ -111,7 +111,7 @@ class MapLayers:
         Where units differ napari leaves them out, also of its scale bar, and warns.
         """
         self._of_others.close()
-        for layer in self._others():
+        for layer in self._other_layers():
             self._of_others.connect(self._update_units, layer.events.units)
         self._update_units()
 
@@ -126,7 +126,7 @@ class MapLayers:
 
         None where there are no others, or these have no units in common.
         """
-        others = self._others()
+        others = self._other_layers()
         units = self._list.get_extent(others).units if others else None
         if units is None:
             return None
@@ -301,7 +301,7 @@ class MapLayers:
             return False
         here = [pixel, pixel - self.grid_offset()]
         is_in_cell = projection.contains(np.array(here)).any()
-        is_beside = any(other.visible for other in self._others())
+        is_beside = any(other.visible for other in self._other_layers())
         if not (is_in_cell and is_beside) or self._viewer.canvas.grid.enabled:
             return bool(is_in_cell)
         margin = GAP / 2 * self.frame.side
@@ -359,7 +359,7 @@ class MapLayers:
 
         Layers that are to be painted or drawn in are empty, and may cover all there is.
         """
-        if layer.ndim < 2 or not any(layer is one for one in self._others()):
+        if layer.ndim < 2 or not any(layer is one for one in self._other_layers()):
             return False
         if isinstance(layer, Labels):
             pixels = finest(layer)  # others than arrays are in files
@@ -377,13 +377,13 @@ class MapLayers:
         # What was empty when it came may have been drawn on the map itself.
         beside = [
             layer
-            for layer in self._others()
+            for layer in self._other_layers()
             if isinstance(layer, Image | Labels) or layer in self._beside
         ]
-        is_met = any(map(self.frame.meets, self._extents(beside)))
+        is_met = any(map(self.frame.meets, self._extents_of(beside)))
         if self.points is None or not (is_turned or is_met):
             return self.points is not None and self.points.ndim != self._n_axes
-        self.frame = Frame(self._extents(), self.points.ndim)
+        self.frame = Frame(self._extents_of(), self.points.ndim)
         self._snapshot = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE
@@ -401,7 +401,7 @@ class MapLayers:
         if projection.sight is not None:  # napari fits all of what is turned
             self._viewer.reset_view(reset_camera_angle=False)
             return
-        extents = [self.frame.corners, *self._extents()]
+        extents = [self.frame.corners, *self._extents_of()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
         width, height = projection.cell[2:]
@@ -483,14 +483,14 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _extents(
+    def _extents_of(
         self, layers: Sequence[Layer] | None = None
     ) -> list[NDArray[np.floating]]:
         """Return where layers are displayed, each (2, 2): by default all others."""
         dims = self._viewer.dims
         return [
             np.asarray(layer.extent.world)[:, displayed_axes(dims, layer.ndim)]
-            for layer in (self._others() if layers is None else layers)
+            for layer in (self._other_layers() if layers is None else layers)
             if layer.ndim > 1
         ]
 
@@ -499,7 +499,7 @@ class MapLayers:
         points = map(self.other, (POINTS_NAME, COMPARED, REFERENCE))
         return [layer for layer in (*points, self.landmarks) if layer is not None]
 
-    def _others(self) -> list[Layer]:
+    def _other_layers(self) -> list[Layer]:
         """Return the layers that are not of the map."""
         of_map = self._of_map()
         return [x for x in self._list if not any(x is mine for mine in of_map)]
@@ -516,7 +516,7 @@ class MapLayers:
         self.clear()
         self._displayed_axes, self._snapshot = self._displayed(), None
         n_axes = self._n_axes
-        self.frame = Frame(self._extents(), n_axes)
+        self.frame = Frame(self._extents_of(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
         corners = np.resize(self._box_corners(), (n_points, n_axes))

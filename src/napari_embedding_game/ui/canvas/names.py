@@ -85,7 +85,7 @@ class MapNames(QObject):
         of = *of, view.drawn, view.panels, is_read
         if not is_same(of, self._source):
             self._source = of
-            self.names = self._find() if is_read else NO_NAMES
+            self.names = self._find_names() if is_read else NO_NAMES
             self._overlay.want(self._paint, bool(self.names.clusters))
 
     def layout_at(
@@ -174,7 +174,7 @@ class MapNames(QObject):
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
         return bool(is_late) and len(snapshot.embedding) <= MAX_NAMED_RUNNING
 
-    def _find(self) -> Names:
+    def _find_names(self) -> Names:
         """Return the names on each map, or in each panel with points of their clusters.
 
         The most important of each come before the next one of any.

@@ -52,7 +52,7 @@ class Breadcrumb(QWidget):
         for button in self.buttons:
             button.deleteLater()
         n_letters = max(MAX_LETTERS // max(len(path) - 1, 1), MIN_LETTERS)
-        self.buttons = [self._button(saved, n_letters) for saved in path[:-1]]
+        self.buttons = [self._make_button(saved, n_letters) for saved in path[:-1]]
         for number, button in enumerate(self.buttons):
             self._row.insertWidget(number, button)
         title = path[-1].title if self.buttons else ""
@@ -68,7 +68,7 @@ class Breadcrumb(QWidget):
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 
-    def _button(self, saved: SavedMap, n_letters: int) -> QPushButton:
+    def _make_button(self, saved: SavedMap, n_letters: int) -> QPushButton:
         title = saved.title
         short = title if len(title) <= n_letters else f"{title[: n_letters - 1]}…"
         tip = f"Back to {_title_text(saved)}."

@@ -112,7 +112,7 @@ class Timeline(Listener):
             words = compared.summary()
         self.words.say(words)
         self.end.setVisible(is_busy or compared is not None)
-        can_compare = bool(self._others()) and not session.is_moving
+        can_compare = bool(self._marks_of_others()) and not session.is_moving
         self.compare.setVisible(can_compare and self.end.isHidden())
 
     def menu(self, mark: Mark) -> QMenu:
@@ -147,7 +147,7 @@ class Timeline(Listener):
         drawn = picture(mark.snapshot.embedding, *self._colors)
         return QIcon(QPixmap.fromImage(drawn))
 
-    def _others(self) -> list[Mark]:
+    def _marks_of_others(self) -> list[Mark]:
         """Return the marks of other maps than the one on show, the newest first."""
         current, marks = self._session.snapshot, self._session.timeline.marks
         if current is None:
@@ -156,7 +156,7 @@ class Timeline(Listener):
 
     def _list_others(self) -> None:
         self.others.clear()
-        for mark in self._others():
+        for mark in self._marks_of_others():
             compare = partial(self._do, self.begin_comparison, mark.number)
             entry = f"{mark.title}, {mark.origin}", compare, ""
             for action in add_entries(self.others, [entry]):

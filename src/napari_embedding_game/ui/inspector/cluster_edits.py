@@ -139,12 +139,12 @@ class ClusterEdits(QWidget):
         rule = 'QToolButton[role="edit"]{} {{ padding: {}px; }}'.format
         self.setStyleSheet(rule("", "3px 5") + rule(":focus", "2px 4"))
         frequent = self.rename, self.merge, self.split, self.make
-        self._buttons = list(map(_button, frequent))
+        self._buttons = list(map(_make_button, frequent))
         tip = "Colour, note and other edits of the selected clusters."
         more, self.more = menu_button("More ▾", tip)
         self.more.addActions(self._rare)
         self.more.aboutToShow.connect(self._offer_column)
-        self.back = _button(self.undo, "link")
+        self.back = _make_button(self.undo, "link")
         """Undoes the last edit of any tab, and names it."""
         every = (*self._buttons, more)
         for button in every:
@@ -263,7 +263,7 @@ def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:
     return button, menu
 
 
-def _button(action: QAction, role: str = "edit") -> QToolButton:
+def _make_button(action: QAction, role: str = "edit") -> QToolButton:
     button = QToolButton()
     button.setDefaultAction(action)
     button.setProperty("role", role)

@@ -51,7 +51,7 @@ class SearchBox(QLineEdit):
         self.setToolTip(TIP)
         self.setAccessibleName("Find")
         self.setClearButtonEnabled(True)
-        self.textEdited.connect(self._find)
+        self.textEdited.connect(self._offer_matches)
         self.returnPressed.connect(self._choose)
         changed = workspace.session.dataset_changed
         Connections(self).connect(self.begin_anew, changed)
@@ -78,7 +78,7 @@ class SearchBox(QLineEdit):
         if parent is not None:
             parent.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _find(self, text: str) -> None:
+    def _offer_matches(self, text: str) -> None:
         self.hits = self._matches(text.strip())
         self._model.setStringList([f"{name}   ({kind})" for kind, name in self.hits])
         if self.hits:
