@@ -112,7 +112,11 @@ def test_what_a_person_does_to_the_layers_is_kept(
 
 def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatch):
     """Also where the name of the theme does not say it, as "system"."""
-    layers, viewer, session = play(), dock.controller.scene.viewer, dock._session
+    layers, viewer, session = (
+        play(),
+        dock.controller.scene.viewer,
+        dock.workspace.session,
+    )
     session.selection.select(session.clusters.clusters[0].id)
     monkeypatch.setattr("napari.utils.theme.get_system_theme", lambda: "light")
     paper = get_theme("light").model_copy(update={"id": "paper"})
@@ -158,7 +162,7 @@ def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play):
     viewer.layers.remove(image)
     viewer.add_labels(np.ones((4, 20, 30), int), units=("s", "mm", "mm"))
     assert units() == {"millimeter"}
-    dock._session.settings.n_components = 3
+    dock.workspace.session.settings.n_components = 3
     play()
     assert [str(u) for u in layers.points.units] == ["second", *2 * ["millimeter"]]
     assert viewer.layers.extent.units is not None

@@ -1,6 +1,7 @@
 """The tour: a callout beside what is seen, one after another."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 from qtpy.QtTest import QSignalSpy
 from qtpy.QtWidgets import QLabel
@@ -11,7 +12,7 @@ from worlds import click
 
 
 def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
-    docked, window, session, qtbot, click_run, slow, engine
+    docked, window, session, qtbot, click_run, slow, engine, monkeypatch
 ):
     dock, tour, data, main = docked, docked.tour, session.dataset, window.window
     session.load(None)
@@ -27,7 +28,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     other = main.add_dock_widget(QLabel("other"), name="other", tabify=True)
     other.raise_()
     qtbot.waitUntil(lambda: tour.visibleRegion().isEmpty())
-    looks = QSignalSpy(tour._looks.timeout)
+    looks = QSignalSpy(tour.looks.timeout)
     qtbot.waitUntil(lambda: len(looks) > 2)
     assert tour.visibleRegion().isEmpty()
     main.remove_dock_widget(other)
@@ -36,7 +37,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     engine.gate.clear()
     click(dock.run.run)
     qtbot.waitUntil(lambda: session.state == "preparing")
-    looks = QSignalSpy(tour._looks.timeout)
+    looks = QSignalSpy(tour.looks.timeout)
     qtbot.waitUntil(lambda: len(looks) > 3)
     assert not tour.isVisible()
     engine.gate.set()
@@ -49,7 +50,8 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     click(tour)
     qtbot.waitUntil(lambda: tour.isVisible() and "doubt" in tour.text())
     for is_offered in (True, False):  # no button is spoken of that is not there
-        dock.trust.show_misplaced.setVisible(is_offered)
+        shown = Mock(return_value=is_offered)
+        monkeypatch.setattr(dock.trust.show_misplaced, "isVisible", shown)
         qtbot.waitUntil(lambda want=is_offered: ("press Show" in tour.text()) == want)
     click(tour)
     session.selection.select(0)
@@ -57,7 +59,7 @@ def test_notes_explain_what_is_seen_cover_nothing_and_go_away(
     qtbot.waitUntil(tour.isVisible)
     assert "Type a name" in tour.text()
     click(tour)
-    qtbot.waitUntil(lambda: not tour._looks.isActive())
+    qtbot.waitUntil(lambda: not tour.looks.isActive())
     assert not tour.isVisible()
 
 
@@ -72,7 +74,7 @@ def test_it_begins_by_itself_once_by_a_preference(dock, qtbot, monkeypatch):
     assert not window.shows_tour
     for _ in range(5):
         dock.tour.next_stop()
-    qtbot.waitUntil(lambda: not dock.tour._looks.isActive())
+    qtbot.waitUntil(lambda: not dock.tour.looks.isActive())
     dock.tour.begin_once()
-    assert not dock.tour._looks.isActive()
+    assert not dock.tour.looks.isActive()
     assert not dock.tour.isVisible()

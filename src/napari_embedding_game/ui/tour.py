@@ -50,8 +50,8 @@ class Tour(QLabel):
         self.frame.setStyleSheet(FRAME_SHEET)
         self.frame.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._show_stop(None)
-        self._looks = QTimer(self, interval=SOON_MS)
-        self._looks.timeout.connect(self._explain_next)
+        self.looks = QTimer(self, interval=SOON_MS)
+        self.looks.timeout.connect(self._explain_next)
         QShortcut(QKeySequence("Escape"), self, self.next_stop)
 
     def begin_once(self) -> None:
@@ -65,7 +65,7 @@ class Tour(QLabel):
         """Begin with what is seen now."""
         are_seen = [stop.widget.isVisible() for stop in self._stops]
         self._left = self._stops[are_seen.index(True) if any(are_seen) else 0 :]
-        self._looks.start()
+        self.looks.start()
 
     def next_stop(self) -> None:
         """Leave a control for the next one."""
@@ -81,7 +81,7 @@ class Tour(QLabel):
     def _explain_next(self) -> None:
         """Explain the next control once it is seen, and leave one that hides."""
         if not self._left:
-            self._looks.stop()
+            self.looks.stop()
             return
         stop, is_seen = self._left[0], self._left[0].widget.isVisible()
         if stop.is_over() or (self.isVisible() and not is_seen):
