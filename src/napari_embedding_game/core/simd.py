@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.core.datamodel.registry import register_default
 from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global
-from numba.extending import intrinsic, lower_builtin, models, overload
+from numba.extending import intrinsic, lower_builtin, models
 
 WIDE = 16
 """Numbers that are added side by side."""
@@ -262,12 +262,18 @@ for _each in (operator.add, operator.sub, operator.mul, operator.truediv):
     _compiled(_each)
 
 
-@overload(len)
-def _len(lanes):
-    if isinstance(lanes, LanesType):
-        count = lanes.count
-        return lambda lanes: count
-    return None
+@infer_global(len)
+class _Length(AbstractTemplate):
+    """The type of ``len(lanes)``: by ``overload`` each count is compiled, as above."""
+
+    def generic(self, args, kws):
+        is_lanes = len(args) == 1 and isinstance(args[0], LanesType)
+        return types.intp(*args) if is_lanes else None
+
+
+@lower_builtin(len, LanesType)
+def _write_length(context, builder, signature, arguments):
+    return context.get_constant(types.intp, signature.args[0].count)
 
 
 @intrinsic

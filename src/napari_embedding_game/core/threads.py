@@ -23,6 +23,12 @@ CHECKED: dict[str, Any] = {"nogil": True, "cache": True, "no_cfunc_wrapper": Tru
 """numba's options of a loop in which a division by 0 raises; C calls none of ours."""
 LOOP: dict[str, Any] = {"error_model": "numpy", **CHECKED}
 """numba's options of a loop that :func:`run_blocks` may share."""
+INNER: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True}
+"""More of them, of a function that only loops call.
+
+LLVM inlines it.  With ``inline="always"`` numba copies and types it anew for each call
+of each of its callers: that is for a few lines, or for arguments that may be None.
+"""
 
 PARALLEL = threading.Lock()
 """Held in a library's parallel loop of numba: two at once end the process."""

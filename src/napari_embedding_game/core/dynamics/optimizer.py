@@ -11,14 +11,16 @@ C-contiguous and of one type, float32 or float64: ``gradient``, ``points``, and
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.pair_loops import (
     CHUNK,
-    INSIDE,
+    LANE_LOOP,
     OPTIONS,
     n_chunks,
 )
@@ -66,16 +68,17 @@ class Player:
                 gradient = gradient / scale[:, None]
             self._step_by_torch(gradient, rate, momentum)
             return
-        points, force = self.positions.numpy(), gradient.numpy()
+        n, width = gradient.shape
+        points, force = (each.view(-1).numpy() for each in (self.positions, gradient))
         velocity = self._moving(momentum)
-        sums = np.empty(n_chunks(len(points)))
+        sums = np.empty(n_chunks(n))
         work = len(sums), points.size
         divisors = None if scale is None else scale.numpy()
-        run_blocks(divide_and_add_squares, *work, force, divisors, sums)
+        run_blocks(divide_and_add_squares, *work, width, force, divisors, sums)
         rms = root_mean_square(sums, force)
-        speeds = None if velocity is None else velocity.numpy()
+        speeds = None if velocity is None else velocity.view(-1).numpy()
         rates = rate, 1.0 - momentum
-        run_blocks(move, *work, force, rms, rates, speeds, points)
+        run_blocks(move, *work, width, force, rms, rates, speeds, points)
 
     def stop(self, rows: Tensor | None) -> None:
         """Let some rows, which were put elsewhere, lose their velocity."""
@@ -98,65 +101,55 @@ class Player:
         return self.velocity if momentum else None
 
 
-@njit(**INSIDE)
-def _squares(row, begin, end, zero):
+def root_mean_square(sums: NDArray[np.float64], gradient: NDArray[Any]) -> float:
+    """Return that of the whole gradient; at least the least normal number.
+
+    ``sums``: of the squares of each chunk, which are added one after another.
+    """
+    rms = gradient.dtype.type(math.sqrt(sum(sums.tolist()) / gradient.size))
+    return float(max(rms, np.finfo(gradient.dtype).tiny))
+
+
+@njit(**LANE_LOOP)
+def _squares(numbers, begin, end, zero):
+    """Return the sum of the squares of some numbers, float64."""
     total = double(zero)
     for at in range(begin, end, len(zero)):
-        number = double(load(row, (at,), zero))
+        number = double(load(numbers, (at,), zero))
         total = total + number * number
     return across(total)
 
 
 @njit(**OPTIONS)
-def _sum_of_squares(row):
-    """Return the sum of the squares of a row, float64."""
-    zero, n = row.dtype.type(0), len(row)
-    whole = n - n % WIDE
-    total = _squares(row, 0, whole, spread(zero, WIDE))
-    return total + _squares(row, whole, n, spread(zero, 1))
+def divide_and_add_squares(begin, end, width, gradient, scale, sums):
+    """Divide rows by ``scale`` (N,), if given; write the sums of squares of chunks.
 
-
-@njit(**OPTIONS)
-def _numbers(rows, c):
-    """Return the numbers of a chunk's rows, one after the other."""
-    chunk = rows[c * CHUNK : (c + 1) * CHUNK]
-    return chunk.reshape(chunk.size)
-
-
-@njit(**OPTIONS)
-def divide_and_add_squares(begin, end, gradient, scale, sums):
-    """Divide rows by ``scale`` (N,), if given; write the sums of squares of chunks."""
+    ``gradient`` (N ``width``,): one row after another.
+    """
+    zero, size = gradient.dtype.type(0), CHUNK * width
     for c in range(begin, end):
+        first, last = c * size, min((c + 1) * size, len(gradient))
         if scale is not None:
-            for i in range(c * CHUNK, min((c + 1) * CHUNK, len(gradient))):
-                for axis in range(gradient.shape[1]):
-                    gradient[i, axis] /= scale[i]
-        sums[c] = _sum_of_squares(_numbers(gradient, c))
+            for at in range(first, last, width):
+                divisor = scale[at // width]
+                for axis in range(width):
+                    gradient[at + axis] /= divisor
+        whole = last - (last - first) % WIDE
+        total = _squares(gradient, first, whole, spread(zero, WIDE))
+        sums[c] = total + _squares(gradient, whole, last, spread(zero, 1))
 
 
 @njit(**OPTIONS)
-def root_mean_square(sums, gradient):
-    """Return that of the whole gradient; at least the least normal number."""
-    rms = gradient.dtype.type(math.sqrt(sums.sum() / gradient.size))
-    least = np.finfo(gradient.dtype).tiny
-    return least if rms < least else rms
-
-
-@njit(**OPTIONS)
-def move(begin, end, gradient, rms, rates, velocity, points):
+def move(begin, end, width, gradient, rms, rates, velocity, points):
     """Move the ``points`` of some chunks, and change ``velocity``, both in place.
 
-    ``rates``: the length of the step, and 1 - momentum.
+    Arrays as above.  ``rates``: the length of the step, and 1 - momentum.
     """
-    kind = points.dtype.type
+    kind, size = points.dtype.type, CHUNK * width
     length, gain, unit = kind(rates[0]), kind(rates[1]), kind(rms)
-    for c in range(begin, end):
-        directions, positions = _numbers(gradient, c), _numbers(points, c)
+    for at in range(begin * size, min(end * size, len(points))):
+        step = gradient[at] / unit
         if velocity is not None:
-            speeds = _numbers(velocity, c)
-        for at in range(len(positions)):
-            step = directions[at] / unit
-            if velocity is not None:
-                step = fused(gain, step - speeds[at], speeds[at])
-                speeds[at] = step
-            positions[at] = fused(length, step, positions[at])
+            step = fused(gain, step - velocity[at], velocity[at])
+            velocity[at] = step
+        points[at] = fused(length, step, points[at])

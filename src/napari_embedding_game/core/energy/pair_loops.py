@@ -28,7 +28,7 @@ from napari_embedding_game.core.simd import (
     spread,
     store,
 )
-from napari_embedding_game.core.threads import LOOP
+from napari_embedding_game.core.threads import INNER, LOOP
 
 CHUNK = 1024
 _AT_ONCE = 1024
@@ -37,6 +37,8 @@ _TRIANGLE_CHUNKS = 16
 
 OPTIONS: dict[str, Any] = {"fastmath": STRICT, **LOOP}
 INSIDE: dict[str, Any] = {"inline": "always", **OPTIONS}
+LANE_LOOP: dict[str, Any] = {**INNER, **OPTIONS}
+"""Of what is compiled once for lanes, and once for what is left over."""
 
 
 def n_chunks(n_points: int) -> int:
@@ -57,15 +59,16 @@ def padded_to_plane(positions: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.column_stack([positions, np.zeros_like(positions)])
 
 
-@njit(**INSIDE)
+@njit(**LANE_LOOP)
 def _repel(k, i, begin, end, zero, x, z, weights, pull):
     """Return the sum of w k(|x - z_j|^2) over some j, and its gradient in x."""
     total, g0, g1, g2 = zero, zero, zero, zero
+    flat = len(z) == 2
     for at in range(begin, end, len(zero)):
         d0, d1 = x[0] - load(z, (0, at), zero), x[1] - load(z, (1, at), zero)
         d2, s = zero, fused(d1, d1, d0 * d0)
-        if len(x) == 3:
-            d2 = x[-1] - load(z, (2, at), zero)
+        if not flat:
+            d2 = x[2] - load(z, (2, at), zero)
             s = fused(d2, d2, s)
         value, slope = pair_value(k, s), pair_slope(k, s)
         if weights is not None:
@@ -77,7 +80,7 @@ def _repel(k, i, begin, end, zero, x, z, weights, pull):
         if pull is not None:
             store(load(pull, (0, at), zero) - p0, pull, (0, at))
             store(load(pull, (1, at), zero) - p1, pull, (1, at))
-        if len(x) == 3:
+        if not flat:
             p2 = steep * d2
             g2 = g2 + p2
             if pull is not None:
@@ -100,18 +103,16 @@ def repel_row(k, i, count, y, z, weights, gradient, pull):
     Over the first ``count`` z; ``weights`` (N, M), or None where they are 1; d/dy_i is
     written to ``gradient[i]`` (N, d), d/dz_j added to ``pull`` (d, M), or None.
     """
-    if y.shape[1] == 2:
-        x = y[i, 0], y[i, 1]
-        total, g0, g1, g2 = _repel_all(k, i, count, x, z, weights, pull)
-    else:
-        x3 = y[i, 0], y[i, 1], y[i, 2]
-        total, g0, g1, g2 = _repel_all(k, i, count, x3, z, weights, pull)
-        gradient[i, 2] = g2
+    last = y.shape[1] - 1
+    x = y[i, 0], y[i, 1], y[i, last]  # on a plane the third is not looked at
+    total, g0, g1, g2 = _repel_all(k, i, count, x, z, weights, pull)
     gradient[i, 0], gradient[i, 1] = g0, g1
+    if last == 2:
+        gradient[i, 2] = g2
     return total
 
 
-@njit(**INSIDE)
+@njit(**LANE_LOOP)
 def _repel_shifted(k, begin, end, zero, shift, y, gradient):
     """Add to the gradient of y_i what y_j does, j = i + shift; return the sum of k."""
     total = zero
@@ -138,7 +139,7 @@ def _repel_shifted_all(k, begin, end, shift, y, gradient):
     return total + _repel_shifted(k, whole, end, spread(zero, 1), shift, y, gradient)
 
 
-@njit(**INSIDE)
+@njit(**LANE_LOOP)
 def _lifted(function, begin, end, zero, s, weights, u):
     value = slope = double(zero)
     for at in range(begin, end, len(zero)):

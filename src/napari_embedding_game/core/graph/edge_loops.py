@@ -16,6 +16,8 @@ from napari_embedding_game.core.threads import CHECKED, LOOP, run_blocks
 
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
+GroupGraph = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+"""indptr, indices and weights of compressed rows, as they come in a row."""
 STEPS = 20
 """Of a bisection, about."""
 _LANES = 16
@@ -49,57 +51,100 @@ def _solved(loop: Any, distances: Distances, target: Any) -> Any:
     return out
 
 
-@njit(**CHECKED)
-def by_group(groups, n_groups):
+def by_group(
+    groups: NDArray[np.integer], n_groups: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return compressed rows of what is in each group: a counting sort."""
-    indptr = np.zeros(n_groups + 1, np.int64)
-    for group in groups:
-        indptr[group + 1] += 1
-    for group in range(n_groups):
-        indptr[group + 1] += indptr[group]
-    free, order = indptr[:-1].copy(), np.empty(groups.shape[0], np.int64)
-    for i in range(groups.shape[0]):
-        order[free[groups[i]]] = i
-        free[groups[i]] += 1
-    return indptr, order
+    groups = np.ascontiguousarray(groups, np.int32)  # the loop is compiled for one type
+    begins = np.zeros(n_groups + 1, np.int64)
+    np.cumsum(np.bincount(groups, minlength=n_groups), out=begins[1:])
+    order = np.empty(len(groups), np.int64)
+    _sort_by_group(groups, begins[:-1].copy(), order)
+    return begins, order
+
+
+def group_graph(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    weights: NDArray[np.floating],
+    groups: NDArray[np.integer],
+    n_groups: int,
+) -> GroupGraph:
+    """Return the graph between groups of nodes, its weights summed in float64.
+
+    In compressed rows: where they begin, the groups, and the weights.
+    """
+    # Group by group with one row of sums, so memory stays that of the answer.
+    begins, nodes = by_group(groups, n_groups)
+    groups = np.ascontiguousarray(groups, np.int32)
+    kept = _unsigned(indptr), _unsigned(indices), weights
+    row, seen_by = np.zeros(n_groups), np.full(n_groups, -1, np.int32)
+    found_indptr = np.zeros(n_groups + 1, np.int32)
+    found = np.empty(max(16 * n_groups, 16), np.int32)
+    sums = np.empty(len(found))
+    done = 0
+    while True:
+        rows = found_indptr, found, sums
+        done = _sum_groups(done, *kept, groups, begins, nodes, row, seen_by, *rows)
+        if done == n_groups:
+            end = found_indptr[n_groups]
+            return found_indptr, found[:end].copy(), sums[:end].copy()
+        more = len(found) + n_groups
+        found, sums = (np.append(each, np.empty(more, each.dtype)) for each in rows[1:])
+
+
+def _unsigned(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return scipy's numbers in the type of :class:`edges.Edges`: one loop for both."""
+    return numbers.view(np.uint32) if numbers.dtype == np.int32 else numbers
 
 
 @njit(**LOOP)
-def group_graph(indptr, indices, weights, groups, n_groups):
-    """Return the graph between groups of nodes, its weights summed in float64."""
-    # Group by group with one row of sums, so memory stays that of the answer.
-    begins, nodes = by_group(groups, n_groups)
-    row = np.zeros(n_groups)
-    is_there = np.zeros(n_groups, np.bool_)
-    touched = np.empty(n_groups, np.int32)
-    out_indptr = np.zeros(n_groups + 1, np.int32)
-    out_indices = np.empty(max(16 * n_groups, 16), np.int32)
-    out_weights = np.empty(out_indices.shape[0])
-    for group in range(n_groups):
-        n_touched = 0
+def _sort_by_group(groups, free, order):
+    """Write the numbers of what is in each group from where it begins, ``free``."""
+    for i in range(groups.shape[0]):
+        order[free[groups[i]]] = i
+        free[groups[i]] += 1
+
+
+@njit(**LOOP)
+def _sum_groups(
+    first,
+    indptr,
+    indices,
+    weights,
+    groups,
+    begins,
+    nodes,
+    row,
+    seen_by,
+    found_indptr,
+    found,
+    sums,
+):
+    """Write the rows of groups from ``first`` on; return the one without room, or all.
+
+    ``row``: zeros; ``seen_by``: below 0, of each group.
+    """
+    n_groups = row.shape[0]
+    for group in range(first, n_groups):
+        begin = np.int64(found_indptr[group])
+        if begin + n_groups > found.shape[0]:
+            return group
+        end = begin
         for at in range(begins[group], begins[group + 1]):
             node = nodes[at]
             for e in range(np.int64(indptr[node]), np.int64(indptr[node + 1])):
                 neighbor = groups[indices[e]]
-                if not is_there[neighbor]:
-                    is_there[neighbor] = True
-                    touched[n_touched] = neighbor
-                    n_touched += 1
+                if seen_by[neighbor] != group:
+                    seen_by[neighbor] = group
+                    found[end] = neighbor
+                    end += 1
                 row[neighbor] += weights[e]
-        begin = np.int64(out_indptr[group])
-        if begin + n_touched > out_indices.shape[0]:
-            more = np.zeros(begin + 2 * n_touched, np.int32)
-            out_indices = np.append(out_indices, more)
-            out_weights = np.append(out_weights, np.zeros(more.shape[0]))
-        for k in range(n_touched):
-            neighbor = touched[k]
-            out_indices[begin + k] = neighbor
-            out_weights[begin + k] = row[neighbor]
-            row[neighbor] = 0.0
-            is_there[neighbor] = False
-        out_indptr[group + 1] = begin + n_touched
-    end = out_indptr[n_groups]
-    return out_indptr, out_indices[:end].copy(), out_weights[:end].copy()
+        for at in range(begin, end):
+            sums[at] = row[found[at]]
+            row[found[at]] = 0.0
+        found_indptr[group + 1] = end
+    return n_groups
 
 
 @njit(**CHECKED)
@@ -148,7 +193,10 @@ def _memberships(begin, end, distances, target, out):
                 break
         for j in range(k):
             exponents[j] = min(rho - row[j], 0.0)
-        mean, low, high = row.mean(), 0.0, np.inf
+        summed = distances.dtype.type(0)
+        for j in range(k):  # by numpy's mean numba compiles a second longer
+            summed += row[j]
+        mean, low, high = distances.dtype.type(summed / k), 0.0, np.inf
         # The search is independent of the unit of length: it begins at the row's mean.
         sigma = mean if mean > 0.0 else 1.0
         for _ in range(64):

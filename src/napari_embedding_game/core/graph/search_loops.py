@@ -14,7 +14,7 @@ import numpy as np
 
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.simd import across, fused, load, spread
-from napari_embedding_game.core.threads import CHECKED, LOOP
+from napari_embedding_game.core.threads import CHECKED, INNER, LOOP
 
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
@@ -31,7 +31,7 @@ _LONG = np.float32(1e30)
 """Squared length above which scores may be infinite."""
 
 
-@njit(forceinline=True, **CHECKED)
+@njit(**INNER, **CHECKED)
 def _squares(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
@@ -40,7 +40,7 @@ def _squares(x, y, begin, end, zero):
     return across(total)
 
 
-@njit(forceinline=True, **CHECKED)
+@njit(**INNER, **CHECKED)
 def _products(x, y, begin, end, zero):
     total = zero
     for at in range(begin, end, len(zero)):
@@ -48,7 +48,7 @@ def _products(x, y, begin, end, zero):
     return across(total)
 
 
-@njit(forceinline=True, **CHECKED)
+@njit(**INNER, **CHECKED)
 def squared_distance(x, y):
     """Return the squared distance of two rows."""
     zero, n = np.float32(0), len(x)
@@ -58,7 +58,7 @@ def squared_distance(x, y):
     return total + _squares(x, y, rest, n, spread(zero, 1))
 
 
-@njit(forceinline=True, **CHECKED)
+@njit(**INNER, **CHECKED)
 def dot(x, y):
     """Return the product of two rows."""
     zero, n = np.float32(0), len(x)
@@ -99,7 +99,7 @@ def _add_pair(a, b, others, filled, s, t):
             t[j] = fused(b0, o0[j], t[j])
 
 
-@njit(inline="always", **CHECKED)
+@njit(**INNER, **CHECKED)
 def insert(indices, distances, index, distance):
     """Put an entry into a list that is sorted by distance; the last one drops out.
 
@@ -172,7 +172,7 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
                     _keep_smallest(scores, near, first, skip, indices[p], distances[p])
 
 
-@njit(inline="always", **CHECKED)
+@njit(**INNER, **CHECKED)
 def _is_lost(query, squared):
     length, last = dot(query, query), squared[-1]
     # Scores find rows that are the same.
@@ -188,7 +188,7 @@ def are_lost(queries, squared):
     return is_lost
 
 
-@njit(inline="always", **CHECKED)
+@njit(**INNER, **CHECKED)
 def _look_at(query, row, number, indices, squared):
     """Keep a row if it is among the nearest of one query, by differences."""
     distance, last = squared_distance(query, row), len(indices) - 1

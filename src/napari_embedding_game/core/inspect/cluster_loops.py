@@ -4,46 +4,78 @@ A graph is symmetric and, but for :func:`_join`, in compressed rows, its diagona
 weight inside a node counted from both ends, so that a row's sum is the node's degree.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edge_loops import by_group, group_graph
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.threads import LOOP
+from napari_embedding_game.core.threads import INNER, LOOP
 
 __all__ = ["compact", "group_graph", "join_groups", "modularity", "move_nodes"]
 
+Indices = NDArray[Any]
+Numbers = NDArray[np.float64]
 _MAX_SWEEPS = 50
 _GAIN = 1e-10
 """Share of the total weight below which a gain is rounding, not a gain."""
 
 
-@njit(**LOOP)
-def modularity(indptr, indices, weights, resolution, labels):
+def modularity(
+    indptr: Indices,
+    indices: Indices,
+    weights: Numbers,
+    resolution: float,
+    labels: NDArray[np.int64],
+) -> float:
     """Return the share of weight inside minus ``resolution`` times the expected."""
-    volume, inside = np.zeros(labels.shape[0]), 0.0
+    volume = np.zeros(len(labels))
+    graph = indptr, indices, weights
+    return float(_modularity(*graph, resolution, labels, volume))
+
+
+@njit(**LOOP)
+def _modularity(indptr, indices, weights, resolution, labels, volume):
+    inside, total, squared = 0.0, 0.0, 0.0
     for node in range(labels.shape[0]):
         for e in range(indptr[node], indptr[node + 1]):
             volume[labels[node]] += weights[e]
             if labels[indices[e]] == labels[node]:
                 inside += weights[e]
-    total, squared = 0.0, 0.0
-    for one in volume:
-        total += one
-        squared += one * one
+    for label in range(volume.shape[0]):
+        total += volume[label]
+        squared += volume[label] * volume[label]
     return inside / total - resolution * squared / (total * total)
 
 
-@njit(**LOOP)
-def move_nodes(indptr, indices, weights, resolution, order, labels):
+def move_nodes(
+    indptr: Indices,
+    indices: Indices,
+    weights: Numbers,
+    resolution: float,
+    order: NDArray[np.int64],
+    labels: NDArray[np.int64],
+) -> None:
     """Move nodes to the best neighbouring community until no move gains."""
+    n = len(labels)
+    count = np.bincount(labels, minlength=n)
+    graph, (degree, volume, link) = (indptr, indices, weights), np.zeros((3, n))
+    _move_nodes(*graph, resolution, order, labels, degree, volume, link, count)
+
+
+@njit(**LOOP)
+def _move_nodes(
+    indptr, indices, weights, resolution, order, labels, degree, volume, link, count
+):
+    """Move nodes, see above; ``degree``, ``volume`` and ``link`` (n,) are zeros."""
     n, total = labels.shape[0], 0.0
-    degree, volume, link = np.zeros(n), np.zeros(n), np.zeros(n)
-    count = np.zeros(n, np.int64)
     for node in range(n):
         for e in range(indptr[node], indptr[node + 1]):
             degree[node] += weights[e]
         volume[labels[node]] += degree[node]
-        count[labels[node]] += 1
         total += degree[node]
     for _ in range(_MAX_SWEEPS):
         n_moved = 0
@@ -77,53 +109,111 @@ def move_nodes(indptr, indices, weights, resolution, order, labels):
             break
 
 
-@njit(**LOOP)
-def compact(labels):
+def compact(labels: NDArray[np.int64]) -> int:
     """Renumber labels to 0..n-1 in order of appearance, in place; return n."""
-    new, n = np.full(labels.max() + 1, -1, np.int64), 0
+    return int(_compact(labels, np.full(labels.max() + 1, -1)))
+
+
+@njit(**LOOP)
+def _compact(labels, new):
+    n = 0
     for i in range(labels.shape[0]):
-        if new[labels[i]] < 0:
-            new[labels[i]] = n
+        label = labels[i]
+        if new[label] < 0:
+            new[label] = n
             n += 1
-        labels[i] = new[labels[i]]
+        labels[i] = new[label]
     return n
 
 
-@njit(**LOOP)
-def join_groups(indptr, indices, weights, size, groups, n_groups, is_rooted):
+def join_groups(
+    indptr: Indices,
+    indices: Indices,
+    weights: Numbers,
+    size: Numbers,
+    groups: NDArray[np.int64],
+    n_groups: int,
+    is_rooted: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
     """Join all clusters of each group, pair after pair, see :func:`_join`.
 
     Returns the joined clusters, those they join, and a score that orders the pairs of
     all groups: the worst in its group so far, as a pair can follow only the merges that
     make it possible.
     """
-    n = size.shape[0]
+    n = len(size)
     begins, nodes = by_group(groups, n_groups)
-    degree, index = np.zeros(n), np.empty(n, np.int64)
-    for node in range(n):
-        for e in range(indptr[node], indptr[node + 1]):
-            degree[node] += weights[e]
-    joined, into = np.empty(n, np.int64), np.empty(n, np.int64)
-    scores, count = np.empty(n), 0
-    for group in range(n_groups):
-        members = nodes[begins[group] : begins[group + 1]]
-        dense = np.zeros((members.shape[0], members.shape[0]))
-        index[members] = np.arange(members.shape[0])
-        for k in range(members.shape[0]):
-            for e in range(indptr[members[k]], indptr[members[k] + 1]):
-                if groups[indices[e]] == group:
-                    dense[k, index[indices[e]]] = weights[e]
-        merges = _join(dense, degree[members], size[members], is_rooted)
-        worst = np.inf
-        for k in range(members.shape[0] - 1):
-            worst = min(worst, merges[2][k])
-            joined[count], into[count] = members[merges[0][k]], members[merges[1][k]]
-            scores[count] = worst
-            count += 1
+    most = int(np.diff(begins).max())
+    joined, into = np.empty((2, n), np.int64)
+    scores, dense = np.empty(n), np.empty((most, most))
+    graph = indptr, indices, weights
+    # Arrays that loops use again: numba takes seconds to compile what makes them.
+    numbers, flags = np.empty((5, n)), np.empty((2, n), np.int64)
+    count = _join_groups(
+        *graph, size, groups, begins, nodes, is_rooted, joined, into, scores,
+        dense, numbers, flags, np.empty(n, np.bool_),
+    )  # fmt: skip
     return joined[:count], into[:count], scores[:count]
 
 
 @njit(**LOOP)
+def _join_groups(
+    indptr,
+    indices,
+    weights,
+    size,
+    groups,
+    begins,
+    nodes,
+    is_rooted,
+    joined,
+    into,
+    scores,
+    dense,
+    numbers,
+    flags,
+    is_there,
+):
+    """Join the clusters of each group, see above; return the number of pairs.
+
+    ``dense`` (m, m), ``numbers`` (5, n), ``flags`` (2, n) and ``is_there`` (n,) are
+    written over.
+    """
+    degree, part_degree, part_size = numbers[0], numbers[1], numbers[2]
+    most, part_scores, index, best = numbers[3], numbers[4], flags[0], flags[1]
+    for node in range(size.shape[0]):
+        degree[node] = 0.0
+        for e in range(indptr[node], indptr[node + 1]):
+            degree[node] += weights[e]
+    count = 0
+    for group in range(begins.shape[0] - 1):
+        first, n = begins[group], begins[group + 1] - begins[group]
+        for k in range(n):
+            node = nodes[first + k]
+            index[node] = k
+            part_degree[k], part_size[k], is_there[k] = degree[node], size[node], True
+            for other in range(n):
+                dense[k, other] = 0.0
+        for k in range(n):
+            node = nodes[first + k]
+            for e in range(indptr[node], indptr[node + 1]):
+                if groups[indices[e]] == group:
+                    dense[k, index[indices[e]]] = weights[e]
+        _join(
+            n, dense, part_degree, part_size, is_rooted, best, most, is_there,
+            joined[count:], into[count:], part_scores,
+        )  # fmt: skip
+        worst = np.inf
+        for k in range(n - 1):
+            worst = min(worst, part_scores[k])
+            joined[count] = nodes[first + joined[count]]
+            into[count] = nodes[first + into[count]]
+            scores[count] = worst
+            count += 1
+    return count
+
+
+@njit(**INNER, **LOOP)
 def _score(a, b, weights, degree, size, is_rooted):
     """Return how well two clusters go together, see :func:`_join`."""
     expected = degree[a] * degree[b]
@@ -132,35 +222,36 @@ def _score(a, b, weights, degree, size, is_rooted):
     return weights[a, b] / (np.sqrt(expected) if is_rooted else expected)
 
 
-@njit(**LOOP)
-def _find_best(a, best, most, is_there, weights, degree, size, is_rooted):
+@njit(**INNER, **LOOP)
+def _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted):
     """Write which of the clusters after ``a`` goes with it best, and the score."""
     best[a], most[a] = -1, -np.inf
-    for b in range(a + 1, size.shape[0]):
+    for b in range(a + 1, n):
         if is_there[b]:
             score = _score(a, b, weights, degree, size, is_rooted)
             if score > most[a]:
                 best[a], most[a] = b, score
 
 
-@njit(**LOOP)
-def _join(weights, degree, size, is_rooted):
-    """Join all clusters of a dense graph (m, m), two at a time, best first.
+@njit(**INNER, **LOOP)
+def _join(
+    n, weights, degree, size, is_rooted, best, most, is_there, joined, into, scores
+):
+    """Join ``n`` clusters of a dense graph, two at a time, best first.
 
     Best have the most weight between them over that expected of their degrees, with
     ``is_rooted`` over its root; without any weight the smallest go first, and of
-    equals the lowest numbers.  Returns the joined clusters, those they join, and the
-    scores, below 0 without weight, (m - 1,) each.  The larger cluster of a pair keeps
-    its number; the arguments are overwritten.
+    equals the lowest numbers.  Writes the joined clusters, those they join, and the
+    scores, below 0 without weight, n - 1 each.  The larger cluster of a pair keeps
+    its number; the other arguments are overwritten.
     """
-    n = size.shape[0]
-    joined, into = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64)
-    scores, is_there = np.empty(n - 1), np.ones(n, np.bool_)
-    best, most = np.empty(n, np.int64), np.empty(n)
     for a in range(n):
-        _find_best(a, best, most, is_there, weights, degree, size, is_rooted)
+        _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted)
     for step in range(n - 1):
-        one = most.argmax()
+        one = 0
+        for a in range(1, n):
+            if most[a] > most[one]:
+                one = a
         other, scores[step] = best[one], most[one]
         if size[other] > size[one]:
             one, other = other, one
@@ -176,9 +267,8 @@ def _join(weights, degree, size, is_rooted):
             if not is_there[a]:
                 continue
             if a == one or best[a] == one or best[a] == other:
-                _find_best(a, best, most, is_there, weights, degree, size, is_rooted)
+                _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted)
             elif a < one:
                 score = _score(a, one, weights, degree, size, is_rooted)
                 if score > most[a] or (score == most[a] and one < best[a]):
                     best[a], most[a] = one, score
-    return joined, into, scores
