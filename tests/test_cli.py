@@ -109,6 +109,12 @@ def test_fit_tells_programs_its_result_or_failure_in_one_line(run, table, out):
     assert again.exit_code == 2
     assert again.stdout.count("\n") == 1
     assert json.loads(again.stdout)["error"].startswith(f"{out} exists: choose another")
+    assert facts["version"] == record["versions"]["napari-embedding-game"]
+    wrong = run("fit", table, "--json", "--n-clusters", "many")
+    assert wrong.exit_code == 2
+    message = "argument --n-clusters: invalid int value: 'many'"
+    assert json.loads(wrong.stdout) == {"error": message}
+    assert wrong.stderr == f"Error: {message}\n"
 
 
 def test_fit_by_pca_says_that_there_is_no_pressure(run, table, out):

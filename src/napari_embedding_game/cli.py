@@ -44,7 +44,11 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(WRONG, f"{self.format_usage()}Error: {message}\n")
+        raise _UsageError(message, self.format_usage())
+
+
+class _UsageError(Exception):
+    """What is wrong with the arguments, and how they are written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -52,7 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a console may lack a letter
-    sys.exit(_run(_parser().parse_args(arguments)))
+    written = sys.argv[1:] if arguments is None else arguments
+    try:
+        options = _parser().parse_args(written)
+    except _UsageError as error:
+        message, usage = error.args
+        if "--json" in written:
+            print(json.dumps({"error": message}))
+            usage = ""
+        sys.stderr.write(f"{usage}Error: {message}\n")
+        sys.exit(WRONG)
+    sys.exit(_run(options))
 
 
 def _run(options: Options) -> int:
@@ -347,8 +361,12 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
 
 
 def _to_json(facts: Mapping[str, Any]) -> str:
-    """Return facts as one line of JSON, in which an unknown number is null."""
-    known = {
+    """Return facts as one line of JSON, in which an unknown number is null.
+
+    With the version, as another one may make another map of the same numbers.
+    """
+    known: dict[str, Any] = {"version": metadata.version("napari-embedding-game")}
+    known |= {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in facts.items()
     }

@@ -214,7 +214,8 @@ class EmbeddingGame(
     energy_ : float
         The energy that the method minimises; for the game the bound of Eq. 3.
     map_hash_ : str
-        16 hexadecimal digits by which the map is recognised elsewhere.
+        16 hexadecimal digits by which the map is recognised elsewhere, made by the same
+        version of this program.
     affinity_matrix_ : (N, N) sparse matrix, float32
         The weights of the attraction, symmetric.
     knn_indices_, knn_distances_ : (N, K) int32, (N, K) float32
