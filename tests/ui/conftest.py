@@ -115,9 +115,8 @@ def no_tour(monkeypatch):
 @pytest.fixture(autouse=True)
 def no_warm_up(monkeypatch):
     """Load the engine where it runs: the warm-up of a dock outlives most tests."""
-    monkeypatch.setattr(
-        "napari_embedding_game.ui.controller.engine.warm_up", lambda: None
-    )
+    warm_up = "napari_embedding_game.ui.controller._warm_up"
+    monkeypatch.setattr(warm_up, lambda compilers: None)
 
 
 @pytest.fixture(autouse=True)

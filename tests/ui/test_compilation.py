@@ -14,9 +14,9 @@ def test_a_run_that_waits_for_compiled_loops_says_so(dock, session, engine, qtbo
     compiled = numba.njit(lambda x: x + 1)
     thread = threading.Thread(target=compiled, args=(1,))
     thread.start()
-    said = "Preparing this computer for the first map (once): 1 of at most 200 parts"
+    said = "Preparing this computer for the first map (once): 1 of at most 150 parts"
     qtbot.waitUntil(lambda: run.stage.text() == said)
-    assert (run.bar.value(), run.bar.maximum()) == (1, 200)
+    assert (run.bar.value(), run.bar.maximum()) == (1, 150)
     qtbot.waitUntil(lambda: run.stage.text() == "Finding neighbours …")
     assert run.bar.value() == 0
     thread.join()

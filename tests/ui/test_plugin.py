@@ -35,8 +35,8 @@ def boxes(viewer):
 
 def test_what_the_menu_and_a_program_open(window, from_menu, monkeypatch, qtbot):
     loaded = threading.Event()
-    warm_up = "napari_embedding_game.ui.controller.engine.warm_up"
-    monkeypatch.setattr(warm_up, loaded.wait)
+    warm_up = "napari_embedding_game.ui.controller._warm_up"
+    monkeypatch.setattr(warm_up, lambda compilers: loaded.wait())
     from_menu(window.window.plugins_menu, PLUGIN, GAME)  # before the engine is loaded
     shown = {GAME: (Qt.DockWidgetArea.RightDockWidgetArea, False)}
     assert boxes(window) == shown

@@ -32,6 +32,12 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compile_loop
 
 
+def is_compiled(loop: Any) -> bool:
+    """Return whether the disk has machine code of this version of a loop."""
+    cache_file = getattr(getattr(loop, "_cache", None), "_cache_file", None)
+    return type(cache_file) is not SharedCacheFile or bool(cache_file._load_index())
+
+
 class SharedCacheFile(IndexDataCacheFile):
     """The files of one loop: an index of signatures, and machine code for each.
 

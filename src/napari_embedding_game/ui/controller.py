@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import napari
 import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QObject
 
-from napari_embedding_game.session.run import engine
+from napari_embedding_game.core.loop_cache import is_compiled
+from napari_embedding_game.session.run import engine, first_game
+from napari_embedding_game.session.run.compilers import Compilers
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import error_text
+from napari_embedding_game.ui import pixels
 from napari_embedding_game.ui.canvas.pick import compile_loop
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.images.linked_layers import center_on
-from napari_embedding_game.ui.pixels import compile_loops
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -55,6 +58,7 @@ class Controller(QObject):
             lambda progress: self.receive(self._run, progress),
             at_once=True,
         )
+        self._compilers = Compilers()
         self._is_open = True
 
     def warm_up(self) -> None:
@@ -65,7 +69,8 @@ class Controller(QObject):
         # takes half a second, and breaks where another thread makes a layer meanwhile.
         Points(np.zeros((1, 2)))
         # Only logged: a run does all of it again, and reports errors.
-        Worker(_warm_up, "The engine could not be warmed up").begin()
+        warm_up = partial(_warm_up, self._compilers)
+        Worker(warm_up, "The engine could not be warmed up").begin()
 
     def play(
         self,
@@ -99,6 +104,7 @@ class Controller(QObject):
             return
         self._is_open = False
         for close in (
+            self._compilers.stop,
             self.session.stop,
             self.session_store.close,
             self.scene.close,
@@ -140,7 +146,18 @@ class Controller(QObject):
         tried(self.workspace.trouble.emit, embed)
 
 
-def _warm_up() -> None:
-    engine.warm_up()
-    compile_loops()
+def _warm_up(compilers: Compilers) -> None:
+    parts = {**first_game.find_parts(), pixels.compile_loops: pixels.find_last_loop()}
+    needed = [
+        compile_part for compile_part, loop in parts.items() if not is_compiled(loop)
+    ]
+    compilers.begin(needed, [first_game.compile_markers])
+
+    def wait() -> bool:
+        goes_on = compilers.wait()
+        if goes_on:  # the window waits for these, whatever else is compiled
+            pixels.compile_loops()
+        return goes_on
+
+    engine.warm_up(wait)
     compile_loop()

@@ -116,6 +116,11 @@ def compile_loops() -> None:
     paint_density(rows[:, :2], rows, lines, (1, 1))
 
 
+def find_last_loop() -> Any:
+    """Return the loop that :func:`compile_loops` compiles last."""
+    return _shade
+
+
 def to_read(array: Any, dtype: type = np.float32) -> NDArray[Any]:
     """Return an array for loops to read, which are compiled for one kind."""
     given: NDArray[Any] = np.ascontiguousarray(array, dtype).view()

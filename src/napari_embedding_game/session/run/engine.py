@@ -7,14 +7,13 @@ imported when they are first needed, in whatever thread needs them.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import COMPUTING, limited
 from napari_embedding_game.session.clusters.merging import Merging
@@ -63,27 +62,28 @@ merging = Merging.of
 """Looks at the edges between the points of the landmarks."""
 
 
-def warm_up() -> None:
+def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
     """Load the engine and compile its kernels ahead of the first run.
 
     What moves the first frame comes first, and a run that is begun meanwhile need not
-    wait for the rest.
+    wait for the rest.  ``wait``: called first; returns, once other processes have
+    compiled what they can, whether to go on.
     """
     import dask.array  # noqa: F401 - SciPy breaks while another thread loads it
 
-    from napari_embedding_game.core.inspect.markers import markers
+    from napari_embedding_game.session.run import first_game
 
-    settings = with_affinity(Settings(n_landmarks=8))
-    X = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    settings, X = first_game.few_settings(), first_game.few_rows()
     with COMPUTING:
+        if not wait():
+            return
         edges, start = layout(neighbors(X, settings), X, settings)
         playing = play(edges, start, settings)
         next(playing)
-        snapshot = next(playing)
+        next(playing)
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
     # What is needed once there is a map: clusters and markers.
     with COMPUTING, limited(1):
-        merging(edges, snapshot.labels, 8, None)
-        for values in (X, sparse.csr_matrix(X)):
-            markers(values, np.arange(64) < 2)
+        first_game.compile_merging()
+        first_game.compile_markers()

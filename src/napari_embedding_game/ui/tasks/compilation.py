@@ -7,13 +7,11 @@ from contextlib import suppress
 from numba.core import event as numba_event
 from qtpy.QtCore import QObject, QTimer, Signal
 
-KIND = "numba:compile"
-"""Of the events that numba sends when it compiles a function; reading one from its
-cache sends none."""
-PARTS = 200
-"""Functions that are compiled for a first map, at most: 194 with an empty cache, until
-there are clusters and markers; the last loop before those began after 35 s of the
-processor."""
+from napari_embedding_game.session.run.compilers import KIND
+
+PARTS = 150
+"""Functions that are compiled for a first map, at most: 141 with an empty cache, until
+its first frame.  What two processes both need is compiled, and counted, in each."""
 QUIET_MS = 500
 """Without a new function after which compiling is over: there are many in a row."""
 

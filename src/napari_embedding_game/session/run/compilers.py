@@ -1,0 +1,140 @@
+"""Processes that compile loops beside the window, on a computer that is new to them.
+
+numba compiles one function at a time in a process, and holds up its other threads.
+These processes share the parts, and fill numba's cache; then they end.  Without one, or
+where one breaks off, the window compiles what is missing itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+from weakref import finalize
+
+import numba.core.event
+
+from napari_embedding_game.core.threads import n_cores
+
+KIND = "numba:compile"
+"""Of the events that numba sends when it compiles a function; reading one from its
+cache sends none."""
+MOST = 3
+"""Processes: more would import longer than they compile."""
+_BEGUN, _ENDED, _NEEDED_ARE_DONE = b"+", b"-", b"."
+
+numba_event: Any = numba.core.event  # which has no types
+
+Part = Callable[[], object]
+"""A function of a module that compiles some loops, see :mod:`first_game`."""
+
+
+class Compilers:
+    """The processes that compile parts, those that are needed first before others.
+
+    What they compile is heard of in this process, as if it did: see :data:`KIND`.
+    """
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._waiting: list[threading.Event] = []
+        self._is_stopped = False
+
+    def begin(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
+        """Start as many processes as there are cores beside the window's."""
+        n = min(MOST, max(1, n_cores() - 1), len(needed))
+        with suppress(OSError):  # the system starts no further program
+            for at in range(n):
+                self._begin(needed[at::n], later[at::n])
+
+    def _begin(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
+        begin = f"import sys; sys.path[:] = {sys.path!r}; "
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"{begin}from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        finalize(self, process.kill)  # also where the program ends
+        self._processes.append(process)
+        if self._is_stopped:
+            process.kill()
+        self._waiting.append(are_done := threading.Event())
+        assert process.stdin is not None
+        with suppress(OSError), process.stdin as pipe:  # it has just ended
+            pipe.write(pickle.dumps((list(needed), list(later))))
+        listen = self._listen, (process, are_done)
+        threading.Thread(target=listen[0], args=listen[1], daemon=True).start()
+
+    def wait(self) -> bool:
+        """Wait until the parts that are needed are compiled; False if stopped."""
+        for are_done in self._waiting:
+            are_done.wait()
+        return not self._is_stopped
+
+    def stop(self) -> None:
+        """End the processes; what they have compiled stays."""
+        self._is_stopped = True
+        for process in self._processes:
+            process.kill()
+
+    def _listen(
+        self, process: subprocess.Popen[bytes], are_done: threading.Event
+    ) -> None:
+        n_open = 0
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            while letter := pipe.read(1):
+                if letter == _BEGUN:
+                    n_open += 1
+                    numba_event.start_event(KIND)
+                elif letter == _ENDED:
+                    n_open -= 1
+                    numba_event.end_event(KIND)
+                elif letter == _NEEDED_ARE_DONE:
+                    are_done.set()
+        for _ in range(n_open):  # it was ended in between
+            numba_event.end_event(KIND)
+        process.wait()
+        are_done.set()
+
+
+# In the process
+
+
+class _Teller(numba.core.event.Listener):
+    """Writes a letter where a function begins or ends to be compiled."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def on_start(self, event: object) -> None:
+        os.write(self._pipe, _BEGUN)
+
+    def on_end(self, event: object) -> None:
+        os.write(self._pipe, _ENDED)
+
+
+def serve() -> None:
+    """Compile the parts that the standard input names, and end."""
+    gc.disable()  # a tenth of the time of a compiler
+    warnings.simplefilter("ignore")  # so few rows are no map
+    pipe = os.dup(1)
+    with ExitStack() as stack:
+        nowhere = stack.enter_context(open(os.devnull, "w"))
+        for stream in (1, 2):  # what a library prints is no letter
+            os.dup2(nowhere.fileno(), stream)
+        needed, later = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the window
+        numba_event.register(KIND, _Teller(pipe))
+        for parts in (needed, later):
+            for compile_part in parts:
+                compile_part()
+            os.write(pipe, _NEEDED_ARE_DONE)
