@@ -1,4 +1,5 @@
 import json
+import runpy
 import subprocess
 import sys
 import types
@@ -12,7 +13,7 @@ import pytest
 from sklearn.neighbors import kneighbors_graph
 
 import worlds
-from napari_embedding_game import EmbeddingGame
+from napari_embedding_game import EmbeddingGame, cli
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.data.errors import DataError
 
@@ -427,6 +428,14 @@ def test_no_argument_opens_the_window(run, launched):
             {"path": None, "screenshot": None, "out": None, "quit_after_run": False},
         )
     ]
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_torch_is_loaded_before_the_window_where_it_has_to_be(platform, monkeypatch):
+    path = Path(cli.__file__).parent / "ui" / "app.py"
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert ("torch" in runpy.run_path(str(path))) == (platform == "win32")
 
 
 def test_without_qt_there_is_no_window(run, monkeypatch):

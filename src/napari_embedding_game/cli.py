@@ -1,7 +1,7 @@
 """The console command ``napari-embedding-game``.
 
-Nothing heavy is imported before it is needed: the help has to appear at once,
-and torch must be imported before Qt (on Windows torch fails after PyQt).
+Nothing heavy is imported before it is needed: the help has to appear at once.
+:mod:`ui.app` is imported before Qt, as on Windows it loads torch, which fails after.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _window(options: Options) -> int:
     for target in (options.screenshot, options.out):
         if target is not None:
             check_output(file, target)
-    import torch  # noqa: F401  (before Qt, see above)
+    from napari_embedding_game.ui.app import launch  # before Qt, see above
 
     try:
         import qtpy.QtWidgets  # noqa: F401
@@ -232,7 +232,6 @@ def _window(options: Options) -> int:
             '"napari-embedding-game[all]"; on Linux Qt needs libraries of the system, '
             'too, listed under "No window opens" in docs/faq.md.'
         ) from error
-    from napari_embedding_game.ui.app import launch
 
     names = "screenshot", "out", "quit_after_run"
     given = {name: getattr(options, name) for name in names}

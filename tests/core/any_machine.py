@@ -17,6 +17,9 @@ WAYS = (
     {"method": "ssne", "method_params": {"approximation": "mesh"}, "init": "random"},
 )
 
+NOT_FOR_AN_ARRAY = {"qtpy", "napari", "vispy", "zarr", "dask", "matplotlib", "anndata"}
+"""Libraries that no fit of an array loads."""
+
 
 def main():
     threads.PARALLEL_WORK = 0  # so that small maps are shared among threads too
@@ -39,3 +42,5 @@ def main():
 if __name__ == "__main__":
     gc.disable()  # a tenth of the time of a compiler
     main()
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    assert not loaded & NOT_FOR_AN_ARRAY, loaded & NOT_FOR_AN_ARRAY

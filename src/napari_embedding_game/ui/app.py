@@ -1,4 +1,8 @@
-"""Opens napari with the dock and plays a sample, for the command line."""
+"""Opens napari with the dock and plays a sample, for the command line.
+
+Elsewhere than on Windows torch, which takes as long to load as the window, is loaded
+beside it, once the dock is shown.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch  # before Qt: on Windows it fails to load after PyQt  # noqa: F401
+if sys.platform == "win32":
+    import torch  # before Qt: there it fails to load after PyQt  # noqa: F401
 
 if TYPE_CHECKING:
     import napari
