@@ -75,7 +75,7 @@ def drive(engine):
         assert one.end()
 
 
-def test_stages_in_their_order_and_idle_at_the_end(drive):
+def test_stages_in_their_order_and_idle_at_the_end_until_it_is_steered(drive):
     one = drive()
     one.wait_for(50)
     stages = list(dict.fromkeys(f.stage for f in one.frames))
@@ -85,6 +85,8 @@ def test_stages_in_their_order_and_idle_at_the_end(drive):
     assert one.thread.is_alive()
     shown = [f.snapshot.iteration for f in one.frames if f.snapshot]
     assert shown == [0, 10, 20, 30, 40, 50]
+    one.run.steer(Settings(repulsion=900.0))
+    one.wait(lambda: one.iteration > 50)
 
 
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):

@@ -68,6 +68,13 @@ def click(qtbot, pane, x, y, key=NONE):
     QTest.mouseClick(canvas.canvas, LEFT, key, canvas.pixel(x, y))
 
 
+def tip_at(qtbot, pane, x, y):
+    canvas = drawn(qtbot, pane)
+    for shift in (1, 0):
+        QTest.mouseMove(canvas.canvas, canvas.pixel(x, y) + QPoint(0, shift))
+    return canvas.canvas.toolTip()
+
+
 # Volcano
 
 
@@ -144,6 +151,7 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
     dock.plots.saved.click()
     assert "could not be written" in said[0]
     first, second, third = [one.id for one in session.clusters.clusters[:3]]
+    assert f"{dots.result.genes[1]} in {first}" in tip_at(qtbot, dots, 0, 1)
     click(qtbot, dots, 1, -0.7)  # its name, above the dots
     assert session.selection.clusters == (second,)
     click(qtbot, dots, 2, 0, CONTROL)

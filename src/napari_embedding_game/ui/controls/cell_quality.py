@@ -52,10 +52,6 @@ class QualityPlot(Plot):
     bounds: Limits
     samples: pd.Series | None = None
 
-    def size(self) -> tuple[float, float]:
-        """Return width and height in inches."""
-        return 3.2, 2.2
-
     def paint(self, axes: Any) -> None:
         """Draw the cells, and grey over those that the limits leave out."""
         axes.spines[["top", "right"]].set_visible(False)
