@@ -90,6 +90,7 @@ def test_a_set_is_chosen_from_a_file_or_refused(
     monkeypatch.setattr(QInputDialog, "getItem", lambda *q: (q[3][1], True))
     click(panel.file)
     assert (panel.name.text(), panel.genes.text()) == ("BETA", "g5, g6, g7")
+    assert panel.genes.cursorPosition() == 0  # of many the first are seen
     QTest.keyClick(panel.genes, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: session.look.color_by == "BETA")
     assert session.dataset.added["BETA"].genes == ("g5", "g6", "g7")

@@ -16,7 +16,7 @@ from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
 from worlds import choose, column, measure
 
-LEFT = Qt.MouseButton.LeftButton
+LEFT, CONTROL = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
@@ -161,6 +161,11 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     inspector.details.refresh()  # which keeps the cluster
     assert view.count() == 9
     assert [i.row() for i in view.selectedIndexes()] == view.indices([picked])
+    place = view.visualRect(view.model().index(4, 0)).center()
+    QTest.mouseClick(view.viewport(), LEFT, CONTROL, place)
+    assert set(session.selection.rows) == {picked, view.rows[4]}
+    qtbot.waitUntil(lambda: not inspector.details._reporting.is_busy)
+    assert view.count() == 9
     session.selection.select_points(np.array([2, 12, 22]))
     qtbot.waitUntil(lambda: view.count() == 3)
 
