@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from napari_embedding_game.core.inspect.quality import graph_parts, map_quality
-from napari_embedding_game.session.quality import group_columns, quality_job
+from napari_embedding_game.session.quality import quality_job
 from worlds import play, session_of
 
 
@@ -18,7 +18,7 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
         dataset.X,
         shot.embedding,
         metric="cosine",
-        columns=group_columns(dataset.obs),
+        columns={"kind": dataset.obs["kind"].cat.codes.to_numpy()},
         clusters=session.clusters.labels,
     )
     assert expected.clusters.same > expected.clusters.by_chance
