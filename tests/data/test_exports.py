@@ -55,6 +55,11 @@ EXPECTED = ["T cells", "T cells", "unassigned", "B, naïve"]
 def test_h5ad(dataset, result, tmp_path):
     write(dataset, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
+    assert adata.var.columns.empty
+    known = replace(dataset, gene_ids={"tone": "ENSG00000141510"})
+    write(known, result, tmp_path / "ids.h5ad")
+    var = anndata.read_h5ad(tmp_path / "ids.h5ad").var
+    assert var["gene_ids"].to_dict() == {"size": "", "tone": "ENSG00000141510"}
     cluster = adata.obs["embedding_game_cluster"]
     assert cluster.tolist() == EXPECTED
     assert cluster.cat.categories.tolist() == ["T cells", "B, naïve", "unassigned"]

@@ -152,6 +152,8 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert [tabs.tabText(p) for p in places if tabs.isTabVisible(p)] == ["Pictures"]
     members = np.flatnonzero(session.clusters.labels == 1)
     assert set(view.rows) < set(members)
+    bottom = tabs.mapTo(inspector.details, tabs.rect().bottomLeft()).y()
+    assert bottom > 0.95 * inspector.details.height()
     view.doItemsLayout()
     place = view.visualRect(view.model().index(2, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=place)

@@ -81,7 +81,7 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
 
 
 def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
-    viewer, dock, session, nuclei, lit
+    qtbot, viewer, dock, session, nuclei, lit
 ):
     before, n_layers = nuclei.colormap, len(viewer.layers)
     session.selection.select(session.clusters.clusters[0].id)
@@ -125,6 +125,10 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     dock.look.color_by.value = "intensity_mean"
     np.testing.assert_allclose(colors(), on_map(), atol=1e-3)
     assert len(np.unique(colors(), axis=0)) > 9
+    dock.controller.scene.layers.points.face_color = "lime"  # as napari's own controls
+    qtbot.waitUntil(lambda: np.allclose(colors(), [0, 1, 0, 1]))
+    dock.look.color_by.value = "Cluster"
+    dock.look.color_by.value = "intensity_mean"
     session.selection.select_points(np.array([3]))
     assert colors(3)[3] == 1
     assert (np.delete(colors()[:, 3], 3) < 0.5).all()
