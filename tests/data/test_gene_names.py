@@ -49,5 +49,6 @@ def test_genes_are_found_by_symbol_and_by_identifier(tmp_path, on_show):
     asked = ["gfap", ids[1], "ensg00000000003", "ENSG00000000000.7", "ENSG00000000009"]
     found = dataset.find_columns(asked)
     assert (found.indices, found.missing) == ([1, 3, 0], asked[-1:])
+    assert found.share == 4 / 5
     assert axis_of(dataset, ids[3]).name == "DUP-1"
     assert axis_of(dataset, "b").tolist() == [*range(12)]  # the column

@@ -134,6 +134,8 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     hand, place = session.hand, np.array([4.0, -3.0])
     hand.begin_landmark(5)
     assert session.timeline.newest.label == "Landmark dragged by hand"
+    hand.drag_to(np.array([1e9, 0.0]))
+    assert hand.forces.landmarks[0].place == (100_000, 0)  # well on the map
     hand.drag_to(place)
     played.frame()
     assert np.array_equal(session.snapshot.landmarks[5], place)

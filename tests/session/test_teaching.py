@@ -92,6 +92,10 @@ def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
     assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")
     assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")
     assert told(0.75, 0.5, 1.0, spread=0.25).endswith("balanced accuracy).")
+    counts[2] = 5
+    assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")
+    counts[2] = 4
+    assert told(0.9, 0.88, 0.9).endswith(" Class C has only 4 examples: add more.")
 
 
 def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):

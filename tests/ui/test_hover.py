@@ -78,6 +78,8 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(
     session.columns_changed.emit()
     session.look.color_by = value
     assert f">{value}<" in hover(31)  # and not what the column of that name says
+    session.look.color_by = "Pressure"
+    assert ">Crowded (pressure)<" in hover(30)  # of none, too, as it is asked for
     says_the_rest_without_a_picture(hover, session)
     goes_with_the_mouse_and_with_the_dock(hover, seen, qtbot)
 

@@ -182,6 +182,14 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     gate.set()
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
     assert "B cells" in dots.canvas.plot.groups
+    gate.clear()
+    session.clusters.undo()
+    session.clusters.undo()
+    qtbot.waitUntil(lambda: dots._search.is_busy)
+    session.load(None)  # what was found of data that are gone is not shown
+    gate.set()
+    qtbot.waitUntil(lambda: not dots._search.is_busy)
+    assert dots.result is None
 
 
 def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
