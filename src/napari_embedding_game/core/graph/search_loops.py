@@ -141,10 +141,10 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
     Query q leaves out row ``excluded[q]``; ``indices`` (Q, k) count from ``first``.
     """
     (n, n_dims), width = queries.shape, min(_TILE, len(numbers))
-    doubled = np.zeros((n + n % 2, n_dims), np.float32)
-    for q in range(n):
+    doubled = np.empty((n + n % 2, n_dims), np.float32)
+    for q in range(len(doubled)):
         for c in range(n_dims):
-            doubled[q, c] = -2 * queries[q, c]
+            doubled[q, c] = -2 * queries[q, c] if q < n else 0
     size = np.empty(width, np.float32)
     # Sums of all queries wait where rows are longer than a tile.
     n_sums = 2 if n_dims <= _COLUMNS else len(doubled)
@@ -213,7 +213,7 @@ def rank(queries, rows, candidates, indices, squared):
     for q in range(len(candidates)):
         squared[q], indices[q] = np.inf, 0
         for p in range(candidates.shape[1]):
-            j = candidates[q, p]
+            j = np.int64(candidates[q, p])  # one type of numbers for all searches
             if j >= 0:
                 _look_at(queries[q], rows[j], j, indices[q], squared[q])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph.edge_loops import by_group, group_graph
 from napari_embedding_game.core.loop_cache import njit
-from napari_embedding_game.core.threads import INNER, LOOP
+from napari_embedding_game.core.threads import LOOP
 
 __all__ = ["compact", "group_graph", "join_groups", "modularity", "move_nodes"]
 
@@ -213,7 +213,7 @@ def _join_groups(
     return count
 
 
-@njit(**INNER, **LOOP)
+@njit(no_cpython_wrapper=True, **LOOP)
 def _score(a, b, weights, degree, size, is_rooted):
     """Return how well two clusters go together, see :func:`_join`."""
     expected = degree[a] * degree[b]
@@ -222,7 +222,7 @@ def _score(a, b, weights, degree, size, is_rooted):
     return weights[a, b] / (np.sqrt(expected) if is_rooted else expected)
 
 
-@njit(**INNER, **LOOP)
+@njit(no_cpython_wrapper=True, **LOOP)
 def _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted):
     """Write which of the clusters after ``a`` goes with it best, and the score."""
     best[a], most[a] = -1, -np.inf
@@ -233,7 +233,7 @@ def _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted):
                 best[a], most[a] = b, score
 
 
-@njit(**INNER, **LOOP)
+@njit(no_cpython_wrapper=True, **LOOP)
 def _join(
     n, weights, degree, size, is_rooted, best, most, is_there, joined, into, scores
 ):
