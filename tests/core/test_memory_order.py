@@ -36,3 +36,15 @@ def test_what_comes_out_is_in_the_order_of_the_data(played, monkeypatch, method)
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-4)
     assert (sorted_inside.labels == plain.labels).mean() > 0.99
     assert sorted_inside.energy == pytest.approx(plain.energy, rel=1e-4)
+
+
+def test_points_that_follow_each_other_lie_near(monkeypatch):
+    layout = np.random.default_rng(0).random((2_000, 2))
+    monkeypatch.setattr(module, "MIN_POINTS", 10)
+    monkeypatch.setattr(module, "CELL", 20)
+    order = module.memory_order(layout)
+    assert sorted(order) == list(range(len(layout)))
+    steps = [
+        np.abs(np.diff(each, axis=0)).mean(axis=0) for each in (layout[order], layout)
+    ]
+    assert (steps[0] < 0.2 * steps[1]).all()

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from anndata import AnnData
@@ -69,3 +71,11 @@ def test_numbers_far_from_0_keep_what_they_differ_by(tmp_path, kind):
     search = NearestNeighbors(n_neighbors=5, algorithm="kd_tree").fit(X)
     found = knn_graph(read(path).X, 5).indices
     np.testing.assert_array_equal(found, search.kneighbors(return_distance=False))
+
+
+def test_a_part_of_a_file_may_take_half_of_the_free_memory(monkeypatch):
+    free = SimpleNamespace(available=1_000)
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: free)
+    memory.check_fits(500, "cells.csv")
+    with pytest.raises(DataError, match=r"cells\.csv"):
+        memory.check_fits(501, "cells.csv")
