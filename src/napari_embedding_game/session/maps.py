@@ -214,10 +214,11 @@ class MapTree:
             self._open_reading(dataset)
             return True
         order = align(Identity.of(current), Identity.of(dataset), dataset.name)
-        if not is_as_it_was(order):
-            dataset = dataset.in_order(order)
+        if is_as_it_was(order):
+            self._open_reading(dataset)
+        else:
+            self._open_reading(dataset.in_order(order))
             self._session.show_message(MATCHED.format(dataset.name))
-        self._open_reading(dataset)
         return True
 
     def _open_reading(self, dataset: Dataset) -> None:
