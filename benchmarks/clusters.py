@@ -26,12 +26,9 @@ from sklearn.metrics import adjusted_rand_score
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
-from napari_embedding_game.core.inspect.clusters import (
-    MergeTree,
-    landmark_graph,
-    merge_tree,
-)
+from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
+from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from shared import Input, arguments, finish, grown, load, median, report, timed
 
 N_CLUSTERS = {"pbmc": (6, 8, 10), "covid": (6, 8, 10), "digits": (8, 10, 12)}

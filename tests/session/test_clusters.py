@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from napari_embedding_game.core.inspect.clusters import MergeTree
+from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clusters import Clusters
 from napari_embedding_game.session.clusters.merging import Merging

@@ -10,7 +10,6 @@ the most weight over that expected of their degrees (Bonald et al. 2018).
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect import cluster_loops as loops
+from napari_embedding_game.core.inspect.merge_tree import MergeTree
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
 """1 is modularity as it was defined; each further one expects half the weight."""
@@ -46,37 +46,6 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     graph = sparse.csr_matrix(rows[::-1], shape=(n_landmarks, n_landmarks))
     graph.sort_indices()
     return graph
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MergeTree:
-    """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
-
-    ``born`` (L,): least number of clusters at which a landmark leads one, 0 without
-    points; ``leader`` (L,): the leader of its cluster below that; ``levels`` (n, L):
-    the partitions that the tree passes through, finest first.
-    """
-
-    born: NDArray[np.int64]
-    leader: NDArray[np.int64]
-    levels: NDArray[np.int64]
-
-    @property
-    def n_leaves(self) -> int:
-        """Landmarks that have points: the most clusters there can be."""
-        return int(np.count_nonzero(self.born))
-
-    def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, from 0; -1 where it has no points.
-
-        The cut into one more splits one cluster: the larger part keeps its number, the
-        smaller takes the next free one.  There are at most ``n_leaves``.
-        """
-        n_clusters = max(1, n_clusters)
-        head = np.where(self.born > n_clusters, self.leader, np.arange(len(self.born)))
-        while (self.born[head] > n_clusters).any():
-            head = head[head]
-        return (self.born[head] - 1).astype(np.int32)
 
 
 def merge_tree(

@@ -26,7 +26,8 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.graph.symmetric_rows import join_directions
-from napari_embedding_game.core.inspect.clusters import MergeTree, merge_tree
+from napari_embedding_game.core.inspect.clusters import merge_tree
+from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.core.threads import limited
 
 ALPHA = 0.01

@@ -26,6 +26,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.session.clusters.merging import Merging
@@ -141,8 +142,6 @@ def _decoded(
                 )
             return values
         if expected is Merging:
-            from napari_embedding_game.core.inspect.clusters import MergeTree
-
             parts = msgspec.convert(item, dict[str, dict[str, Any]])
             tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
             return Merging(read(sp.csr_matrix, parts["graph"]), tree)
