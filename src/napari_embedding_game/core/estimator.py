@@ -457,22 +457,19 @@ class EmbeddingGame(
             if value is not None:
                 check_integer(name, value, 1)
         changes = SettingChanges(self._chosen(), X)
-        script = _script_of(steering or (), stop_at, changes)
-        settings, layout, shape = changes.begun, None, (X.shape[0], self.n_components)
+        script = _make_script(steering or (), stop_at, changes)
+        settings, layout, n_rows = changes.begun, None, X.shape[0]
+        shape = n_rows, self.n_components
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
-        _check_fit(
-            settings, has_map=layout is not None, has_neighbors=neighbors is not None
-        )
+        _check_fit(settings, layout is not None, neighbors is not None)
         pipeline.check(X, settings)
-        settings = _within_rows(settings, X.shape[0])
+        settings = _within_rows(settings, n_rows)
         if neighbors is None:
             graph = pipeline.neighbors(X, settings)
         else:
-            given = _as_neighbors(
-                neighbors, X.shape[0], n_searched(settings, X.shape[0])
-            )
-            graph = NeighborGraph(*given, "precomputed")
+            k = n_searched(settings, n_rows)
+            graph = NeighborGraph(*_as_neighbors(neighbors, n_rows, k), "precomputed")
         edges, layout = pipeline.edges_and_start(graph, X, settings, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
@@ -489,7 +486,7 @@ class EmbeddingGame(
             self._fitted = fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, repulsion_of(last))
 
-        change = changes.change
+        change = changes.change_settings
         return Run(begin, settings, change, keep, script, stop_at, shape, every)
 
     def _chosen(self) -> Settings:
@@ -647,7 +644,7 @@ class SettingChanges:
         self._changed: dict[str, Any] = {}
         self.begun = with_approximation(chosen, X.shape[0])
 
-    def change(self, parameters: Mapping[str, Any]) -> Settings:
+    def change_settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Return the settings once these parameters have changed, too.
 
         Raises InputError: they cannot change on the way, or are out of range.
@@ -672,7 +669,7 @@ class SettingChanges:
         return new
 
 
-def _script_of(
+def _make_script(
     steering: Steering, stop_at: int | None, changes: SettingChanges
 ) -> dict[int, Steer]:
     """Return what is to change by itself, by iterations, which have to rise."""
@@ -681,7 +678,7 @@ def _script_of(
         least = max(script, default=-1) + 1
         most = None if stop_at is None else stop_at - 1
         at = check_integer("iteration of steering", iteration, least, most)
-        script[at] = Steer(settings=changes.change(parameters))
+        script[at] = Steer(settings=changes.change_settings(parameters))
     return script
 
 

@@ -163,10 +163,14 @@ def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str)
 
 def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
     """Return whether these are whole numbers under a name such as ``cell_id``."""
-    if not _NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))):
+    if not _has_name_of_groups(name):
         return False
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.round(finite)))
+
+
+def _has_name_of_groups(name: object) -> bool:
+    return bool(_NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))))
 
 
 def is_of_a_map(name: object) -> bool:
@@ -247,7 +251,7 @@ ROLES = ("samples", "groups", "numbers", "positions", "ids", "texts")
 """What columns of metadata are taken for."""
 
 
-def role_of(column: pd.Series) -> str:
+def find_role(column: pd.Series) -> str:
     """Return which of :data:`ROLES` a column of metadata has, by its type and name.
 
     ``column``: as of :func:`as_metadata`, in which few numbers or texts are groups.
@@ -259,6 +263,8 @@ def role_of(column: pd.Series) -> str:
         return "texts"
     if is_position(name) or _OF_A_GIVEN_MAP.fullmatch(name):
         return "positions"
+    if not _has_name_of_groups(name):  # which the values of most need not be read for
+        return "numbers"
     values = column.to_numpy(np.float64, na_value=np.nan)
     return "ids" if is_name_or_group(name, values) else "numbers"
 
@@ -268,7 +274,7 @@ def roles_text(obs: pd.DataFrame) -> str:
     by_role: dict[str, list[str]] = {role: [] for role in ROLES}
     for at, name in enumerate(map(str, obs.columns)):
         if not is_of_a_map(name):
-            by_role[role_of(obs.iloc[:, at])].append(name)
+            by_role[find_role(obs.iloc[:, at])].append(name)
     found = ((role, names) for role, names in by_role.items() if names)
     return " ".join(
         f"{role.capitalize()}: {listed(names, 3)}." for role, names in found

@@ -52,14 +52,14 @@ class Expression:
     """Whether these are genes: the columns of a table are never normalised."""
 
     @cached_property
+    def has_counts(self) -> bool:
+        """Whether the profile holds raw counts of genes; some of its rows tell."""
+        return self.is_expression and are_counts(self.profile)
+
+    @cached_property
     def kind(self) -> Kind:
         """What the profile holds: raw counts, log1p of something, or neither."""
         return kind_of_genes(self.profile) if self.is_expression else "values"
-
-    @property
-    def has_counts(self) -> bool:
-        """Whether the profile holds raw counts of genes."""
-        return self.kind == "counts"
 
     @property
     def is_log1p(self) -> bool:

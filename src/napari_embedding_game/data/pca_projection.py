@@ -21,6 +21,7 @@ from napari_embedding_game.data.expression import (
     natural,
 )
 from napari_embedding_game.data.projection import Projection, normalised, sum_of
+from napari_embedding_game.data.raw_counts import are_counts
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -47,7 +48,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     is_scaled = values.min() < 0
     base = log_base(adata)
     unit = natural(1.0, base)  # of its logarithms
-    if not is_scaled and kind_of_genes(values) == "counts":
+    if not is_scaled and are_counts(values):
         values = normalised(values, TARGET_SUM, "These cells")
     elif not is_scaled:
         values = natural(values, base)

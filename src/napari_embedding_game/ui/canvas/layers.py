@@ -380,10 +380,10 @@ class MapLayers:
             for layer in self._other_layers()
             if isinstance(layer, Image | Labels) or layer in self._beside
         ]
-        is_met = any(map(self.frame.meets, self._extents_of(beside)))
+        is_met = any(map(self.frame.meets, self._find_extents(beside)))
         if self.points is None or not (is_turned or is_met):
             return self.points is not None and self.points.ndim != self._n_axes
-        self.frame = Frame(self._extents_of(), self.points.ndim)
+        self.frame = Frame(self._find_extents(), self.points.ndim)
         self._snapshot = None
         if self.landmarks is not None:
             self.landmarks.size[:] = self.frame.unit * LANDMARK_SIZE
@@ -401,7 +401,7 @@ class MapLayers:
         if projection.sight is not None:  # napari fits all of what is turned
             self._viewer.reset_view(reset_camera_angle=False)
             return
-        extents = [self.frame.corners, *self._extents_of()]
+        extents = [self.frame.corners, *self._find_extents()]
         corners = np.concatenate([e for e in extents if np.isfinite(e).all()])
         low, high = corners.min(axis=0), corners.max(axis=0)
         width, height = projection.cell[2:]
@@ -483,7 +483,7 @@ class MapLayers:
         dims = self._viewer.dims
         return [axis - dims.ndim for axis in dims.order][-2:]
 
-    def _extents_of(
+    def _find_extents(
         self, layers: Sequence[Layer] | None = None
     ) -> list[NDArray[np.floating]]:
         """Return where layers are displayed, each (2, 2): by default all others."""
@@ -516,7 +516,7 @@ class MapLayers:
         self.clear()
         self._displayed_axes, self._snapshot = self._displayed(), None
         n_axes = self._n_axes
-        self.frame = Frame(self._extents_of(), n_axes)
+        self.frame = Frame(self._find_extents(), n_axes)
         # The camera shows the whole box, which the map is going to fill.
         # Axis by axis in memory: napari asks for their extents often.
         corners = np.resize(self._box_corners(), (n_points, n_axes))
