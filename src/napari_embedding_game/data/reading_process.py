@@ -16,7 +16,6 @@ import math
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -32,6 +31,7 @@ import psutil
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
+from napari_embedding_game.data.own_process import start_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
@@ -109,15 +109,7 @@ class _Process:
     """The process, seen from here."""
 
     def __init__(self) -> None:
-        begin = f"import sys; sys.path[:] = {sys.path!r}; "
-        code = begin + f"from {__name__} import serve; serve()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pipesize=1 << 20,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        self._process = start_process(__name__, pipesize=1 << 20)
         finalize(self, self._process.kill)  # also where the program ends
         self._pid = self._process.pid
         """On Windows an environment's python starts another, which reads."""

@@ -22,6 +22,7 @@ from weakref import finalize
 import numba.core.event
 
 from napari_embedding_game.core.threads import n_cores
+from napari_embedding_game.data.own_process import start_process
 
 KIND = "numba:compile"
 """Of the events that numba sends when it compiles a function; reading one from its
@@ -55,14 +56,7 @@ class Compilers:
                 self._begin(needed[at::n], later[at::n])
 
     def _begin(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
-        begin = f"import sys; sys.path[:] = {sys.path!r}; "
-        process = subprocess.Popen(
-            [sys.executable, "-c", f"{begin}from {__name__} import serve; serve()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        process = start_process(__name__, bufsize=0)
         finalize(self, process.kill)  # also where the program ends
         self._processes.append(process)
         if self._is_stopped:

@@ -1,0 +1,22 @@
+"""A second process of this program, in which a module serves the first one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+
+def start_process(module: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start Python with the path of this process, and call ``serve`` of a module there.
+
+    Its standard input and output are pipes.  ``options``: others of ``Popen``.
+    """
+    path = f"import sys; sys.path[:] = {sys.path!r}; "
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{path}from {module} import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        **options,
+    )
