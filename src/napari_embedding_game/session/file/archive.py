@@ -251,9 +251,9 @@ def _check_kind(path: Path) -> None:
     """Raise DataError for a file of another kind, which is not damaged."""
     ending = path.suffix.lower()
     kind = _OTHER_KINDS.get(ending)
-    if ending == ENDING and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as file:
-            is_of_arrays = any(name.endswith(".npy") for name in file.namelist())
+    if ending == ENDING:
+        names = _list_parts(path)
+        is_of_arrays = not names or any(name.endswith(".npy") for name in names)
         kind = None if is_of_arrays else "a .zip file of other things"
     if kind is not None and path.exists():
         raise DataError(
@@ -276,11 +276,16 @@ def is_session(path: Path) -> Stages[bool]:
 
 def is_archive(path: str | Path) -> bool:
     """Return whether a .zip file is a session, by the name of its first part."""
+    return "session.npy" in _list_parts(Path(path))
+
+
+def _list_parts(path: Path) -> list[str]:
+    """Return the names of a .zip file's parts; none where the file is damaged."""
     try:
         with zipfile.ZipFile(path) as file:
-            return "session.npy" in file.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+            return file.namelist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return []
 
 
 def summary(path: str | Path) -> Summary:
