@@ -27,7 +27,9 @@ def main(table: str) -> dict[str, object]:
     wrong: list[str] = []
     notification_manager.notification_ready.connect(lambda n: wrong.append(str(n)))
     sys.excepthook = lambda *error: wrong.append(repr(error[1]))
-    engine.warm_up = Compilers.begin = lambda *given: None  # nothing is played here
+    engine.warm_up = Compilers.start_processes = lambda *given: (
+        None
+    )  # nothing is played here
     viewer = napari.Viewer()
     window = viewer.window
     contributed = PluginManager.instance().get_manifest(NAME).contributions

@@ -90,20 +90,20 @@ def test_what_other_processes_compile_is_heard_of_and_none_is_waited_for(
 
     compilers = Compilers()
     with numba_event.install_listener(KIND, Listener()):
-        compilers.begin([parts.compile_one, os.abort], [])  # which breaks off
-        assert compilers.wait()
+        compilers.start_processes([parts.compile_one, os.abort], [])  # which breaks off
+        assert compilers.wait_for_needed()
     assert ended.is_set()
     assert sum(heard) == 0
-    compilers.begin([parts.never_end], [])
-    compilers.stop()
-    assert not compilers.wait()
-    compilers.begin([parts.never_end], [])  # the window is closed already
-    assert not compilers.wait()
+    compilers.start_processes([parts.never_end], [])
+    compilers.end_processes()
+    assert not compilers.wait_for_needed()
+    compilers.start_processes([parts.never_end], [])  # the window is closed already
+    assert not compilers.wait_for_needed()
 
     def refuse(*given, **options):
         raise OSError("No more processes")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     without = Compilers()
-    without.begin([parts.never_end], [])
-    assert without.wait()
+    without.start_processes([parts.never_end], [])
+    assert without.wait_for_needed()

@@ -93,7 +93,7 @@ class TimelineState:
 class Timeline:
     """Marks in the order in which they were made; ``changed`` tells of any change.
 
-    ``max_bytes``: memory for the arrays of all marks, above which :func:`thinned`
+    ``max_bytes``: memory for the arrays of all marks, above which :func:`thin_marks`
     takes some. ``clock``: returns seconds since the epoch.
     """
 
@@ -217,10 +217,10 @@ class Timeline:
         self._set(marks=tuple(marks))
 
     def _set(self, **values: Any) -> None:
-        self.restore(thinned(replace(self.state, **values), self._max_bytes))
+        self.restore(thin_marks(replace(self.state, **values), self._max_bytes))
 
 
-def thinned(state: TimelineState, max_bytes: int) -> TimelineState:
+def thin_marks(state: TimelineState, max_bytes: int) -> TimelineState:
     """Return a timeline whose arrays take at most ``max_bytes``, if possible.
 
     The oldest marks are removed: first those within branches, then the ends of them;

@@ -104,7 +104,7 @@ class Controller(QObject):
             return
         self._is_open = False
         for close in (
-            self._compilers.stop,
+            self._compilers.end_processes,
             self.session.stop,
             self.session_store.close,
             self.scene.close,
@@ -151,10 +151,10 @@ def _warm_up(compilers: Compilers) -> None:
     needed = [
         compile_part for compile_part, loop in parts.items() if not is_compiled(loop)
     ]
-    compilers.begin(needed, [first_game.compile_markers])
+    compilers.start_processes(needed, [first_game.compile_markers])
 
     def wait() -> bool:
-        goes_on = compilers.wait()
+        goes_on = compilers.wait_for_needed()
         if goes_on:  # the window waits for these, whatever else is compiled
             pixels.compile_loops()
         return goes_on

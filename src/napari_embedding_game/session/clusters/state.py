@@ -117,7 +117,7 @@ class ClusterState:
         back = replace(self, done=self.undone, undone=self.done).undo()
         return replace(back, done=back.undone, undone=back.done)
 
-    def thinned(self, max_bytes: int) -> ClusterState:
+    def without_far_edits(self, max_bytes: int) -> ClusterState:
         """Return it without its farthest steps of undo, then of redo.
 
         The arrays of those that stay take at most ``max_bytes``.

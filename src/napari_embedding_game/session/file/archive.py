@@ -61,7 +61,7 @@ from napari_embedding_game.session.file.rows import (
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.sources import FileSource, note_read
-from napari_embedding_game.session.timeline import thinned
+from napari_embedding_game.session.timeline import thin_marks
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION, READ = 4, (3, 4)
@@ -182,7 +182,7 @@ def _write(
     )
     head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(summaries))
     pairs = zip(session.maps, rows, strict=True)
-    maps = [_stored(saved_map, each, change, is_shared) for saved_map, each in pairs]
+    maps = [_store_map(saved_map, each, change, is_shared) for saved_map, each in pairs]
     codec.write(file, {"session": head, "maps": maps})
     return _left_out_text(session.maps, maps, is_shared)
 
@@ -311,16 +311,16 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
     return head
 
 
-def _stored(
+def _store_map(
     saved_map: SavedMap, rows: Rows, change: Change, is_shared: bool
 ) -> _StoredMap:
     """Return what is stored of a map: not very many marks and steps of undo.
 
     ``is_shared``: no step, as what somebody took back is not for others.
     """
-    timeline, look = thinned(saved_map.timeline, MAX_BYTES), saved_map.look
-    timeline = replace(timeline, marks=tuple(map(_small, timeline.marks)))
-    clusters = saved_map.clusters.thinned(MAX_UNDO_BYTES)
+    timeline, look = thin_marks(saved_map.timeline, MAX_BYTES), saved_map.look
+    timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
+    clusters = saved_map.clusters.without_far_edits(MAX_UNDO_BYTES)
     clusters = replace(clusters, done=(), undone=()) if is_shared else clusters
     parts: dict[str, Any] = {
         "dataset": name_references(change_rows(rows, change)),
@@ -331,12 +331,12 @@ def _stored(
     }
     if (on := saved_map.placed_on) is not None:  # of former versions it has folders
         parts["placed_on"] = replace(on, reference=file_name(on.reference))
-    stored: Any = replace(_small(saved_map), **parts)
+    stored: Any = replace(_store_moment(saved_map), **parts)
     return stored  # type: ignore[no-any-return]
 
 
-def _small(moment: OneMoment) -> OneMoment:
-    """Return a moment as JSON can have it, without the neighbours of very many rows."""
+def _store_moment(moment: OneMoment) -> OneMoment:
+    """Return a moment as JSON holds it, without the neighbours of very many rows."""
     if (snapshot := moment.snapshot) is None:
         return moment
     near, energy = snapshot.neighbors, float(np.nan_to_num(snapshot.energy))  # for JSON

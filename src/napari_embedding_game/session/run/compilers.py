@@ -48,14 +48,14 @@ class Compilers:
         self._waiting: list[threading.Event] = []
         self._is_stopped = False
 
-    def begin(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
+    def start_processes(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
         """Start as many processes as there are cores beside the window's."""
         n = min(MOST, max(1, n_cores() - 1), len(needed))
         with suppress(OSError):  # the system starts no further program
             for at in range(n):
-                self._begin(needed[at::n], later[at::n])
+                self._start_process(needed[at::n], later[at::n])
 
-    def _begin(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
+    def _start_process(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
         process = start_process(__name__, bufsize=0)
         finalize(self, process.kill)  # also where the program ends
         self._processes.append(process)
@@ -65,22 +65,22 @@ class Compilers:
         assert process.stdin is not None
         with suppress(OSError), process.stdin as pipe:  # it has just ended
             pipe.write(pickle.dumps((list(needed), list(later))))
-        listen = self._listen, (process, are_done)
+        listen = self._hear_process, (process, are_done)
         threading.Thread(target=listen[0], args=listen[1], daemon=True).start()
 
-    def wait(self) -> bool:
+    def wait_for_needed(self) -> bool:
         """Wait until the parts that are needed are compiled; False if stopped."""
         for are_done in self._waiting:
             are_done.wait()
         return not self._is_stopped
 
-    def stop(self) -> None:
+    def end_processes(self) -> None:
         """End the processes; what they have compiled stays."""
         self._is_stopped = True
         for process in self._processes:
             process.kill()
 
-    def _listen(
+    def _hear_process(
         self, process: subprocess.Popen[bytes], are_done: threading.Event
     ) -> None:
         n_open = 0

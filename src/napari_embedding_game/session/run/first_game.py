@@ -58,7 +58,7 @@ def compile_edges() -> None:
     from napari_embedding_game.core import pipeline
     from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
-    indices, distances = _neighbors()
+    indices, distances = _make_ring_neighbors()
     graph = NeighborGraph(indices, distances, "exact")
     pipeline.edges_and_start(graph, few_rows(), few_settings())
 
@@ -67,7 +67,7 @@ def compile_game() -> None:
     """Compile the first step of a game, and what its frames show."""
     from napari_embedding_game.core.dynamics.play import play
 
-    edges, layout = _edges(), few_rows()[:, :2].copy()
+    edges, layout = _make_ring_edges(), few_rows()[:, :2].copy()
     edges.in_order(np.arange(N_ROWS)[::-1])  # as of many points
     playing = play(edges, layout, few_settings(), frame_iterations=1)
     next(playing)
@@ -80,7 +80,7 @@ def compile_merging() -> None:
     from napari_embedding_game.session.clusters.merging import Merging
 
     labels = np.arange(N_ROWS, dtype=np.int32) * N_LANDMARKS // N_ROWS
-    Merging.of(_edges(), labels, N_LANDMARKS)
+    Merging.of(_make_ring_edges(), labels, N_LANDMARKS)
 
 
 def compile_markers() -> None:
@@ -92,7 +92,7 @@ def compile_markers() -> None:
         markers(values, np.arange(N_ROWS) < 2)
 
 
-def _neighbors() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def _make_ring_neighbors() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return neighbours on a ring, nearest first, and their distances, (64, 15)."""
     steps = np.arange(1, 16)
     indices = (np.arange(N_ROWS)[:, None] + steps) % N_ROWS
@@ -100,11 +100,11 @@ def _neighbors() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     return indices.astype(np.int32), distances
 
 
-def _edges() -> Any:
+def _make_ring_edges() -> Any:
     """Return edges of the ring, with what an estimate of the data adds to them."""
     from napari_embedding_game.core.graph.edges import Edges
 
-    indices, distances = _neighbors()
+    indices, distances = _make_ring_neighbors()
     begins = np.arange(0, indices.size + 1, indices.shape[1])
     rows = distances.ravel(), indices.ravel(), begins
     ring = sparse.csr_matrix(rows, shape=(N_ROWS, N_ROWS))
