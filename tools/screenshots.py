@@ -153,7 +153,7 @@ def cells(person: Person, shoot: Shoot, folder: Path) -> None:
     against = person.inspector.markers.against
     offered = map(against.itemText, range(against.count()))
     person.compare(next(words for words in offered if "treated" in words))
-    for tab in ("Volcano", "Dot plot"):
+    for tab in ("Volcano", "Expression"):
         person.open_tab(tab)
         person.rest(1)
         shoot(tab.lower().replace(" ", "_"))

@@ -146,8 +146,8 @@ def conditions(person: Person, data: Path, shoot: Shoot, out: Path) -> None:
     person.split_by("stim")
     person.look_away()
     shoot("conditions_gene")
-    person.open_tab("Dot plot")
-    person.wait(lambda: person.dock.plots.dot_plot.result, "the dot plot")
+    person.open_tab("Expression")
+    person.wait(lambda: person.dock.plots.expression.result, "the expression")
     shoot("conditions_dots")
     with tempfile.TemporaryDirectory() as folder:
         person.save(Path(folder) / "ifnb.ipynb")

@@ -1,8 +1,20 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from anndata import AnnData
 
 from napari_embedding_game.data import columns
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.harmony import batch_columns
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.roles import LEVELS, find_role, read_columns, roles_text
+from napari_embedding_game.data.stages import finish
+
+
+def read_column(values):
+    return read_columns(values.to_frame("value"), {}, "cells.csv")[0]["value"]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +33,7 @@ from napari_embedding_game.data import columns
     ],
 )
 def test_few_different_values_are_groups(values, grouped):
-    shown = columns.as_metadata(pd.Series(values))
+    shown = read_column(pd.Series(values))
     assert isinstance(shown.dtype, pd.CategoricalDtype) is grouped
 
 
@@ -34,7 +46,7 @@ def test_ids_beyond_double_precision_are_exact(kind):
 
 
 def test_truth_values_with_gaps_are_no_texts():
-    shown = columns.as_metadata(pd.Series([True, None, False], dtype=object))
+    shown = read_column(pd.Series([True, None, False], dtype=object))
     assert shown.dtype == "boolean"
     assert shown.isna().tolist() == [False, True, False]
 
@@ -55,12 +67,94 @@ def test_each_column_is_taken_for_one_thing():
             "embedding_game_x": rows / 2,
         }
     )
-    obs = table.apply(columns.as_metadata)
-    assert columns.roles_text(obs) == (
+    obs, roles = read_columns(table, {}, "cells.csv")
+    assert roles_text(roles) == (
         "Samples: donor. Groups: cell_type, is_doublet. Numbers: n_counts, "
         "percent_mito. Positions: Centroid X µm, umap_1. Ids: cell_id. Texts: note."
     )
-    obs.columns = ["cell_type"] * obs.shape[1]  # a file may have names twice
-    assert columns.roles_text(obs).startswith(
-        "Groups: cell_type, cell_type, cell_type."
+    assert {one: find_role(obs[one]) for one in obs} == roles
+
+
+def study(n=200):
+    """Return 200 cells of a study, with a number in each kind of column."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(n)
+    return pd.DataFrame(
+        {
+            "donor": rows % 40,
+            "leiden": rows % 35,
+            "grade": 1 + rows % 3,
+            "day": rows % 33,
+            "cell_type": pd.Series(rows % 4).map("kind {}".format),
+            "cell_id": 90_000 + rows,
+            "x_centroid": rng.normal(size=n),
+            "n_genes": 500 + rows % 9,
+            "is_doublet": rows % 7 == 0,
+        }
     )
+
+
+ROLES = {
+    "donor": "samples",
+    "leiden": "groups",
+    "grade": "groups",
+    "day": "numbers",
+    "cell_type": "groups",
+    "cell_id": "ids",
+    "x_centroid": "positions",
+    "n_genes": "numbers",
+    "is_doublet": "groups",
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "h5ad", "zarr", "npz"])
+def test_the_same_columns_are_taken_for_the_same_in_every_kind_of_file(
+    tmp_path, ending
+):
+    table, path = study(), tmp_path / f"cells.{ending}"
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    if ending in ("h5ad", "zarr"):
+        adata = AnnData(X.to_numpy(np.float32), table.set_axis(map(str, table.index)))
+        with warnings.catch_warnings(action="ignore"):  # of the format of zarr
+            getattr(adata, f"write_{ending}")(path)
+    elif ending == "npz":
+        columns_ = {name: table[name].to_numpy() for name in table}
+        columns_["cell_type"] = columns_["cell_type"].astype("U")
+        np.savez(path, X=X.to_numpy(np.float32), **columns_)
+    else:
+        whole = pd.concat([table, X], axis="columns")
+        getattr(whole, f"to_{ending}")(path, index=False)
+    options = {"columns": ("a", "b", "c")} if ending in ("csv", "parquet") else {}
+    dataset = finish(load(path, **options))
+    assert dataset.roles == ROLES
+    assert dataset.level_columns == [x for x in ROLES if ROLES[x] in LEVELS]
+    assert batch_columns(dataset)[0] == "donor"
+    assert dataset.obs["leiden"].cat.categories.tolist() == list(range(35))
+    # What a person says holds, whatever the type and the name are.
+    given = {"day": "groups", "grade": "numbers", "cell_type": "ids", "n_genes": "ids"}
+    dataset = finish(load(path, **options, roles=given))
+    assert dataset.roles == ROLES | given
+    assert dataset.level_columns == ["donor", "leiden", "day", "is_doublet"]
+    assert pd.api.types.is_integer_dtype(dataset.obs["grade"])
+    assert dataset.obs["cell_type"].dtype == object
+    with pytest.raises(
+        DataError, match=r'cell_type of .* has the text "kind 0" in row'
+    ):
+        finish(load(path, **options, roles={"cell_type": "numbers"}))
+    with pytest.raises(DataError, match='has no column "weight"'):
+        finish(load(path, **options, roles={"weight": "numbers"}))
+    with pytest.raises(DataError, match="day can be taken for samples, groups, "):
+        finish(load(path, **options, roles={"day": "number"}))
+
+
+def test_what_a_column_of_a_table_is_taken_for_decides_whether_it_is_embedded(tmp_path):
+    path = tmp_path / "cells.csv"
+    table = study()[["leiden", "x_centroid", "n_genes"]]
+    table.assign(a=np.arange(200.0) ** 2, b=np.arange(200.0) % 11).to_csv(path)
+    assert finish(load(path)).var_names == ("n_genes", "a", "b")
+    roles = {"leiden": "numbers", "n_genes": "groups", "a": "texts", "b": "numbers"}
+    dataset = finish(load(path, roles=roles))
+    assert dataset.var_names == ("leiden", "b")
+    assert dataset.roles["n_genes"] == "groups"
+    assert dataset.obs["a"].iloc[3] == "9.0"

@@ -11,10 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from napari_embedding_game.data.export.plots import (
     SIZE_EXPONENT,
+    DotPlot,
     ExpressionPlot,
     MapPlot,
     PlatePlot,
     PointColors,
+    ViolinPlot,
     VolcanoPlot,
     draw,
     drawing_order,
@@ -50,16 +52,48 @@ def volcano():
     )
 
 
-def plot_of():
-    return ExpressionPlot(
-        genes=("CD3D", "MS4A1", "a$b"),
-        groups=("T cells", "B cells"),
-        values=np.array([[0, 1, 0.5], [1, 0, 0.25]]),
-        shares=np.array([[0.25, 1.0, 0.0], [1.0, 0.5, 0.04]]),
-        scale=np.linspace([0, 0, 0, 1], [1, 1, 1, 1], 256),
-        limits=(0.0, 1.0),
-        title="Scaled mean",
-    )
+def plot_of(kind="dots"):
+    parts = {
+        "genes": ("CD3D", "MS4A1", "a$b"),
+        "groups": ("T cells", "B cells"),
+        "values": np.array([[0, 1, 0.5], [1, 0, 0.25]]),
+        "scale": np.linspace([0, 0, 0, 1], [1, 1, 1, 1], 256),
+        "limits": (0.0, 1.0),
+        "title": "Scaled mean",
+    }
+    if kind == "heatmap":
+        return ExpressionPlot(**parts)
+    if kind == "violins":
+        densities = np.zeros((2, 3, 8))
+        densities[0, :, 2], densities[1, :2, 6] = 0.5, 1.0
+        spans = np.array([[0, 1], [0, 0.5], [0, 1]])
+        return ViolinPlot(**parts, densities=densities, spans=spans)
+    shares = np.array([[0.25, 1.0, 0.0], [1.0, 0.5, 0.04]])
+    return DotPlot(**parts, shares=shares)
+
+
+def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the_mean():
+    plot = plot_of("violins")
+    (axes,) = [axes for axes in draw(plot).axes if axes.get_ylim() == (2.5, -0.5)]
+    violins = [one.get_paths()[0].vertices for one in axes.collections]
+    colors = [one.get_facecolor()[0, 0] for one in axes.collections]
+    assert len(violins) == 5  # nothing is drawn of a group without values
+    np.testing.assert_allclose(colors, [0, 1, 1, 0, 0.5], atol=0.01)
+    for vertices, gene, group, share, height in (
+        (violins[0], 0, 0, 2 / 7, 0.9),
+        (violins[1], 0, 1, 6 / 7, 0.9),
+        (violins[3], 1, 1, 6 / 7, 0.45),
+    ):
+        widest = vertices[vertices[:, 0].argmax()]
+        np.testing.assert_allclose(widest[0], group + 0.45)
+        np.testing.assert_allclose(widest[1], gene + 0.45 - height * share)
+        assert vertices[:, 0].min() >= group - 0.451
+
+
+def test_a_heatmap_has_the_colour_of_each_mean_in_its_row_and_column():
+    (image,) = [axes.images for axes in draw(plot_of("heatmap")).axes if axes.images]
+    colors = image[0].get_array()[..., 0]
+    np.testing.assert_allclose(colors, plot_of().values.T, atol=0.01)
 
 
 def test_the_last_group_of_a_file_does_not_cover_the_others():
@@ -112,6 +146,8 @@ def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
     for plot, words in (
         (volcano, {"UP1", "DOWN1", "log2 fold change", volcano.title}),
         (plot_of(), {"CD3D", "T cells", "a$b", "Scaled mean"}),
+        (plot_of("heatmap"), {"CD3D", "T cells", "a$b", "Scaled mean"}),
+        (plot_of("violins"), {"CD3D", "T cells", "a$b", "Scaled mean"}),
     ):
         write_plot(plot, first)
         write_plot(plot, again)

@@ -194,7 +194,7 @@ def test_what_is_done_above_holds_unless_it_changes_below(
     assert names(session) == counts
 
 
-@pytest.mark.parametrize("opened", ["", "child1"])
+@pytest.mark.parametrize("opened", ["", "part1"])
 def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     tree, session, child, opened
 ):
@@ -217,7 +217,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     assert session.snapshot is shown
     assert [one.key for one in tree.path] == path
     assert session.dataset.obs["score"].tolist() == [*range(len(session.dataset.obs))]
-    for key in ("child1", "", opened):
+    for key in ("part1", "", opened):
         tree.open(key)
         dataset, rows = session.dataset, session.dataset.obs.index.astype(float)
         assert dataset.profile[:, 0].tolist() == rows.tolist()
@@ -297,7 +297,7 @@ def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, sessio
     back(tree)
     ids = {c.name: c.id for c in session.clusters.clusters}
     session.clusters.rename(ids["T"], "CD4")
-    tree.open("child1")
+    tree.open("part1")
     session.clusters.undo()
     back(tree)
     assert names(session) == {"CD4": 40}
@@ -311,7 +311,7 @@ def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, se
     back(tree)
     session.clusters.release(former)
     assert session.clusters.make_cluster(np.arange(20, 26), "B") == former
-    tree.open("child1")
+    tree.open("part1")
     session.clusters.undo()
     back(tree)
     assert names(session) == {"T": 10, "B": 6}
@@ -321,7 +321,7 @@ def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, se
     ("act", "sentence"),
     [
         (lambda t: t.embed(np.arange(3), "few"), "3 points are too few"),
-        (lambda t: t.open("child9"), "This map is gone"),
+        (lambda t: t.open("part9"), "This map is gone"),
     ],
 )
 def test_what_cannot_be_done_changes_nothing(tree, session, act, sentence):

@@ -345,8 +345,8 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     assert names == ["Mono 2", "0"]
     session.selection.select(3)
     game.tabs.setCurrentIndex(PLOTS)
-    game.plots.tabs.setCurrentWidget(game.plots.dot_plot)
-    genes = game.plots.dot_plot.genes
+    game.plots.tabs.setCurrentWidget(game.plots.expression)
+    genes = game.plots.expression.genes
     genes.setFocus()
     type_into(genes, "a, b")
     QTest.keyClick(genes, Qt.Key.Key_Escape)

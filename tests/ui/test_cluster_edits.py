@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtGui import QColor
+from qtpy.QtGui import QColor, QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
 
+from napari_embedding_game.session.cell_names import find_named
 from napari_embedding_game.ui.game_dock import MAP
 
 LEFT = Qt.MouseButton.LeftButton
@@ -67,8 +68,10 @@ def test_merging_is_undone_on_any_tab_and_redone(qtbot, played, session):
     QTest.mouseClick(edits.back, LEFT)
     assert names(session) == ["0", "1", "2", "3"]
     assert not edits.back.isVisible()
-    edits.redo.trigger()
+    assert edits.forth.toolTip().startswith("Redo merge of 0 and 1 (")
+    QTest.mouseClick(edits.forth, LEFT)
     assert len(session.clusters.clusters) == 3
+    assert not edits.forth.isVisible()
 
 
 def test_colours_notes_and_groups_are_given(
@@ -109,6 +112,51 @@ def test_colours_notes_and_groups_are_given(
     session.selection.select(1)
     played.clusters.edits.note.trigger()
     assert session.clusters.clustering.by_id[1].note == "CD3 high"
+
+
+def test_names_of_cells_are_copied_saved_and_found_again(
+    played, session, monkeypatch, from_menu, answer, tmp_path
+):
+    edits, index = played.clusters.edits, session.dataset.obs.index
+    session.selection.clear()
+    assert not edits.copy_names.isVisible()
+    session.selection.select(1)
+    chosen = session.selection.rows
+    from_menu(edits.more, "Copy names")
+    copied = QGuiApplication.clipboard().text()
+    assert copied.split() == index[chosen].tolist()
+    assert session.message == "10 names copied."
+    answer(tmp_path / "cells")
+    from_menu(edits.more, "Save names…")
+    assert (tmp_path / "cells.txt").read_text() == copied
+    assert session.message == "Saved as cells.txt."
+
+    def add(text):
+        given = lambda *_: (text, text != "")  # noqa: E731
+        monkeypatch.setattr(QInputDialog, "getMultiLineText", given)
+        from_menu(edits.more, "Add by names…")
+        return session.selection.rows.tolist()
+
+    session.selection.clear()
+    assert add("") == []
+    assert add(copied) == chosen.tolist()
+    assert session.message == "10 points added by name."
+    # Rows of a table, in quotes and with names that are not there, beside others.
+    rows = f'"{index[3]}",0.5,B\n\n{index[4]}\t7\nnobody\nnothing;3\n{index[4]}\n'
+    assert add(rows) == sorted({3, 4, *chosen.tolist()})
+    assert session.message == (
+        "2 points added by name. 2 of 4 names are not on the map: nobody, nothing."
+    )
+    add("nobody")
+    assert played.clusters.message.text() == (
+        "No point on the map is called nobody: give a name such as "
+        f"{index[0]} in each line."
+    )
+    # A name may hold what ends a column, and several rows may have it.
+    double = session.dataset.obs.set_axis([f"a,{i // 2}" for i in range(len(index))])
+    points, message = find_named(replace(session.dataset, obs=double), "a,1\na,9999")
+    assert np.flatnonzero(points).tolist() == [2, 3]
+    assert message.endswith("1 of 2 names is not on the map: a.")
 
 
 def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(

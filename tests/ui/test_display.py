@@ -82,8 +82,8 @@ def test_what_a_person_does_to_the_layers_is_kept(
     play, qtbot, session, dock, make_snapshot
 ):
     layers, shown = play(), session.snapshot
-    session.dataset.obs[["cluster", "cluster (file)"]] = 1.0  # saved twice
-    session.columns_changed.emit()
+    for name in ("cluster", "cluster (file)"):  # saved twice
+        session.add_obs(Dataset.add_column, name, np.ones(40))
     qtbot.waitUntil(lambda: "cluster (file) (file)" in layers.points.features)
     before = layers.points.data.copy()
     broken = make_snapshot(50)

@@ -226,7 +226,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
     tabs = inspector.details.tabs
     assert tabs.tabText(tabs.currentIndex()) == "Differences"
     inspector.show(PLOTS)
-    dots = inspector.plots.dot_plot
+    dots = inspector.plots.expression
     assert session.dataset.profile_names[0] in dots.genes.placeholderText()
     for tab, of in ((SELECTION, tabs), (PLOTS, inspector.plots.tabs)):
         inspector.show(tab)

@@ -9,9 +9,10 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QRubberBand
 
+from napari_embedding_game.data.export.plots import ExpressionPlot, ViolinPlot
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
-from napari_embedding_game.ui.inspector import dot_plot_pane, markers_pane
+from napari_embedding_game.ui.inspector import expression_pane, markers_pane
 from worlds import choose, color_at, drag, drawn
 
 LEFT = Qt.MouseButton.LeftButton
@@ -129,7 +130,7 @@ def test_a_plot_saved_while_another_comparison_runs_has_its_own_title(
 
 @pytest.fixture
 def dots(qtbot, open_plot):
-    pane = open_plot("Dot plot")
+    pane = open_plot("Expression")
     qtbot.waitUntil(lambda: pane.result is not None)
     return pane
 
@@ -174,7 +175,7 @@ def test_names_and_clusters_are_followed(qtbot, dots, session, held):
     qtbot.waitUntil(lambda: sorted(dots.result.sizes) == [10, 10, 20])
     session.clusters.undo()
     qtbot.waitUntil(lambda: [*dots.result.sizes] == 4 * [10])
-    gate = held(dot_plot_pane, "iter_cluster_expression")
+    gate = held(expression_pane, "iter_cluster_expression")
     gate.clear()
     third = session.clusters.clusters[2].id
     session.clusters.merge([first, second])
@@ -216,6 +217,42 @@ def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     dots.refresh()
     qtbot.waitUntil(lambda: dots.result is None)
     assert "separated by commas" in dots.state.text()
+
+
+def test_the_same_genes_are_shown_as_a_heatmap_and_as_violins(
+    qtbot, dots, session, answer, dock, tmp_path
+):
+    dots.genes.setText("a, b")
+    dots.refresh()
+    qtbot.waitUntil(lambda: dots.result.genes == ("a", "b"))
+    result = dots.result
+    for kind, cls in (("Heatmap", ExpressionPlot), ("Violins", ViolinPlot)):
+        choose(dots.kind, kind)
+        drawn(qtbot, dots)
+        assert type(dots.canvas.plot) is cls
+        assert dots.result is result  # nothing was found anew
+        first = session.clusters.clusters[0].id
+        # The canvas may get another size, as the plot has.
+        qtbot.waitUntil(lambda: f"b in {first}" in tip_at(qtbot, dots, 0, 1))  # noqa: B023
+        path = answer(tmp_path / f"{kind}.svg")
+        dock.plots.saved.click()
+        assert ">b</text>" in path.read_text()
+    # A violin is where the points of its cluster are, in the range of all.
+    column = session.dataset.profile[:, session.dataset.profile_names.index("a")]
+    low, high = column.min(), column.max()
+    np.testing.assert_allclose(result.ranges[0], [low, high])
+    for group, cluster in enumerate(session.clusters.clusters):
+        density = result.densities[group, 0]
+        middle = column[session.clusters.clustering.rows(cluster.id)].mean()
+        place = density @ (np.arange(len(density)) + 0.5) / len(density)
+        assert density.sum() == pytest.approx(1, abs=0.01)
+        assert place == pytest.approx((middle - low) / (high - low), abs=0.02)
+    assert dots.canvas.plot.spans.tolist() == [[0, 1], [0, 1]]
+    dots.scaled.click()
+    spans = dots.canvas.plot.spans
+    assert (spans.min(), spans.max()) == (0, 1)
+    share = (high - low) / np.ptp(result.ranges)
+    assert np.ptp(spans[0]) == pytest.approx(share)
 
 
 def test_a_running_game_is_waited_for_and_other_data_are_forgotten(

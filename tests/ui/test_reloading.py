@@ -9,7 +9,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 import worlds
+from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
+from napari_embedding_game.session.groups import sample_columns
+from napari_embedding_game.session.quality import group_columns
 from napari_embedding_game.session.sources import source_of
 
 
@@ -245,10 +248,20 @@ def of_kinds(n=60, seed=0):
     return pd.DataFrame(X, columns=list("abcd")).round(6)
 
 
+def item_of(dock, name):
+    """Return the item of a column in the list of columns."""
+    items = dock.data.columns.list
+    (found,) = (
+        item
+        for item in map(items.item, range(items.count()))
+        if item.text().partition("  ·  ")[0] == name
+    )
+    return found
+
+
 def embed_without(dock, name):
-    """Untick a column, and press Embed these."""
-    (item,) = dock.data.columns.list.findItems(name, Qt.MatchFlag.MatchExactly)
-    item.setCheckState(Qt.CheckState.Unchecked)
+    """Untick a column, and press Read again."""
+    item_of(dock, name).setCheckState(Qt.CheckState.Unchecked)
     dock.data.columns.apply.click()
 
 
@@ -311,10 +324,58 @@ def test_a_table_without_names_that_was_sorted_is_refused(
         assert session.dataset is shown
     # A column more is no other row.
     csv_of(path, table.assign(e=np.arange(60.0) ** 2))
-    dock.data.columns.set_columns(list("abcd"), list("abc"))
-    load(dock.data.columns.apply.click)
+    dock.data.columns.set_columns(list("abcd"), list("abcd"))
+    load(lambda: embed_without(dock, "d"))
     assert session.dataset.X.shape == (60, 3)
     assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+
+
+def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
+    load, play, opened, session, tmp_path
+):
+    table, dock, rows = of_kinds(), opened, np.arange(60)
+    table = table.assign(grade=rows % 4, kit_id=rows % 3, cell_id=rows, state="on")
+    table.loc[20:, "state"] = "off"
+    path = csv_of(tmp_path / "table.csv", table)
+    load(lambda: dock.choose(path))
+    columns = dock.data.columns
+    assert dock.data.summary.text().endswith("Groups: kit_id, state. Ids: cell_id.")
+    play()
+    cells, shown = name_kind(session), session.snapshot
+    columns.button.click()
+    assert columns.role.isHidden()
+    assert columns.chosen() == (*"abcd", "grade")
+    for name in ("kit_id", "state"):
+        item_of(dock, name).setSelected(True)
+    assert columns.role.value == "groups"
+    columns.role.value = "samples"
+    assert item_of(dock, "state").text() == "state  ·  samples"
+    load(columns.apply.click)
+    # The map and its names stay, and what samples are follows.
+    assert session.snapshot is shown
+    assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+    assert dock.data.summary.text().endswith("Samples: kit_id, state. Ids: cell_id.")
+    assert sample_columns(session.dataset) == ["kit_id"]
+    assert group_columns(session.dataset).keys() == {"kit_id", "state"}
+    # What is embedded follows, too, and more than one choice is said.
+    columns.list.clearSelection()
+    for name in ("grade", "kit_id"):
+        item_of(dock, name).setSelected(True)
+    assert columns.role.value is None
+    columns.role.value = "ids"
+    load(columns.apply.click)
+    assert session.dataset.var_names == tuple("abcd")
+    roles = {"grade": "ids", "kit_id": "ids", "cell_id": "ids", "state": "samples"}
+    assert session.dataset.roles == roles
+    assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
+    # A text can be no number, which is said; what was read stays.
+    item_of(dock, "state").setSelected(True)
+    columns.role.value = "numbers"
+    columns.apply.click()
+    assert session.dataset.roles == roles
+    archive.save(dock.workspace.maps.capture(), saved := tmp_path / "map.zip")
+    load(lambda: dock.choose(saved))
+    assert session.dataset.roles == roles
 
 
 def test_a_sorted_table_with_names_is_matched_and_that_is_said(

@@ -145,9 +145,9 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.open_tab("Volcano")
     person.press_escape()
     person.split_by("stim")
-    person.open_tab("Dot plot")
-    dots = person.dock.plots.dot_plot
-    person.wait(lambda: dots.result, "the dot plot")
+    person.open_tab("Expression")
+    dots = person.dock.plots.expression
+    person.wait(lambda: dots.result, "the expression")
     person.save(tmp_path / "map.ipynb")
     assert person.n_clicks < 50, person.n_clicks
     names = person.session.clusters.clustering.names

@@ -11,6 +11,7 @@ from napari_embedding_game.data.columns import unique_names
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.matrices import adata_of
 from napari_embedding_game.data.palette import scanpy_colors
+from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
         folder, counts of 10x; or the name of a sample: "digits" or "pbmc".
     **options
         Those of :class:`~.read_options.ReadOptions`, such as ``space="X_pca"``,
-        ``missing="drop"``, or ``recipe=Recipe()``; cells that a recipe leaves out are
-        no rows.
+        ``missing="drop"``, ``roles={"donor": "samples"}``, or ``recipe=Recipe()``;
+        cells that a recipe leaves out are no rows.
 
     Returns
     -------
@@ -49,7 +50,8 @@ def read(source: str | Path, **options: Any) -> AnnData:
     from napari_embedding_game.data.loading import load
 
     if source in SAMPLES:
-        return as_anndata(getattr(samples, str(source))())
+        sample: Dataset = getattr(samples, str(source))()
+        return as_anndata(sample.with_roles(ReadOptions(**options).roles))
     return as_anndata(finish(load(source, **options)))
 
 

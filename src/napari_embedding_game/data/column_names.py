@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Literal, TypeAlias
 
+Role: TypeAlias = Literal["samples", "groups", "numbers", "positions", "ids", "texts"]
+"""What a column of metadata is taken for."""
+TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
+"""Names of columns with a text or word for each row."""
 # fmt: off
 SAMPLE_WORDS = frozenset({
     "batch", "sample", "donor", "patient", "subject", "individual",

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import names_samples
-from napari_embedding_game.data.dataset import TEXT
+from napari_embedding_game.data.column_names import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
 
@@ -67,8 +66,6 @@ _BEFORE_IT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
 """That of a number, and not of an id such as f47ac10b-58cc-4372-a567-0e0212345678."""
 FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
-# With more different values than these, a column names its rows one by one.
-_MAX_GROUPS = {"integer": 30, "string": 100}
 
 
 def numbers(
@@ -163,13 +160,14 @@ def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str)
 
 def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
     """Return whether these are whole numbers under a name such as ``cell_id``."""
-    if not _has_name_of_groups(name):
+    if not has_name_of_groups(name):
         return False
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.round(finite)))
 
 
-def _has_name_of_groups(name: object) -> bool:
+def has_name_of_groups(name: object) -> bool:
+    """Return whether numbers under a name tell rows apart or group them."""
     return bool(_NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))))
 
 
@@ -181,6 +179,16 @@ def is_of_a_map(name: object) -> bool:
 def is_position(name: object) -> bool:
     """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
     return bool(_POSITION.fullmatch(str(name)))
+
+
+def is_of_given_map(name: object) -> bool:
+    """Return whether a name such as ``UMAP_1`` is a coordinate of another map."""
+    return bool(_OF_A_GIVEN_MAP.fullmatch(str(name)))
+
+
+def is_whole(column: pd.Series) -> bool:
+    """Return whether all numbers of a column are whole."""
+    return pd.api.types.is_integer_dtype(column) or numbers_of(column) is not None
 
 
 def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
@@ -216,69 +224,6 @@ def n_levels(values: pd.Series, most: int) -> int:
     """
     first = values.iloc[: 4 * most].nunique()
     return int(first if first > most else values.nunique())
-
-
-def as_metadata(column: pd.Series) -> pd.Series:
-    """Return the column with few different whole numbers or texts as groups.
-
-    Truth values with gaps are pandas' own, which files keep as what they are; lists and
-    other things become texts.
-    """
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "unknown-array":  # levels or lists of Arrow
-        return as_metadata(column.astype(object))
-    if kind == "boolean" and column.dtype == object:
-        return column.astype("boolean")  # with gaps
-    if kind == "mixed":
-        return column.astype(str).where(column.notna())
-    if kind == "floating" or pd.api.types.is_integer_dtype(column):
-        kind = "integer"
-    if kind not in _MAX_GROUPS:
-        return column
-    most = min(_MAX_GROUPS[kind], len(column) // 2)
-    if n_levels(column, most) > most:
-        return column
-    groups = column.astype("category")
-    if kind == "integer":  # perhaps 1.0, or with gaps
-        numbers = numbers_of(groups.cat.categories.to_series())
-        if numbers is not None:
-            return groups.cat.rename_categories(numbers)
-        return groups if pd.api.types.is_integer_dtype(column) else column
-    return groups
-
-
-ROLES = ("samples", "groups", "numbers", "positions", "ids", "texts")
-"""What columns of metadata are taken for."""
-
-
-def find_role(column: pd.Series) -> str:
-    """Return which of :data:`ROLES` a column of metadata has, by its type and name.
-
-    ``column``: as of :func:`as_metadata`, in which few numbers or texts are groups.
-    """
-    name, types = str(column.name), pd.api.types
-    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_bool_dtype(column):
-        return "samples" if names_samples(name) else "groups"
-    if not types.is_numeric_dtype(column):
-        return "texts"
-    if is_position(name) or _OF_A_GIVEN_MAP.fullmatch(name):
-        return "positions"
-    if not _has_name_of_groups(name):  # which the values of most need not be read for
-        return "numbers"
-    values = column.to_numpy(np.float64, na_value=np.nan)
-    return "ids" if is_name_or_group(name, values) else "numbers"
-
-
-def roles_text(obs: pd.DataFrame) -> str:
-    """Return a sentence on each role that columns have, such as "Samples: donor."."""
-    by_role: dict[str, list[str]] = {role: [] for role in ROLES}
-    for at, name in enumerate(map(str, obs.columns)):
-        if not is_of_a_map(name):
-            by_role[find_role(obs.iloc[:, at])].append(name)
-    found = ((role, names) for role, names in by_role.items() if names)
-    return " ".join(
-        f"{role.capitalize()}: {listed(names, 3)}." for role, names in found
-    )
 
 
 def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -15,17 +14,17 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.column_names import TEXT, Role
 from napari_embedding_game.data.expression import Expression
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.roles import LEVELS, find_role, read_columns
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 # (X is of float64 where float32 loses the differences between rows)
 
-TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
-"""Names of columns with a text or word for each row."""
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
 """Rows of the source by the class that they are examples of."""
 CONFIDENCE = "_confidence"
@@ -127,6 +126,8 @@ class Dataset:
     by scanpy's name of their column."""
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     """(n_source_rows,) rows that were left out, by why."""
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """What each column of ``obs`` is taken for, decided when it was read or made."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Colours that the file has for levels of columns of ``obs``."""
     row_hashes: Mapping[Any, NDArray[np.uint64]] = field(default_factory=dict)
@@ -146,6 +147,7 @@ class Dataset:
             object.__setattr__(self, "profile", profile)
             object.__setattr__(self, "profile_names", names)
         self._check_lengths()
+        self._set_obs(self.obs)
 
     @cached_property
     def expression(self) -> Expression:
@@ -157,6 +159,12 @@ class Dataset:
         gene_ids, names = self.gene_ids, self.profile_names
         ids = [gene_ids.get(name, "") for name in names] if gene_ids else []
         return find_names(wanted, names, ids=ids)
+
+    @property
+    def level_columns(self) -> list[str]:
+        """Names of columns of ``obs`` whose levels group the rows; no repeated ones."""
+        names = map(str, self.obs.columns[~self.obs.columns.duplicated(keep=False)])
+        return [name for name in names if self.roles[name] in LEVELS]
 
     @property
     def n_source_rows(self) -> int:
@@ -292,10 +300,32 @@ class Dataset:
         # Rows may be some of a larger table, of which pandas warns where one is set.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
-        object.__setattr__(self, "obs", obs)
+        self._set_obs(obs)
         added = {**self.added, name: replace(how, columns=tuple(new))}
         object.__setattr__(self, "added", added)
         return name
+
+    def _set_obs(self, obs: pd.DataFrame) -> None:
+        """Take up metadata, of which the role of each new column is decided."""
+        known = self.roles
+        roles = {
+            str(name): known.get(str(name)) or find_role(obs.iloc[:, at])
+            for at, name in enumerate(obs.columns)
+        }
+        object.__setattr__(self, "obs", obs)
+        object.__setattr__(self, "roles", roles)
+
+    def with_roles(self, given: Mapping[str, Role]) -> Dataset:
+        """Return it with columns of its metadata taken for what a person says.
+
+        Raises DataError: one is to be numbers, and holds a text.
+        """
+        if not given or self.source_obs is None:
+            return self
+        whole, roles = read_columns(self.source_obs, {**self.roles, **given}, self.name)
+        options = replace(self.read_options or ReadOptions(), roles=given)
+        parts = {"obs": whole[self.kept], "source_obs": whole, "roles": roles}
+        return replace(self, **parts, read_options=options)
 
     def with_added(self, other: Dataset) -> Dataset:
         """Return it with the columns that were added to another of the same rows."""

@@ -11,11 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import (
-    names_kinds,
-    names_measures,
-    names_samples,
-)
+from napari_embedding_game.data.column_names import names_kinds
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -26,15 +23,13 @@ _MIN_CELLS = 30
 _CELLS_A_LEVEL = 5
 
 
-def batch_columns(obs: pd.DataFrame) -> list[str]:
-    """Return the names of the columns of `obs` whose levels can be batches.
+def batch_columns(dataset: Dataset) -> list[str]:
+    """Return the names of the columns of metadata whose levels can be batches.
 
-    Those that name samples come first, those that name kinds of cells last.
+    Those of samples come first, those that name kinds of cells last.
     """
-    names = obs.columns[~obs.columns.duplicated(keep=False)]
-    levels = [str(name) for name in names if _has_batches(obs[name])]
-    usable = [name for name in levels if not names_measures(name)]
-    return sorted(usable, key=lambda name: (names_kinds(name), not names_samples(name)))
+    usable = [x for x in dataset.level_columns if _has_batches(dataset.obs[x])]
+    return sorted(usable, key=lambda x: (names_kinds(x), dataset.roles[x] != "samples"))
 
 
 def mixing_note(key: str) -> str:
@@ -50,17 +45,21 @@ def mixing_note(key: str) -> str:
     )
 
 
-def check_batches(obs: pd.DataFrame, key: str, where: str) -> None:
-    """Raise DataError unless the column `key` of the metadata of cells names batches.
+def check_batches(
+    dataset: Dataset, key: str, kept: NDArray[np.bool_] | None = None
+) -> None:
+    """Raise DataError unless the column `key` of metadata names batches of the cells.
 
-    `where` is the name of the source, for the sentence.
+    ``kept`` (n,) mask: of these cells; by default of all.
     """
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
+    obs = dataset.obs if kept is None else dataset.obs[kept]
     if key not in obs or not _has_batches(obs[key]):
+        others = ", ".join(batch_columns(dataset)) or "no column"
         raise DataError(
-            f'"{key}" of {where} cannot name batches: Harmony needs {_MIN_CELLS} cells '
-            f"or more, each with one of 2 to {_MAX_LEVELS} levels, of {_CELLS_A_LEVEL} "
-            f"cells on average. Choose {', '.join(batch_columns(obs)) or 'no column'}."
+            f'"{key}" of {dataset.name} cannot name batches: Harmony needs '
+            f"{_MIN_CELLS} cells or more, each with one of 2 to {_MAX_LEVELS} levels, "
+            f"of {_CELLS_A_LEVEL} cells on average. Choose {others}."
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.data import harmony
+from napari_embedding_game.data.columns import check_chosen
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.quality_control import cell_quality
@@ -39,6 +40,9 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     """
     chosen = ReadOptions(**options)
     result = yield from read_stages(path, chosen)
+    if chosen.roles:
+        names = [*result.dataset.roles, *result.columns]
+        check_chosen(names, list(chosen.roles), Path(path).name)
     return (yield from prepared(result, chosen)).dataset
 
 
@@ -84,7 +88,7 @@ def with_batches_mixed(
             f"Harmony mixes batches in components, such as obsm['X_pca'], and not in "
             f"{dataset.space} of {dataset.name}: choose another space."
         )
-    harmony.check_batches(dataset.obs, key, dataset.name)
+    harmony.check_batches(dataset, key)
     if stored is not None and np.array_equal(stored.kept, dataset.kept):
         mixed = stored.X
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
 
+from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import TARGET_SUM
 from napari_embedding_game.data.quality_control import LIMITS
@@ -75,10 +76,19 @@ class ReadOptions:
     """Makes principal components of raw counts."""
     batch_key: str | None = None
     """Column of batches that Harmony mixes in components of the file."""
+    roles: Mapping[str, Role] = field(default_factory=dict, hash=False)
+    """What columns of metadata are to be taken for, by their names; the others go by
+    their type and name."""
 
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
             raise DataError(f"missing can be 'error' or 'drop', not {self.missing!r}.")
+        roles = get_args(Role)
+        for name, role in self.roles.items():
+            if role not in roles:
+                raise DataError(
+                    f"{name} can be taken for {', '.join(roles)}, not {role!r}."
+                )
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 

@@ -26,6 +26,8 @@ class ReadResult:
     """All columns of the space that was read, of which some may be chosen."""
     quality: pd.DataFrame | None = None
     """:func:`~.cell_quality` of every cell that was read, where it has raw counts."""
+    is_of_table: bool = False
+    """Whether a column can be embedded or metadata, as of a table."""
     has_genes_in_rows: bool = False
     """Whether the file is a table whose rows look like genes, and may be transposed."""
     image: Any = None
@@ -49,7 +51,7 @@ class ReadResult:
         is_prepared = options is not None and options.recipe is not None
         is_counts = is_prepared or looks_like_counts(dataset)
         is_mixable = is_counts or can_mix(dataset)
-        names = batch_columns(dataset.obs) if is_mixable else ()
+        names = batch_columns(dataset) if is_mixable else ()
         return replace(self, is_counts=is_counts, batch_columns=names)
 
 

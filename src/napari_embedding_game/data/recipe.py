@@ -83,7 +83,7 @@ def apply_recipe(
     reasons = left_out_by(recipe, quality, name)
     kept = passing(reasons)
     if key is not None:
-        harmony.check_batches(dataset.obs[kept], key, name)
+        harmony.check_batches(dataset, key, kept)
     if recipe.doublets:
         yield Stage("Finding doublets")
         scores, is_doublet = np.full(len(kept), np.nan), np.zeros_like(kept)

@@ -7,16 +7,18 @@ Every function names its source by `where`, the subject of the sentence:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Matrix
 from napari_embedding_game.data.errors import DataError, MissingValuesError
-from napari_embedding_game.data.read_options import Missing
+
+if TYPE_CHECKING:
+    from napari_embedding_game.data.dataset import Matrix
+    from napari_embedding_game.data.read_options import Missing
 
 # Squared differences of larger numbers overflow single precision.
 _MAX_NUMBER = 1e18

@@ -1,13 +1,16 @@
-"""Dot plots: expression of some genes in clusters, levels of a column, or both."""
+"""Expression of some genes in clusters, in levels of a column, or in both."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
 from napari_embedding_game.core.inspect.markers import iter_leading
@@ -24,6 +27,10 @@ N_LEADING = 3
 """Markers of each group where no genes are named."""
 MAX_PARTS = 12
 """Levels that each cluster is parted by."""
+BINS = 48
+"""Values of a gene that are told apart in a violin."""
+_SMOOTH = 1.5
+"""Standard deviation, in bins, by which violins are smoothed."""
 _AT_ONCE = 16
 """Columns that are in memory at a time, of all rows."""
 
@@ -88,8 +95,23 @@ class ClusterExpression:
     """(G,) names."""
     summary: GroupSummary
     """(C, G) means and shares above 0."""
+    densities: NDArray[np.floating]
+    """(C, G, BINS) share of the points of a group by value, between the ranges."""
+    ranges: NDArray[np.floating]
+    """(G, 2) lowest and highest value of each gene."""
     note: str = ""
     """A note on the figures, such as names that are not in the data."""
+
+    def spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
+        """Return where the values of each gene begin and end in a row: (G, 2), 0 to 1.
+
+        ``is_each_whole``: whether each gene has a scale of its own, or all have one.
+        """
+        if is_each_whole:
+            return np.tile([0.0, 1.0], (len(self.genes), 1))
+        low, high = self.ranges.min(), self.ranges.max()
+        spans: NDArray[np.floating] = self.ranges - low
+        return spans / (high - low if high > low else 1.0)
 
 
 def iter_cluster_expression(
@@ -127,15 +149,45 @@ def iter_cluster_expression(
         )
     parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
     columns = map(dataset.expression.columns, parts)
-    summaries = [summarize(values, codes, n_groups) for values in columns]
-    means = np.hstack([one.means for one in summaries])
-    shares = np.hstack([one.shares for one in summaries])
+    found = [
+        (summarize(values, codes, n_groups), *_densities(values, codes, n_groups))
+        for values in columns
+    ]
+    means = np.hstack([summary.means for summary, *_ in found])
+    shares = np.hstack([summary.shares for summary, *_ in found])
     return ClusterExpression(
         sizes=tuple(np.bincount(codes, minlength=n_groups).tolist()),
         genes=tuple(dataset.profile_names[index] for index in indices),
         summary=GroupSummary(means, shares),
+        densities=np.concatenate([one for _, one, _ in found], axis=1),
+        ranges=np.concatenate([one for *_, one in found]),
         note=note,
     )
+
+
+def _densities(
+    values: Any, codes: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return how often each value is in each group, and the ranges of the values.
+
+    ``values`` (n, G) array or sparse matrix, NaN where one is missing; ``codes`` (n,)
+    groups, -1 for none. Returns (C, G, BINS) shares, smoothed, and (G, 2) ranges.
+    """
+    densities = np.zeros((n_groups, values.shape[1], BINS))
+    ranges = np.zeros((values.shape[1], 2))
+    for gene in range(values.shape[1]):
+        column = values[:, [gene]]
+        column = (column.toarray() if sp.issparse(column) else column).ravel()
+        is_value = np.isfinite(column) & (codes >= 0)
+        known, groups = column[is_value], codes[is_value]
+        if len(known):
+            low, high = ranges[gene] = known.min(), known.max()
+            shares = (known - low) / (high - low if high > low else 1.0)
+            bins = np.minimum((shares * BINS).astype(np.intp), BINS - 1)
+            counts = np.bincount(groups * BINS + bins, minlength=n_groups * BINS)
+            sizes = np.maximum(np.bincount(groups, minlength=n_groups), 1)
+            densities[:, gene] = counts.reshape(n_groups, BINS) / sizes[:, None]
+    return gaussian_filter1d(densities, _SMOOTH, axis=-1), ranges
 
 
 def _leading(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import n_levels
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.session import Session
 
-MAX_LEVELS = 60
-"""Columns with more levels, such as barcodes, are no groups."""
 MIN_ROWS = 3
 """Points of a level in the selection, below which it is not offered."""
-MAX_SAMPLES = 500
-"""Columns with more levels name cells, or nothing."""
 MIN_SAMPLES = 3
 """Columns of two levels name conditions rather than samples."""
+CELLS_A_SAMPLE = 10
+"""On average, below which a column names cells rather than samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +39,29 @@ class Against:
 REST = Against()
 
 
-def sample_columns(obs: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return those that can name samples of the points; what cells are comes last."""
-    max_levels = min(MAX_SAMPLES, len(obs) // 10)
-    usable = [c for c in columns if is_of_levels(obs[c], MIN_SAMPLES, max_levels)]
-    return sorted(usable, key=names_kinds)
+def sample_columns(dataset: Dataset) -> list[str]:
+    """Return the columns that can name samples of the points, those of samples first.
+
+    What tells kinds of cells comes last.
+    """
+    obs, roles = dataset.obs, dataset.roles
+    most = len(obs) // CELLS_A_SAMPLE
+    usable = [
+        name
+        for name in dataset.level_columns
+        if MIN_SAMPLES <= n_levels(obs[name], most) <= most
+    ]
+    return sorted(usable, key=lambda x: (names_kinds(x), roles[x] != "samples"))
 
 
-def is_of_levels(values: pd.Series, lowest: int = 0, most: int = MAX_LEVELS) -> bool:
-    """Return whether a column holds names, and neither too few nor too many."""
-    return not is_continuous(values) and lowest <= n_levels(values, most) <= most
-
-
-def level_columns(obs: pd.DataFrame) -> list[str]:
-    """Return the columns whose levels can be compared; of many rows that takes long."""
-    once = obs.columns[~obs.columns.duplicated(keep=False)]
-    return [str(column) for column in once if is_of_levels(obs[column])]
-
-
-def offered(session: Session, columns: Sequence[str]) -> Iterator[tuple[str, Against]]:
+def offered(session: Session) -> Iterator[tuple[str, Against]]:
     """Yield what the selection can be compared with, and how that is called.
 
     Inside of it both ways round of two clusters, or of two levels; of more levels two
     are to be chosen.
-
-    ``columns``: those of :func:`level_columns`.
     """
+    dataset = session.dataset
+    columns = [] if dataset is None else dataset.level_columns
     yield "Against all the rest", REST
     chosen, by_id = session.selection.clusters, session.clusters.clustering.by_id
     pair = [by_id[c] for c in chosen if c in by_id]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,11 @@ from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import NONE
 from napari_embedding_game.session.clusters.following import disjoint
 from napari_embedding_game.session.clusters.state import ClusterState
-from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.file.saved_map import (
+    MapKind,
+    SavedMap,
+    SavedSession,
+)
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import note_read, read_of
@@ -44,8 +49,6 @@ MATCHED = (
     "{} stands in another order since: its rows were matched by their names, and have "
     "the same numbers."
 )
-PART, READING, PLACED = "child", "read", "placed"
-"""What the key of a map begins with, by how it was made."""
 
 
 class MapTree:
@@ -144,7 +147,7 @@ class MapTree:
             )
         child = parent.subset(mask)
         self._add_names(child)
-        self._begin(PART, title, self.current, lambda: self._session.load(child))
+        self._begin("part", title, self.current, lambda: self._session.load(child))
 
     def place(self, cells: PlacedCells) -> None:
         """Open a map of the cells on show where they were placed.
@@ -169,10 +172,10 @@ class MapTree:
         look = replace(session.look, color_by=column, limits=None, split_by="")
         dataset = dataset.subset(np.ones(len(dataset.obs), bool))
         saved = replace(saved, dataset=dataset, settings=settings, look=look)
-        is_placed = self.current.startswith(PLACED)
-        parent = self._maps[self.current].parent if is_placed else self.current
+        current = self._maps[self.current]
+        parent = current.parent if current.kind == "placed" else current.key
         assert parent is not None
-        self._begin(PLACED, saved.title, parent, lambda: session.restore(saved))
+        self._begin("placed", saved.title, parent, lambda: session.restore(saved))
 
     def _has_other_rows(self, dataset: Dataset) -> bool:
         """Return whether these are other rows as a person has asked for other ones.
@@ -226,8 +229,8 @@ class MapTree:
         current = self._session.dataset
         assert current is not None
         base = self.current
-        if base.startswith(READING) and (above := self._maps[base].parent) is not None:
-            base = above
+        if (one := self._maps[base]).kind == "reading" and one.parent is not None:
+            base = one.parent
         whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():
             self._maps[key] = replace(one, dataset=renewed(one.dataset, dataset))
@@ -237,7 +240,7 @@ class MapTree:
         if has_same_rows(current, dataset):
             self._session.columns_changed.emit()
             return
-        readings = [key for key in self._children(base) if key.startswith(READING)]
+        readings = [x for x in self._children(base) if self._maps[x].kind == "reading"]
         for key in (base, *readings):
             is_other = key != self.current
             if is_other and has_same_rows(self._maps[key].dataset, dataset):
@@ -269,9 +272,9 @@ class MapTree:
         if self._session.snapshot is None and keeps_all and not self._children(key):
             # Nothing was played here: nothing is lost.
             self._open(key, move)
-            self._add_map(key, title, self._maps[key].parent)
+            self._add_map(key, title, self._maps[key].parent, self._maps[key].kind)
         else:
-            self._begin(READING, title, base, move)
+            self._begin("reading", title, base, move)
 
     def carried(self, dataset: Dataset) -> ClusterState | None:
         """Return the annotation of measured objects that still exist.
@@ -326,14 +329,13 @@ class MapTree:
         self.changed.emit()
 
     def _begin(
-        self, kind: str, title: str, parent: str, move: Callable[[], None]
+        self, kind: MapKind, title: str, parent: str, move: Callable[[], None]
     ) -> None:
         """Leave the open map for a new one below another."""
         self._store_marked()
-        numbers = [int(key.removeprefix(kind)) for key in self._maps if kind in key]
-        key = f"{kind}{max(numbers, default=0) + 1}"
+        key = next(x for n in count(1) if (x := f"{kind}{n}") not in self._maps)
         self._open(key, move)
-        self._add_map(key, title, parent)
+        self._add_map(key, title, parent, kind)
 
     def _add_names(self, child: Dataset) -> None:
         """Give a dataset the names of the cells of the open map, as a column."""
@@ -350,12 +352,12 @@ class MapTree:
         if names.notna().any():
             child.add_column(ANNOTATION, pd.Categorical(names))
 
-    def _add_map(self, key: str, title: str, parent: str | None) -> None:
+    def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
         """Store the open map below another."""
         saved = self._session.capture(key, title)
         assert saved is not None
         overlaid = None if parent is None else self._maps[parent].clusters.annotation
-        self._maps[key] = replace(saved, parent=parent, overlaid=overlaid)
+        self._maps[key] = replace(saved, parent=parent, kind=kind, overlaid=overlaid)
         self.changed.emit()
 
     def _on_dataset(self) -> None:
@@ -386,7 +388,9 @@ class MapTree:
         one = self._maps[self.current]
         saved = self._session.capture(one.key, one.title, self.view() or one.view)
         assert saved is not None
-        self._maps[one.key] = replace(saved, parent=one.parent, overlaid=one.overlaid)
+        same = ("parent", "kind", "overlaid")
+        place: dict[str, Any] = {part: getattr(one, part) for part in same}
+        self._maps[one.key] = replace(saved, **place)
         while one.parent is not None:
             one = self._annotate_parent(self._maps[one.key], one)
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
 from napari_embedding_game.data.columns import n_levels
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.session.cluster_report import as_levels
 
 GAP, ABOVE = 0.12, 0.4
 """Gap beside a panel, and above it for its caption, as shares of a panel."""
@@ -123,14 +124,13 @@ def lay_out(
     )
 
 
-def split_columns(obs: pd.DataFrame) -> list[str]:
+def split_columns(dataset: Dataset) -> list[str]:
     """Return the names of the columns that a map can be split by."""
-    names = obs.columns[~obs.columns.duplicated(keep=False)]
+    obs = dataset.obs
     return [
-        str(name)
-        for name in names
-        if not is_continuous(obs[name])
-        and 2 <= n_levels(obs[name], MAX_PANELS) + obs[name].hasnans <= MAX_PANELS
+        name
+        for name in dataset.level_columns
+        if 2 <= n_levels(obs[name], MAX_PANELS) + obs[name].hasnans <= MAX_PANELS
     ]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, n_searched
-from napari_embedding_game.data.column_names import names_kinds, names_samples
+from napari_embedding_game.data.column_names import Role, names_kinds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared
 from napari_embedding_game.session.timeline import GONE
@@ -21,34 +20,39 @@ if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 ONLY_AT_REST = "Pause or stop the game to compare two maps."
-MAX_LEVELS, MAX_COLUMNS = 100, 20
+MAX_COLUMNS = 20
 """Of columns of groups that are compared with the map."""
 FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
 
 
-def followed_samples(quality: MapQuality) -> ColumnAgreement | None:
+def followed_samples(
+    quality: MapQuality, roles: Mapping[str, Role]
+) -> ColumnAgreement | None:
     """Return the column of samples that the map follows most, if it follows one.
 
-    A column that does not say by its name what it is counts where it agrees with the
-    map at least as well as the map's own clusters do.
+    A column of groups that does not say by its name what they are counts where it
+    agrees with the map at least as well as the map's own clusters do.
+
+    ``roles``: what each column is taken for.
     """
     of_clusters = quality.clusters
     for column in quality.columns:
         if column.agreement < FOLLOWED:
             continue
         beats = of_clusters is not None and column.agreement >= of_clusters.agreement
-        if names_samples(column.name) or (beats and not names_kinds(column.name)):
+        is_of_samples = roles.get(column.name) == "samples"
+        if is_of_samples or (beats and not names_kinds(column.name)):
             return column
     return None
 
 
-def group_columns(obs: pd.DataFrame) -> dict[str, NDArray[Any]]:
+def group_columns(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """Return the codes of the columns of groups, by their names, -1 for none."""
-    once = obs.loc[:, ~obs.columns.duplicated(keep=False)]
-    groups = once.select_dtypes("category").items()
-    few = ((n, c) for n, c in groups if 2 <= c.nunique() <= MAX_LEVELS)
-    return {str(n): c.cat.codes.to_numpy() for n, c in list(few)[:MAX_COLUMNS]}
+    groups = {x: dataset.obs[x].astype("category").cat for x in dataset.level_columns}
+    codes = {name: one.codes.to_numpy() for name, one in groups.items()}
+    several = [name for name, one in codes.items() if one.max(initial=0) > one.min()]
+    return {name: codes[name] for name in several[:MAX_COLUMNS]}
 
 
 def comparable(session: Session) -> tuple[Dataset, Settings] | None:
@@ -69,7 +73,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
-    X, columns = dataset.X, group_columns(dataset.obs)
+    X, columns = dataset.X, group_columns(dataset)
     edges, clusters = session.edges, session.clusters.labels
     searched = n_searched(settings, len(embedding))
 

@@ -212,6 +212,7 @@ class MeasuredSource(Source):
         how = {**self.how, "name": self.layer_name, "options": options}
         dataset = yield from measure_stages(self.image, self.labels, **how)
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
+        dataset = dataset.with_roles(options.roles)
         return ReadResult(dataset=dataset, columns=dataset.profile_names)
 
 
@@ -235,6 +236,7 @@ class ExperimentSource(Source):
         self.images = self.images or (yield from open_images(self.folder))
         dataset = yield from measure_images(self.images, options)
         dataset, names = replace(dataset, read_options=options), dataset.profile_names
+        dataset = dataset.with_roles(options.roles)
         return ReadResult(dataset, columns=names, images=self.images)
 
 
@@ -256,10 +258,11 @@ class SampleSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it."""
         if self.key == "nuclei":
-            return (yield from nuclei_stages())
+            result = yield from nuclei_stages()
+            return replace(result, dataset=result.dataset.with_roles(options.roles))
         yield Stage("Opening the sample")
         if self.key == "digits":
-            return ReadResult(dataset=samples.digits())
+            return ReadResult(samples.digits().with_roles(options.roles))
         # Apart: here another thread, as it compiles, lets anndata's warnings through.
         dataset = yield from read_apart(samples.pbmc_file(), samples.read_pbmc)
-        return ReadResult(dataset=dataset)
+        return ReadResult(dataset.with_roles(options.roles))

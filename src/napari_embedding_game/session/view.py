@@ -110,9 +110,10 @@ class View:
     @property
     def split_columns(self) -> list[str]:
         """The columns of the metadata that the map can be split by."""
-        obs = getattr(self._session.dataset, "obs", None)
+        dataset = self._session.dataset
+        obs = None if dataset is None else dataset.obs
         if self._columns[0] is not obs:
-            self._columns = obs, [] if obs is None else split_columns(obs)
+            self._columns = obs, [] if dataset is None else split_columns(dataset)
         return self._columns[1]
 
     @property

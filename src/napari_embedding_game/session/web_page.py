@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished
 from napari_embedding_game.core.inspect.markers import iter_leading
+from napari_embedding_game.data.column_names import TEXT
 from napari_embedding_game.data.columns import KEY, drawable, listed
-from napari_embedding_game.data.dataset import TEXT
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order

@@ -42,7 +42,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     scrolled,
     set_role,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs
+from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
 from napari_embedding_game.ui.tour import PLUGIN, Stop, Tour
 from napari_embedding_game.ui.upstream_fixes import mend
 from napari_embedding_game.ui.workspace import Workspace
@@ -185,7 +185,7 @@ class GameDock(MapWidget):
             "embed": controller.embed_selection,
             "objects": controller.show_objects,
             "hold": partial(play, hand.hold, hand.refuse),
-            "let go": partial(play, hand.release, hand.refuse),
+            "free": partial(play, hand.release, hand.refuse),
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(workspace, acts)
@@ -219,8 +219,8 @@ class GameDock(MapWidget):
         # Edits are made in more than one tab.
         self.column.addWidget(self.clusters.message)
         self.column.addWidget(self.run)
-        left = Qt.AlignmentFlag.AlignLeft
-        self.column.addWidget(self.clusters.edits.back, alignment=left)
+        edits = self.clusters.edits
+        self.column.addLayout(row(edits.back, edits.forth, None, wide=()))
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # after a click keys are for it
         calm(self)

@@ -197,14 +197,12 @@ _MAX_SHARES = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionPlot(Plot):
-    """Dot plot of G genes, the rows, in C groups of points."""
+    """G genes, the rows, in C groups of points, the columns: a heatmap of means."""
 
     genes: tuple[str, ...]
     groups: tuple[str, ...]
     values: Points
     """(C, G) values of the colours."""
-    shares: Points
-    """(C, G) values of the sizes of dots, 0 to 1."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
@@ -216,11 +214,7 @@ class ExpressionPlot(Plot):
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
         n_groups, n_genes = self.values.shape
-        colors = _shades(self).to_rgba(self.values.T)
-        down, across = np.indices((n_genes, n_groups), float).reshape(2, -1)
-        sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
-        _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
-        self._explain_sizes(axes)
+        self._fill(axes, _shades(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
         axes.set_aspect("equal", anchor="NW")
         axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)
@@ -230,6 +224,24 @@ class ExpressionPlot(Plot):
         explain_scale(axes, self, location="top")  # seen however many groups there are
         for _ in range(2):  # the space of the legend of sizes follows that of the cells
             axes.figure.draw_without_rendering()
+
+    def _fill(self, axes: Any, colors: Points) -> None:
+        """Draw what is in each cell; ``colors`` (G, C, 4)."""
+        axes.imshow(colors)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DotPlot(ExpressionPlot):
+    """Dots, as large as the share of points that are above 0."""
+
+    shares: Points
+    """(C, G) values of the sizes of dots, 0 to 1."""
+
+    def _fill(self, axes: Any, colors: Points) -> None:
+        down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
+        sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
+        _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
+        self._explain_sizes(axes)
 
     def _explain_sizes(self, axes: Any) -> None:
         """Draw the legend of shares at the right, dots one below the other."""
@@ -241,6 +253,31 @@ class ExpressionPlot(Plot):
         for y, share in enumerate(shares):
             axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
         axes.text(x - 0.5, -0.8, "Share\nabove 0", va="bottom", size="small")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ViolinPlot(ExpressionPlot):
+    """Violins, which are widest at the values that most points of a group have."""
+
+    densities: NDArray[np.floating]
+    """(C, G, B) share of the points of a group by value."""
+    spans: Points
+    """(G, 2) where the values of a gene begin and end in its row, 0 bottom to 1 top."""
+
+    def _fill(self, axes: Any, colors: Points) -> None:
+        n_groups, n_genes, n_bins = self.densities.shape
+        ends = 0.45 - 0.9 * self.spans  # rows go down
+        for gene, group in np.ndindex(n_genes, n_groups):
+            heights = np.linspace(ends[gene, 0], ends[gene, 1], n_bins)
+            widths = self.densities[group, gene]
+            if (widest := widths.max()) > 0:
+                half = 0.45 * widths / widest
+                sides = {"facecolor": colors[gene, group], "edgecolor": _EDGE}
+                axes.fill_betweenx(
+                    gene + heights, group - half, group + half, linewidth=0.4, **sides
+                )
+        for gene in range(1, n_genes):
+            axes.axhline(gene - 0.5, color=_GREY, linewidth=0.3)
 
 
 # Two groups compared

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     KEY,
-    as_metadata,
     listed,
     numbered_names,
     repeated_names,
@@ -264,8 +263,6 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     obs = store.read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
     obs = obs.set_axis(unique_names(obs.columns), axis="columns")
-    objects = obs.loc[:, obs.dtypes.eq(object)]  # lists, truth values with gaps
-    obs[objects.columns] = objects.apply(as_metadata)
     obs = pd.concat([obs, _coordinates(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
     names = _names_of(source, spaces.var_of(root, space))

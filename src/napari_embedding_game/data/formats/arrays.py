@@ -18,7 +18,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import row_images
-from napari_embedding_game.data.columns import as_metadata
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats.matrices import from_matrix
@@ -27,6 +26,7 @@ from napari_embedding_game.data.identity import hash_rows
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.roles import read_columns
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import as_rows, check_shape
 
@@ -85,7 +85,7 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     )
     for table in _side_table(path):
         yield Stage(f"Reading {table.name}")
-        dataset = _with_table(dataset, table)
+        dataset = _with_table(dataset, table, options)
     return ReadResult(dataset, embeddable, names)
 
 
@@ -175,7 +175,7 @@ def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
     for name, one in arrays.items():
         is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
         if one.shape == (n_rows,) and is_supported:
-            obs[name] = as_metadata(pd.Series(_decoded(one), obs.index))
+            obs[name] = pd.Series(_decoded(one), obs.index)
     return obs
 
 
@@ -196,7 +196,7 @@ def _side_table(path: Path) -> list[Path]:
     return [one for one in names if one.is_file()][:1]
 
 
-def _with_table(dataset: Dataset, path: Path) -> Dataset:
+def _with_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
     """Return a dataset with the columns of a table that it has not, row by row."""
     frame = read_frame(path)
     frame.columns = frame.columns.astype(str)
@@ -207,8 +207,14 @@ def _with_table(dataset: Dataset, path: Path) -> Dataset:
         )
     assert dataset.source_obs is not None
     new = [name for name in frame.columns if name not in dataset.obs]
-    added = pd.DataFrame({name: as_metadata(frame[name]) for name in new})
+    added, roles = read_columns(frame[new], options.roles, path.name)
     added = added.set_axis(dataset.source_obs.index)
     whole = pd.concat([dataset.source_obs, added], axis="columns")
     notes = (*dataset.notes, f"With {', '.join(new)} from {path.name}.")
-    return replace(dataset, obs=whole[dataset.kept], source_obs=whole, notes=notes)
+    return replace(
+        dataset,
+        obs=whole[dataset.kept],
+        source_obs=whole,
+        roles={**dataset.roles, **roles},
+        notes=notes,
+    )

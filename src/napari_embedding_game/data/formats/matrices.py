@@ -21,6 +21,7 @@ from napari_embedding_game.data.dataset import (
 )
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
+from napari_embedding_game.data.roles import read_columns
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -78,9 +79,11 @@ def from_matrix(
         validation.check_varies(X[is_kept], where)
         X, parts["profile"], names, more_notes = _standardised(X, names, is_kept)
         parts["profile_names"], notes = names, [*notes, *more_notes]
+    obs, roles = read_columns(obs, options.roles, where)
     dataset = Dataset.from_rows(
         X=X,
         obs=obs,
+        roles=roles,
         var_names=names,
         space=space,
         kept=is_kept,

@@ -141,16 +141,13 @@ def from_frame(
         chosen = tuple(frame.columns)
     numbers = _numbers(frame, where, chosen)
     if chosen is None:
-        by_column, column_notes = _measured(frame, numbers, where, options.id_column)
+        by_column, column_notes = _measured(frame, numbers, where, options)
     elif texts := [one for one in chosen if one not in numbers]:
         raise DataError(
             f"{where} has no numbers in column {texts[0]}: choose columns of numbers."
         )
     else:
         by_column, column_notes = {one: numbers[one] for one in chosen}, []
-    metadata = {
-        one: columns.as_metadata(frame[one]) for one in frame if one not in by_column
-    }
     empty = [one for one, values in by_column.items() if not np.isfinite(values).any()]
     names = [one for one in by_column if one not in empty]
     if not names:
@@ -168,7 +165,7 @@ def from_frame(
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
     dataset = from_matrix(
         np.column_stack([by_column[one] for one in names]),
-        pd.DataFrame(metadata, index=frame.index),
+        frame[[one for one in frame if one not in by_column]],
         names,
         space,
         where,
@@ -181,7 +178,7 @@ def from_frame(
         gene_ids=frame.attrs.get(_IDS, {}),
         row_hashes=hash_table(_numbers_to_hash(frame, numbers)),
     )
-    return ReadResult(dataset, [usual], list(numbers))
+    return ReadResult(dataset, [usual], list(numbers), is_of_table=True)
 
 
 def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
@@ -249,14 +246,17 @@ def _numbers_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
 
 
 def _measured(
-    frame: pd.DataFrame, numbers: Numbers, where: str, ids: str | None
+    frame: pd.DataFrame, numbers: Numbers, where: str, options: ReadOptions
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
+    ids, roles = options.id_column, options.roles
     numbers = {c: v for c, v in numbers.items() if not columns.is_of_a_map(c)}
     alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}  # of a second column "id"
     names = {c: one if one in numbers else c for c, one in alone.items()}
     is_group = columns.is_name_or_group
     groups = [c for c, v in numbers.items() if c == ids or is_group(names[c], v)]
+    groups = [c for c in groups if roles.get(c) != "numbers"]
+    groups += [c for c in numbers if roles.get(c, "numbers") != "numbers"]
     measures = [c for c in numbers if c not in groups]
     if not measures:
         raise DataError(
@@ -264,13 +264,14 @@ def _measured(
             f"{columns.listed(list(frame.columns))}): add measurements, or choose "
             "another source."
         )
-    positions = [column for column in measures if columns.is_position(column)]
+    unsaid = [column for column in measures if column not in roles]
+    positions = [column for column in unsaid if columns.is_position(column)]
     if len(measures) - len(positions) < _MIN_BESIDE_POSITIONS:
         positions = []
-    of_maps = [axis for axes in columns.given_maps(measures).values() for axis in axes]
+    of_maps = [axis for axes in columns.given_maps(unsaid).values() for axis in axes]
     if len(of_maps) == len(measures):
         of_maps = []
-    left_out = [*groups, *positions, *of_maps]
+    left_out = [*dict.fromkeys(groups), *positions, *of_maps]
     note = "Not embedded unless chosen, as the name says that it is no measure"
     notes = [f"{note}: {columns.listed(left_out)}."] if left_out else []
     return {c: v for c, v in numbers.items() if c not in left_out}, notes

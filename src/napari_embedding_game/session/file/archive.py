@@ -58,7 +58,7 @@ from napari_embedding_game.session.file.rows import (
     rows_of,
     with_all_names,
 )
-from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
+from napari_embedding_game.session.file.saved_map import MapKind, SavedMap, SavedSession
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.sources import FileSource, note_read
 from napari_embedding_game.session.timeline import thin_marks
@@ -349,10 +349,19 @@ def _restore_map(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
         parts = {
             "dataset": dataset_of(change_rows(rows, change)),
             "view": change_view(stored.view, change),
+            "kind": _kind_of(stored),
         }
         return SavedMap(**{**vars(stored), **parts})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
+
+
+def _kind_of(stored: _StoredMap) -> MapKind:
+    """Return how a map was made, which only the key tells in older files."""
+    if stored.kind != "whole" or stored.parent is None:
+        return stored.kind
+    former: dict[str, MapKind] = {"read": "reading", "placed": "placed"}
+    return former.get(stored.key.rstrip("0123456789"), "part")
 
 
 def with_data(

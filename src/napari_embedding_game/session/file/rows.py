@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
+from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
@@ -84,10 +85,11 @@ class Rows:
     """(n_source_rows rows) metadata, where no file has them."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Colours of levels of these."""
+    roles: Mapping[str, Role] = field(default_factory=dict)
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """As :class:`Dataset` has these three; the last two wherever the numbers are."""
+    """As :class:`Dataset` has these four; the last two wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     added: Mapping[str, Added] | None = None
@@ -151,7 +153,8 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         # The file has no counts, but what they came to.
         key = components_key(dataset)
         if key is not None:
-            options, result = ReadOptions(space=f"obsm['{key}']"), None
+            roles = {} if options is None else options.roles
+            options, result = ReadOptions(space=f"obsm['{key}']", roles=roles), None
     return Rows(
         name=dataset.name,
         space=dataset.space,
@@ -186,7 +189,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    same = "X var_names gene_ids has_expression level_colors quality"
+    same = "X var_names gene_ids has_expression level_colors roles quality"
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None:
         parts["source_obs"] = source_obs
@@ -250,7 +253,7 @@ def dataset_of(rows: Rows) -> Dataset:
         reason = TOO_LARGE.format(rows.name)
     same = (
         "name space profile_names gene_ids has_expression var_names kept provenance "
-        "level_colors quality left_out"
+        "level_colors roles quality left_out"
     )
     dataset = Dataset(
         X=np.zeros((len(names), 0), np.float32) if X is None else X,
@@ -319,7 +322,8 @@ def read_again(
     sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
-        found = _as_saved(ReadResult(sample()), rows)
+        given = (rows.options or DEFAULT_OPTIONS).roles
+        found = _as_saved(ReadResult(sample().with_roles(given)), rows)
     else:
         path = _source_path(rows, folder)
         for options in _possible_options(rows):

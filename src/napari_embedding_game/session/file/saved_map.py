@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.settings import DisplaySettings
 from napari_embedding_game.session.timeline import TimelineState
+
+MapKind: TypeAlias = Literal["whole", "part", "reading", "placed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +73,10 @@ class SavedMap(Moment):
     """Lasting key among the maps of the session; "" is the first one's."""
     title: str
     parent: str | None = None
-    """Key of the map that this is a part of."""
+    """Key of the map that this is below."""
+    kind: MapKind = "whole"
+    """How it was made: of all that was read, of a part of its parent's points, of these
+    points read in another way, or placed on the map of a reference."""
     dataset: Dataset
     """The data, or rows without numbers where they were not read again."""
     clusters: ClusterState

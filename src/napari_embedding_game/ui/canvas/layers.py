@@ -49,7 +49,7 @@ CANVAS_SIZES = (0.0, 10_000.0)
 LOCKED = (
     "Positions come from the data: points cannot be moved or deleted one by one. To "
     "move a cluster, drag it by its name; to leave points out, select others and click "
-    "'Own map'; to hide the layer, click its eye."
+    "'Map these'; to hide the layer, click its eye."
 )
 LANDMARKS_HELP = "landmarks push points apart and make clusters; drag one in a game"
 """Help that napari shows below the canvas while the layer is selected."""

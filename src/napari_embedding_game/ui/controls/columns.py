@@ -1,32 +1,45 @@
-"""Choose the columns of a space that are embedded."""
+"""Choose the columns that are embedded, and what the others are taken for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QListWidgetItem
+from qtpy.QtWidgets import QListWidget, QListWidgetItem
 from superqt import QSearchableListWidget
 
-from napari_embedding_game.ui.style.form_widgets import Fold
+from napari_embedding_game.data.column_names import Role
+from napari_embedding_game.data.roles import ROLES
+from napari_embedding_game.ui.style.form_widgets import Choice, Fold, form
 from napari_embedding_game.ui.style.layouts import evenly, push_button
 
 MAX_COLUMNS = 2_000
-"""Columns above which they are not ticked one by one, such as genes."""
+"""Columns above which they are not listed one by one, such as genes."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
+NAME, ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+ROLE_TIP = (
+    "What the selected columns are taken for. Colour by, Split by, Mix batches and the "
+    "comparison of samples follow from it."
+)
+SEVERAL = "several"
 
 
 class ColumnsPanel(Fold):
-    """A folded list of columns with ticks.
+    """A folded list of columns, with ticks on those that can be embedded.
 
     Parameters
     ----------
-    embed : callable
-        Receives the names of the columns that are to be embedded.
+    read : callable
+        Receives as keywords what is to be read in another way: ``columns``, names of
+        those that are to be embedded, and ``roles`` of columns by their names.
     """
 
-    def __init__(self, embed: Callable[[tuple[str, ...]], Any]) -> None:
+    def __init__(self, read: Callable[..., Any]) -> None:
+        self._read = read
+        self._embedded: tuple[str, ...] = ()
+        self._roles: dict[str, Role] = {}
+        """Of the columns as they were read."""
         search = QSearchableListWidget()
         search.setFixedHeight(170)
         search.layout().setContentsMargins(0, 0, 0, 0)
@@ -34,46 +47,118 @@ class ColumnsPanel(Fold):
         self.filter.setPlaceholderText("Find a column")
         self.filter.setAccessibleName("Find")
         self.list.setAccessibleName("Columns")
-        self.list.setToolTip("Columns that make the map; each counts the same.")
+        self.list.setToolTip(
+            "Columns with a tick make the map; each counts the same. Select columns to "
+            "say what they are taken for."
+        )
+        self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
+        self.role = Choice(ROLE_TIP, self._take_for)
         self.all = push_button("All", "", lambda: self._tick(CHECKED))
         self.none = push_button("None", "", lambda: self._tick(UNCHECKED))
         self.apply = push_button(
-            "Embed these",
-            "Read the data again with these columns only.",
-            lambda: embed(self.chosen()),
+            "Read again", "Read the data again in this way.", self._apply
         )
+        self._form = form(("Take for", self.role))
         buttons = evenly(self.all, self.none, self.apply)
-        super().__init__("Columns", search, buttons)
-        self.list.itemChanged.connect(self._update_title)
+        super().__init__("Columns", search, self._form, buttons)
+        self.list.itemChanged.connect(self._update)
+        self.list.itemSelectionChanged.connect(self._update)
         self.set_columns((), ())
 
-    def set_columns(self, columns: Sequence[str], embedded: Sequence[str]) -> None:
-        """Offer these columns and tick those that are embedded now."""
-        is_listed, chosen = 2 < len(columns) <= MAX_COLUMNS, set(embedded)
-        self.setVisible(is_listed)
+    def set_columns(
+        self,
+        columns: Sequence[str],
+        embedded: Sequence[str],
+        roles: Mapping[str, Role] | None = None,
+    ) -> None:
+        """Offer columns, tick those that are embedded now, and say what others are.
+
+        ``columns``: those that can be embedded. ``roles``: of all that can be taken for
+        something else.
+        """
+        others = {x: role for x, role in (roles or {}).items() if x not in columns}
+        is_choice = 2 < len(columns) <= MAX_COLUMNS
+        columns = columns if is_choice else ()
+        can_embed, chosen = set(columns), set(embedded)
+        self._roles = dict(roles or {}) if is_choice else others
+        self._embedded = tuple(name for name in columns if name in chosen)
+        names = [*others, *columns] if len(others) <= MAX_COLUMNS else columns
+        self.setVisible(bool(names))
         self.filter.clear()
         with QSignalBlocker(self.list):
             self.list.clear()
-            for name in columns if is_listed else ():
-                item = QListWidgetItem(name, self.list)
-                item.setCheckState(CHECKED if name in chosen else UNCHECKED)
-        self._update_title()
+            for name in names:
+                item = QListWidgetItem(self.list)
+                item.setData(NAME, name)
+                self._set_role(item, self._roles.get(name))
+                if name in can_embed:
+                    item.setCheckState(CHECKED if name in chosen else UNCHECKED)
+        for button in (self.all, self.none):
+            button.setVisible(bool(columns))
+        self._update()
 
     def chosen(self) -> tuple[str, ...]:
         """Return the names of the columns with a tick."""
-        return tuple(i.text() for i in self._items() if i.checkState() == CHECKED)
+        ticked = (item for item in self._items() if _is_ticked(item))
+        return tuple(item.data(NAME) for item in ticked)
 
-    def _items(self) -> list[QListWidgetItem]:
-        return [self.list.item(row) for row in range(self.list.count())]
+    def roles(self) -> dict[str, Role]:
+        """Return what each column is to be taken for."""
+        found = {item.data(NAME): item.data(ROLE) for item in self._items()}
+        return {name: role for name, role in found.items() if role is not None}
+
+    # Inside
+
+    def _apply(self) -> None:
+        changes, roles = dict[str, Any](), self.roles()
+        if self.chosen() != self._embedded:
+            changes["columns"] = self.chosen()
+        changed = {x: role for x, role in roles.items() if role != self._roles[x]}
+        if changed:
+            changes["roles"] = changed
+        self._read(**changes)
+
+    def _items(self) -> Iterator[QListWidgetItem]:
+        return map(self.list.item, range(self.list.count()))
+
+    def _set_role(self, item: QListWidgetItem, role: Role | None) -> None:
+        name = item.data(NAME)
+        item.setData(ROLE, role)
+        item.setText(name if role is None else f"{name}  ·  {role}")
+
+    def _take_for(self, role: Role | None) -> None:
+        """Take the selected columns for something; none of them is embedded then."""
+        with QSignalBlocker(self.list):
+            for item in self.list.selectedItems() if role else ():
+                if item.data(ROLE) not in (None, role):
+                    self._set_role(item, role)
+                    if role != "numbers" and _is_ticked(item):
+                        item.setCheckState(UNCHECKED)
+        self._update()
 
     def _tick(self, state: Qt.CheckState) -> None:
         with QSignalBlocker(self.list):  # each tick alone would count all of them
             for item in self._items():
-                if not item.isHidden():
+                if _has_tick(item) and not item.isHidden():
                     item.setCheckState(state)
-        self._update_title()
+        self._update()
 
-    def _update_title(self) -> None:
-        n_chosen = len(self.chosen())
-        self.set_title(f"Columns  ·  {n_chosen} of {self.list.count()}")
-        self.apply.setVisible(n_chosen > 0)
+    def _update(self) -> None:
+        selected = {item.data(ROLE) for item in self.list.selectedItems()} - {None}
+        self._form.setRowVisible(self.role, bool(selected))
+        one = next(iter(selected)) if len(selected) == 1 else None
+        several = [(SEVERAL, None)] if len(selected) > 1 else []
+        self.role.offer([*several, *((role, role) for role in ROLES)], one)
+        n_chosen, n_all = len(self.chosen()), sum(map(_has_tick, self._items()))
+        count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
+        self.set_title(f"Columns  ·  {count}")
+        self.apply.setVisible(n_chosen > 0 or not n_all)
+
+
+def _has_tick(item: QListWidgetItem) -> bool:
+    """Return whether a column can be embedded."""
+    return item.data(Qt.ItemDataRole.CheckStateRole) is not None
+
+
+def _is_ticked(item: QListWidgetItem) -> bool:
+    return item.checkState() == CHECKED

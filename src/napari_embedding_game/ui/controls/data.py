@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,11 +10,13 @@ from napari.layers import Labels
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.data.columns import counted, roles_text
+from napari_embedding_game.data.column_names import Role
+from napari_embedding_game.data.columns import counted, is_of_a_map
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
 from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.roles import roles_text
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.session.sources import (
     AnnDataSource,
@@ -106,7 +108,7 @@ class DataControls(QWidget):
         self.recipe = RecipePanel(
             self.batches, lambda recipe: reading.reload(recipe=recipe)
         )
-        self.columns = ColumnsPanel(lambda names: reading.reload(columns=names))
+        self.columns = ColumnsPanel(self._on_columns)
         self.join = JoinPanel(reading)
         self.measure = MeasurePanel(reading)
         self.relink = Relink(reading)
@@ -171,6 +173,12 @@ class DataControls(QWidget):
         if self.recipe.isHidden():
             self.reading.reload(batch_key=column)
 
+    def _on_columns(self, roles: Mapping[str, Role] = {}, **changes: Any) -> None:
+        """Read again what columns are taken for, and what is embedded."""
+        if (latest := self.reading.latest) is not None:
+            roles = {**latest.options.roles, **roles}
+            self.reading.reload(roles=roles, **changes)
+
     def _on_drop(self, drops: bool) -> None:
         if drops and self.reading.refused is not None:
             self.reading.read_complete()
@@ -181,7 +189,8 @@ class DataControls(QWidget):
         latest = self.reading.latest
         if latest is not None:
             is_turned = latest.options.transposed
-            self.reading.reload(transposed=not is_turned, **OF_ROWS)
+            turned: dict[str, Any] = OF_ROWS | {"roles": {}}
+            self.reading.reload(transposed=not is_turned, **turned)
 
     # What came of it
 
@@ -243,7 +252,7 @@ class DataControls(QWidget):
         else:
             self.recipe.withdraw()
         columns = () if recipe is not None else loaded.columns
-        self.columns.set_columns(columns, dataset.var_names)
+        self.columns.set_columns(columns, dataset.var_names, _roles_of(loaded))
         self._show()
         if asks:  # the offer says it better
             self._show_notes([note for note in dataset.notes if note != question])
@@ -287,10 +296,22 @@ class DataControls(QWidget):
         self.notes.say("\n".join(others))
 
 
+def _roles_of(loaded: ReadResult) -> dict[str, Role]:
+    """Return the role of each column that can be taken for something else."""
+    dataset, made = loaded.dataset, loaded.dataset.added_columns
+    roles = {x: role for x, role in dataset.roles.items() if x not in made}
+    roles = {x: role for x, role in roles.items() if not is_of_a_map(x)}
+    embedded = loaded.columns if loaded.is_of_table else ()
+    return {**dict.fromkeys(embedded, "numbers"), **roles}
+
+
 def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    n, roles = dataset.X.shape[1], roles_text(dataset.obs)
+    n, roles = (
+        dataset.X.shape[1],
+        roles_text(dataset.roles),
+    )
     embedded = counted(len(dataset.obs), dataset.source_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"

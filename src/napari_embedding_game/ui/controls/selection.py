@@ -26,7 +26,7 @@ TIPS = {
     "embed": "Open a map of the selected points alone; this one stays.",
     "objects": "Move to the selected objects in the image.",
     "hold": "Hold the selected points in place while the others move.",
-    "let go": "Free the selected points that are held, or all.",
+    "free": "Free the selected points that are held, or all.",
     "neighbors": "Press and hold: similar points move to the selection.",
 }
 
@@ -50,9 +50,9 @@ class SelectionControls(QWidget):
             return push_button(text, TIPS[key], acts[key])
 
         self.lasso, self.brush = button("Lasso", "lasso"), button("Brush", "brush")
-        self.embed = button("Own map", "embed")
+        self.embed = button("Map these", "embed")
         self.show_objects = button("Show in image", "objects")
-        self.hold, self.release = button("Hold", "hold"), button("Let go", "let go")
+        self.hold, self.release = button("Hold", "hold"), button("Free", "free")
         self.neighbors = push_button("True neighbours", TIPS["neighbors"])
         self.neighbors.pressed.connect(partial(acts["neighbors"], True))
         self.neighbors.released.connect(partial(acts["neighbors"], False))

@@ -10,6 +10,7 @@ from qtpy.QtCore import QTimer, Signal
 
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.quality import followed_samples, quality_job
 from napari_embedding_game.session.session import ALIVE, Session, error_text
 from napari_embedding_game.session.view import is_same
@@ -130,7 +131,7 @@ class TrustControls(Listener):
         is_measured = is_at_rest and self._measuring.is_busy
         note = self._note if is_current else MEASURING if is_measured else WAITING
         self.note.say(note if quality is None else self._note_text(quality))
-        warnings = {} if quality is None else _warnings(quality)
+        warnings = {} if quality is None else _warnings(quality, session.dataset)
         self.warning.say("\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
@@ -199,9 +200,10 @@ class TrustControls(Listener):
         self.show_quality(None, error_text(error))
 
 
-def _warnings(quality: MapQuality) -> dict[str, str]:
+def _warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
     """Return the warnings of a map by their titles."""
-    messages, parts, column = {}, quality.parts, followed_samples(quality)
+    messages, parts = dict[str, str](), quality.parts
+    column = followed_samples(quality, {} if dataset is None else dataset.roles)
     if parts is not None and parts.outside >= FEW_OUTSIDE:
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtGui import QAction, QColor, QKeySequence
+from qtpy.QtGui import QAction, QColor, QGuiApplication, QKeySequence
 from qtpy.QtWidgets import (
     QColorDialog,
     QInputDialog,
@@ -17,8 +18,10 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.clustering import Cluster, Clustering
+from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
-from napari_embedding_game.session.groups import is_of_levels
+from napari_embedding_game.session.cell_names import find_named, list_names
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
@@ -26,6 +29,7 @@ from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import as_tip, in_lines, literal, row
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.errors import tried
+from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
 MAX_PARTS, MAX_LETTERS = 60, 44
@@ -34,6 +38,10 @@ AS_ANNOTATION = "Use {} as annotation"
 AGAIN = "Clusters to be found among the {} selected points alone; none moves."
 RECLUSTER_TIP = "Find clusters among the selected points alone."
 RELEASE_TIP = "Let the game decide again where its points belong."
+COPY_TIP = "Copy the names of the selected points, such as barcodes."
+SAVE_TIP = "Save these names as a text file, one in each line."
+ADD_TIP = "Add the points of a list of names to the selection."
+NAMES = "Names, one in each line:"
 USE_TIP = "Name the points by the groups of this column."
 
 
@@ -73,6 +81,8 @@ class ClusterEdits(QWidget):
             (self.merge, len(chosen) > 1),
             (self.make, selection.is_of_points),
             (self.recluster, not selection.is_empty),
+            (self.copy_names, not selection.is_empty),
+            (self.save_names, not selection.is_empty),
         ):
             action.setVisible(is_possible)  # one that is not is not enabled either
         for button in self._buttons:
@@ -84,10 +94,12 @@ class ClusterEdits(QWidget):
         for action, label in zip((self.undo, self.redo), steps, strict=True):
             text = literal(in_lines(label, MAX_LETTERS))
             action.setText(text)
-            action.setIconText(f"↶  {text}")
             action.setToolTip(as_tip(f"{label} ({action.shortcut().toString()})"))
             action.setVisible(bool(label))
-        self.back.setVisible(self.undo.isVisible())
+        self.undo.setIconText(f"↶  {self.undo.text()}")
+        self.redo.setIconText("↷  Redo")
+        for button in (self.back, self.forth):
+            button.setVisible(button.defaultAction().isVisible())
         self._follow()
 
     def name(self, cluster: int, name: str, listed: Clustering) -> None:
@@ -120,8 +132,11 @@ class ClusterEdits(QWidget):
         self.use = action(AS_ANNOTATION, USE_TIP, self._use_column)
         self.undo = action("", "", lambda: do(clusters.undo), "Ctrl+Z")
         self.redo = action("", "", lambda: do(clusters.redo), "Ctrl+Shift+Z")
+        self.copy_names = action("Copy names", COPY_TIP, self._copy_names)
+        self.save_names = action("Save names…", SAVE_TIP, self._save_names)
+        self.add_names = action("Add by names…", ADD_TIP, self._add_names)
         self._rare = [self.recolor, self.note, self.recluster, self.release, self.use]
-        self._rare.append(self.redo)
+        self._rare += [self.copy_names, self.save_names, self.add_names]
 
     def _action(
         self, text: str, tip: str, act: Callable[[], Any], keys: str = ""
@@ -146,6 +161,8 @@ class ClusterEdits(QWidget):
         self.more.aboutToShow.connect(self._offer_column)
         self.back = _make_button(self.undo, "link")
         """Undoes the last edit of any tab, and names it."""
+        self.forth = _make_button(self.redo, "link")
+        """Makes the edit again that was undone last, which its tooltip names."""
         every = (*self._buttons, more)
         for button in every:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
@@ -220,8 +237,7 @@ class ClusterEdits(QWidget):
         if dataset is None or choice in BUILT_IN:
             return ""
         name = name_of(choice, dataset)
-        is_there = name is not None and name in dataset.obs
-        return name if is_there and is_of_levels(dataset.obs[name]) else ""
+        return name if name in dataset.level_columns else ""
 
     def _offer_column(self) -> None:
         column = self._column()
@@ -248,6 +264,34 @@ class ClusterEdits(QWidget):
         find = n_parts and self._do(self._session.recluster, n_parts)
         if find:
             self._finding.submit(find)
+
+    def _copy_names(self) -> None:
+        names = self._do(list_names, self._session)
+        if names is not None:
+            QGuiApplication.clipboard().setText(names)
+            n = len(self._session.selection.rows)
+            self._session.show_message(f"{counted(n, 'name')} copied.")
+
+    def _save_names(self) -> None:
+        """Write the names of the selected points as a text file, if it is wanted."""
+        names = self._do(list_names, self._session)
+        if names is not None:
+
+            def write(path: Path) -> None:
+                with atomic_write(path) as temporary:
+                    temporary.write_text(names, "utf-8")
+
+            if done := save(self, self._session, "names", {".txt": "Text"}, write):
+                self._session.show_message(done)
+
+    def _add_names(self) -> None:
+        """Ask for names, and add the points that have them to the selection."""
+        text = self._answer(QInputDialog.getMultiLineText, "Add by names", NAMES)
+        found = text and self._do(find_named, self._session.data(), text)
+        if found:
+            points, message = found
+            self._session.selection.select_points(points, "add")
+            self._session.show_message(message)
 
 
 def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:

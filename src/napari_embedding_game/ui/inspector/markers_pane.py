@@ -25,13 +25,12 @@ from napari_embedding_game.session.groups import (
     REST,
     Against,
     groups,
-    level_columns,
     levels_in,
     offered,
     sample_columns,
 )
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.coloring import composition_columns, worded
+from napari_embedding_game.ui.style.coloring import worded
 from napari_embedding_game.ui.style.form_widgets import (
     CTRL,
     Choice,
@@ -133,8 +132,6 @@ class MarkersPane(Listener):
         """The metadata whose columns are offered; each change makes others."""
         self._request: object = None
         """The latest request: the title, the points and the test."""
-        self._columns: list[str] = []
-        """Those whose levels can be compared."""
         self.against, self.test, self.first, self.second = (
             Choice(tip, self.catch_up, n_letters=6)
             for tip in (
@@ -221,13 +218,12 @@ class MarkersPane(Listener):
         dataset = self._session.dataset
         obs = None if dataset is None else dataset.obs
         if dataset is None or obs is not self._obs:
-            self._obs, self._columns, self._request, tests = obs, [], None, dict(TESTS)
+            self._obs, self._request, tests = obs, None, dict(TESTS)
             if dataset is not None:  # samples may be named by a column
-                self._columns = level_columns(dataset.obs)
-                named = sample_columns(dataset.obs, composition_columns(dataset))
+                named = sample_columns(dataset)
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
             self.test.offer(tests.items())
-        chosen, choices = self._chosen, [*offered(self._session, self._columns)]
+        chosen, choices = self._chosen, [*offered(self._session)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
         self.against.offer(choices, chosen, *of)
         levels = levels_in(self._session, self._column) if self._column else {}

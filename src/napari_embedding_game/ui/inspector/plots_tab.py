@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QToolButton, QWidget
 
 from napari_embedding_game.data.export.plots import Plot, write_plot
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.inspector.dot_plot_pane import DotPlotPane
+from napari_embedding_game.ui.inspector.expression_pane import ExpressionPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
@@ -31,7 +31,7 @@ class PlotsTab(QWidget):
         super().__init__()
         self._session, self._markers = markers.workspace.session, markers
         self.volcano = VolcanoPane(markers)
-        self.dot_plot = DotPlotPane(markers.workspace)
+        self.expression = ExpressionPane(markers.workspace)
         self.scatter = ScatterPane(self._session)
         self.saved = QToolButton()
         self.saved.setText("Save…")
@@ -40,9 +40,9 @@ class PlotsTab(QWidget):
         self.saved.clicked.connect(self._save)
         self.tabs = plain_tabs(self.saved)
         self.tabs.addTab(self.volcano, "Volcano")
-        self.tabs.addTab(self.dot_plot, "Dot plot")
+        self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
-        self.tabs.setCurrentWidget(self.dot_plot)
+        self.tabs.setCurrentWidget(self.expression)
         self.setLayout(column(self.tabs, margins=(0, 4, 0, 4)))
 
     def _save(self) -> None:

@@ -299,10 +299,12 @@ def metadata_columns(dataset: Dataset) -> list[str]:
 def composition_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns for the composition of a cluster.
 
-    Columns that name kinds of cells come first; positions of objects are left out.
+    Columns that name kinds of cells come first; ids, and positions of objects, are left
+    out.
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
-    columns = [name for name in metadata_columns(dataset) if name not in positions]
+    named = [name for name in metadata_columns(dataset) if name not in positions]
+    columns = [name for name in named if dataset.roles[name] != "ids"]
 
     def is_no_kind(name: str) -> bool:
         return not names_kinds(name) or is_continuous(dataset.obs[name].head(1000))

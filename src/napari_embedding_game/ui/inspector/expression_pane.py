@@ -1,14 +1,19 @@
-"""Dot plot of genes in clusters or levels of a column."""
+"""Genes in clusters or levels of a column: dots, a heatmap or violins."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
 from napari_embedding_game.data.columns import counted, share_text
-from napari_embedding_game.data.export.plots import ExpressionPlot
+from napari_embedding_game.data.export.plots import (
+    DotPlot,
+    ExpressionPlot,
+    ViolinPlot,
+)
 from napari_embedding_game.data.gene_names import split_names
 from napari_embedding_game.session.cluster_expression import (
     CLUSTERS,
@@ -32,13 +37,18 @@ from napari_embedding_game.ui.workspace import Workspace
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
+KINDS = ("Dots", "Heatmap", "Violins")
+KIND_TIP = (
+    "Dots: their size is the share of points above 0. Violins: they are widest at the "
+    "values that most points have. The colour is the mean."
+)
 SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
 Rows = tuple[pd.Categorical, RowChoice]
 """The row of each point, and what rows are of."""
 
 
-class DotPlotPane(PlotPane):
+class ExpressionPane(PlotPane):
     """What genes are in every cluster, found in the background while it is seen."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -56,7 +66,10 @@ class DotPlotPane(PlotPane):
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
         self.genes.setClearButtonEnabled(True)
         self.genes.setAccessibleName("Genes")
-        self.head.addLayout(row(self.rows, self.scaled))
+        self.kind = Choice(KIND_TIP, self._draw, n_letters=5)
+        self.kind.setAccessibleName("Kind of plot")
+        self.kind.offer(zip(KINDS, KINDS, strict=True))
+        self.head.addLayout(row(self.rows, self.kind, self.scaled))
         self.head.addWidget(self.genes)
         self.setTabOrder(self.genes, self.canvas)
         self.canvas.clicked.connect(self._pick)
@@ -105,15 +118,24 @@ class DotPlotPane(PlotPane):
             return None
         summary, is_scaled = result.summary, self.scaled.isChecked()
         values = summary.scaled if is_scaled else summary.means
-        return ExpressionPlot(
-            genes=result.genes,
-            groups=tuple(rows[0].categories),
-            values=values,
-            shares=summary.shares,
-            scale=shades(),
-            limits=(0.0, 1.0) if is_scaled else value_limits(values.ravel()),
-            title=f"{'Scaled mean' if is_scaled else 'Mean'} (size: share > 0)",
-        )
+        title, kind = "Scaled mean" if is_scaled else "Mean", self.kind.value
+        parts: dict[str, Any] = {
+            "genes": result.genes,
+            "groups": tuple(rows[0].categories),
+            "values": values,
+            "scale": shades(),
+            "limits": (0.0, 1.0) if is_scaled else value_limits(values.ravel()),
+        }
+        if kind == "Heatmap":
+            return ExpressionPlot(title=title, **parts)
+        if kind == "Violins":
+            spans = result.spans(is_each_whole=is_scaled)
+            title += " (width: points of a value)"
+            return ViolinPlot(
+                title=title, densities=result.densities, spans=spans, **parts
+            )
+        title += " (size: share > 0)"
+        return DotPlot(title=title, shares=summary.shares, **parts)
 
     def _offer_columns(self) -> None:
         """Let groups be of columns, and call genes what they are."""

@@ -1,0 +1,154 @@
+"""What a column of metadata is taken for: decided once, when it is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.data import columns
+from napari_embedding_game.data.column_names import (
+    TEXT,
+    Role,
+    names_measures,
+    names_samples,
+)
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.validation import row_text
+
+ROLES: tuple[Role, ...] = get_args(Role)
+LEVELS = ("samples", "groups")
+"""Roles of columns whose rows can be grouped by what they say."""
+MAX_GROUPS = 500
+"""Different values above which a column names its rows one by one."""
+_MAX_UNNAMED = {"numbers": 30, "texts": 100}
+"""The same of columns whose names do not say that they hold groups."""
+_MANY_GROUPS = re.compile(r"cluster|leiden|louvain", re.IGNORECASE)
+_TIMES = re.compile(r"day|date|time|week|passage", re.IGNORECASE)
+"""Names of numbers that have an order and distances, so that many are no groups."""
+
+
+def read_columns(
+    obs: pd.DataFrame, given: Mapping[str, Role], where: str
+) -> tuple[pd.DataFrame, dict[str, Role]]:
+    """Decide what each column of metadata is taken for, and return them as that.
+
+    ``obs`` (n rows): the columns as a file has them. ``given``: roles that a person has
+    chosen, by the name of the column. ``where``: the source, for a sentence.
+
+    Returns the columns, groups as levels and numbers as numbers, and the role of each.
+    Raises DataError: a column is to be numbers, and holds a text.
+    """
+    read, roles = dict[str, pd.Series](), dict[str, Role]()
+    for name, column in obs.items():
+        plain, chosen = _as_plain(column), given.get(str(name))
+        roles[str(name)] = role = chosen or find_role(plain)
+        is_to_change = chosen is not None or role in LEVELS
+        read[str(name)] = convert(plain, role, where) if is_to_change else plain
+    return pd.DataFrame(read, index=obs.index), roles
+
+
+def find_role(column: pd.Series) -> Role:
+    """Return what a column is taken for where nobody has said it: by type and name."""
+    name, types = str(column.name), pd.api.types
+    of_groups: Role = "samples" if names_samples(name) else "groups"
+    if types.is_bool_dtype(column):
+        return of_groups
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        n = len(column.cat.categories)
+        return "ids" if n > max(MAX_GROUPS, len(column) // 2) else of_groups
+    if types.is_numeric_dtype(column):
+        if columns.is_position(name) or columns.is_of_given_map(name):
+            return "positions"
+        if names_measures(name):
+            return "numbers"
+        is_named = columns.has_name_of_groups(name)
+        is_few = _has_few_levels(column, name, "numbers")
+        is_group = is_named or (is_few and columns.n_levels(column, 1) > 1)
+        if not is_group or not columns.is_whole(column):
+            return "numbers"
+        return of_groups if is_few else "numbers" if _TIMES.search(name) else "ids"
+    if types.infer_dtype(column, skipna=True) != "string":
+        return "texts"
+    if _has_few_levels(column, name, "texts"):
+        return of_groups
+    has_words = TEXT.match(name) or column.head(100).str.contains(" ").any()
+    return "texts" if has_words or not column.is_unique else "ids"
+
+
+def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
+    most = _MAX_UNNAMED[kind]
+    is_named = names_samples(name) or _MANY_GROUPS.search(name)
+    if is_named and not (kind == "numbers" and _TIMES.search(name)):
+        most = MAX_GROUPS
+    most = min(most, len(column) // 2)
+    return columns.n_levels(column, most) <= most
+
+
+def _as_plain(column: pd.Series) -> pd.Series:
+    """Return a column without what no file and no list of levels can hold.
+
+    Truth values with gaps are pandas' own, lists and other things become texts.
+    """
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind == "unknown-array":  # levels or lists of Arrow
+        return _as_plain(column.astype(object))
+    if column.dtype != object:
+        return column
+    if kind == "boolean":
+        return column.astype("boolean")  # with gaps
+    return column.astype(str).where(column.notna()) if kind == "mixed" else column
+
+
+def convert(column: pd.Series, role: Role, where: str) -> pd.Series:
+    """Return a column as what it is taken for.
+
+    Raises DataError: it is to be numbers, and holds a text.
+    """
+    types = pd.api.types
+    is_levels = isinstance(column.dtype, pd.CategoricalDtype)
+    if role in LEVELS:
+        is_ready = is_levels or types.is_bool_dtype(column)
+        return column if is_ready else _as_levels(column)
+    if role in ("numbers", "positions"):
+        if types.is_numeric_dtype(column) and not types.is_bool_dtype(column):
+            return column
+        numbers = columns.to_numbers(column)
+        wrong = (column.notna() & numbers.isna()).to_numpy()
+        if wrong.any():
+            first = int(wrong.argmax())
+            raise DataError(
+                f'{column.name} of {where} has the text "{column.iloc[first]}" in '
+                f"{row_text(first, column.index)}, so it can't be taken for {role}: "
+                "take it for groups, or correct the file."
+            )
+        values = numbers.to_numpy(np.float64, na_value=np.nan)
+        return pd.Series(values, column.index, name=column.name)
+    if role == "texts" and not is_levels and types.is_numeric_dtype(column):
+        return column.astype(str).where(column.notna())
+    return column.astype(object) if is_levels else column
+
+
+def _as_levels(column: pd.Series) -> pd.Series:
+    """Return a column as levels; those of 1.0 and 2.0 are called 1 and 2."""
+    levels = column.astype("category")
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = columns.numbers_of(levels.cat.categories.to_series())
+        if numbers is not None:
+            return levels.cat.rename_categories(numbers)
+    return levels
+
+
+def roles_text(roles: Mapping[str, Role]) -> str:
+    """Return a sentence on the columns of each role, such as "Samples: donor."."""
+    by_role: dict[Role, list[str]] = {role: [] for role in ROLES}
+    for name, role in roles.items():
+        if not columns.is_of_a_map(name):
+            by_role[role].append(name)
+    found = ((role, named) for role, named in by_role.items() if named)
+    return " ".join(
+        f"{role.capitalize()}: {columns.listed(named, 3)}." for role, named in found
+    )

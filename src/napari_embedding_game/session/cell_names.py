@@ -1,0 +1,64 @@
+"""Lists of cell names, such as barcodes: of the selected points, and back to points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.session import Session
+
+_ENDS = "\t,;"
+"""What ends the first column of a table that was copied."""
+
+
+def list_names(session: Session) -> str:
+    """Return the names of the selected points, one in each line.
+
+    Raises DataError: there are no data, or no point is selected.
+    """
+    names, rows = session.data().obs.index, session.selection.rows
+    if not len(rows):
+        raise DataError("No point is selected: click a cluster, or draw around points.")
+    return "".join(f"{name}\n" for name in names[rows])
+
+
+def find_named(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
+    """Find the points that a list names, and say which names were not found.
+
+    ``text``: a name in each line, or rows of a table whose first column they are.
+
+    Returns a mask (n,), and a sentence. Raises DataError: no name is of a point.
+    """
+    lines = (line.strip() for line in text.splitlines())
+    wanted = list(dict.fromkeys(line.strip("\"'") for line in lines if line))
+    index = pd.Index(wanted, dtype=object)
+    are_whole = index.isin(dataset.obs.index)
+    firsts = [_first_of(line) for line in wanted]
+    names = index.where(are_whole, pd.Index(firsts, dtype=object)).unique()
+    are_there = names.isin(dataset.obs.index)
+    if not are_there.any():
+        raise DataError(
+            f"No {dataset.noun} on the map is called {listed(list(names), 3)}: give a "
+            f"name such as {dataset.obs.index[0]} in each line."
+        )
+    points = np.asarray(dataset.obs.index.isin(names))
+    found = f"{counted(int(points.sum()), dataset.noun)} added by name."
+    missing = list(map(str, names[~are_there]))
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        found += (
+            f" {len(missing):,} of {len(names):,} names {are} not on the map: "
+            f"{listed(missing, 3)}."
+        )
+    return points, found
+
+
+def _first_of(line: str) -> str:
+    """Return what stands in the first column of a line of a table."""
+    for end in _ENDS:
+        line = line.partition(end)[0]
+    return line.strip().strip("\"'")
