@@ -75,10 +75,10 @@ def plot_of(kind="dots"):
 def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the_mean():
     plot = plot_of("violins")
     (axes,) = [axes for axes in draw(plot).axes if axes.get_ylim() == (2.5, -0.5)]
-    violins = [one.get_paths()[0].vertices for one in axes.collections]
-    colors = [one.get_facecolor()[0, 0] for one in axes.collections]
+    (drawn,) = axes.collections
+    violins, colors = [x.vertices for x in drawn.get_paths()], drawn.get_facecolor()
     assert len(violins) == 5  # nothing is drawn of a group without values
-    np.testing.assert_allclose(colors, [0, 1, 1, 0, 0.5], atol=0.01)
+    np.testing.assert_allclose(colors[:, 0], [0, 1, 1, 0, 0.5], atol=0.01)
     for vertices, gene, group, share, height in (
         (violins[0], 0, 0, 2 / 7, 0.9),
         (violins[1], 0, 1, 6 / 7, 0.9),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -203,12 +203,15 @@ class ExpressionPlot(Plot):
     groups: tuple[str, ...]
     values: Points
     """(C, G) values of the colours."""
+    tall: ClassVar[float] = 1.0
+    """Height of a cell by its width."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
         cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
-        height = cell * len(self.genes) + letter * max(map(len, self.groups))
+        height = cell * self.tall * len(self.genes)
+        height += letter * max(map(len, self.groups))
         return max(width + 10 * letter, 2.4), height + 14 * letter
 
     def paint(self, axes: Any) -> None:
@@ -216,7 +219,7 @@ class ExpressionPlot(Plot):
         n_groups, n_genes = self.values.shape
         self._fill(axes, _shades(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
-        axes.set_aspect("equal", anchor="NW")
+        axes.set_aspect(self.tall, anchor="NW")
         axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)
         axes.set_yticks(range(n_genes), map(plain, self.genes))
         axes.tick_params(length=2)
@@ -263,19 +266,27 @@ class ViolinPlot(ExpressionPlot):
     """(C, G, B) share of the points of a group by value."""
     spans: Points
     """(G, 2) where the values of a gene begin and end in its row, 0 bottom to 1 top."""
+    tall: ClassVar[float] = 1.8
 
     def _fill(self, axes: Any, colors: Points) -> None:
+        from matplotlib.collections import PolyCollection
+
         n_groups, n_genes, n_bins = self.densities.shape
-        ends = 0.45 - 0.9 * self.spans  # rows go down
+        ends, outlines, faces = 0.45 - 0.9 * self.spans, [], []  # rows go down
         for gene, group in np.ndindex(n_genes, n_groups):
-            heights = np.linspace(ends[gene, 0], ends[gene, 1], n_bins)
             widths = self.densities[group, gene]
-            if (widest := widths.max()) > 0:
-                half = 0.45 * widths / widest
-                sides = {"facecolor": colors[gene, group], "edgecolor": _EDGE}
-                axes.fill_betweenx(
-                    gene + heights, group - half, group + half, linewidth=0.4, **sides
-                )
+            are_seen = np.flatnonzero(widths > 0.005 * widths.max())
+            if len(are_seen):
+                seen = slice(are_seen[0], are_seen[-1] + 1)
+                half = 0.45 * widths[seen] / widths.max()
+                y = gene + np.linspace(ends[gene, 0], ends[gene, 1], n_bins)[seen]
+                across = np.concatenate([group + half, group - half[::-1]])
+                outlines.append(np.column_stack([across, np.append(y, y[::-1])]))
+                faces.append(colors[gene, group])
+        violins = PolyCollection(
+            outlines, facecolors=faces, edgecolors=_EDGE, linewidths=0.4
+        )
+        axes.add_collection(violins)
         for gene in range(1, n_genes):
             axes.axhline(gene - 0.5, color=_GREY, linewidth=0.3)
 
