@@ -89,6 +89,8 @@ def study(n=200):
             "cell_id": 90_000 + rows,
             "x_centroid": rng.normal(size=n),
             "n_genes": 500 + rows % 9,
+            "y": rows % 10,
+            "t": rows / 7,
             "is_doublet": rows % 7 == 0,
         }
     )
@@ -103,6 +105,8 @@ ROLES = {
     "cell_id": "ids",
     "x_centroid": "positions",
     "n_genes": "numbers",
+    "y": "groups",  # classes, as scikit-learn calls them
+    "t": "numbers",
     "is_doublet": "groups",
 }
 
@@ -135,7 +139,7 @@ def test_the_same_columns_are_taken_for_the_same_in_every_kind_of_file(
     given = {"day": "groups", "grade": "numbers", "cell_type": "ids", "n_genes": "ids"}
     dataset = finish(load(path, **options, roles=given))
     assert dataset.roles == ROLES | given
-    assert dataset.level_columns == ["donor", "leiden", "day", "is_doublet"]
+    assert dataset.level_columns == ["donor", "leiden", "day", "y", "is_doublet"]
     assert pd.api.types.is_integer_dtype(dataset.obs["grade"])
     assert dataset.obs["cell_type"].dtype == object
     with pytest.raises(

@@ -27,7 +27,7 @@ MAX_GROUPS = 500
 _MAX_UNNAMED = {"numbers": 30, "texts": 100}
 """The same of columns whose names do not say that they hold groups."""
 _MANY_GROUPS = re.compile(r"cluster|leiden|louvain", re.IGNORECASE)
-_TIMES = re.compile(r"day|date|time|week|passage", re.IGNORECASE)
+_TIMES = re.compile(r"day|date|time|week|passage|^(t|frame)$", re.IGNORECASE)
 """Names of numbers that have an order and distances, so that many are no groups."""
 
 
@@ -61,22 +61,29 @@ def find_role(column: pd.Series) -> Role:
         n = len(column.cat.categories)
         return "ids" if n > max(MAX_GROUPS, len(column) // 2) else of_groups
     if types.is_numeric_dtype(column):
-        if columns.is_position(name) or columns.is_of_given_map(name):
-            return "positions"
-        if names_measures(name):
-            return "numbers"
-        is_named = columns.has_name_of_groups(name)
-        is_few = _has_few_levels(column, name, "numbers")
-        is_group = is_named or (is_few and columns.n_levels(column, 1) > 1)
-        if not is_group or not columns.is_whole(column):
-            return "numbers"
-        return of_groups if is_few else "numbers" if _TIMES.search(name) else "ids"
+        return _find_role_of_numbers(column, name, of_groups)
     if types.infer_dtype(column, skipna=True) != "string":
         return "texts"
     if _has_few_levels(column, name, "texts"):
         return of_groups
     has_words = TEXT.match(name) or column.head(100).str.contains(" ").any()
     return "texts" if has_words or not column.is_unique else "ids"
+
+
+def _find_role_of_numbers(column: pd.Series, name: str, of_groups: Role) -> Role:
+    is_time, is_named = _TIMES.search(name), columns.has_name_of_groups(name)
+    if columns.is_of_given_map(name):
+        return "positions"
+    if names_measures(name):
+        return "numbers"
+    is_few = _has_few_levels(column, name, "numbers")
+    are_several = is_named or columns.n_levels(column, 1) > 1
+    if is_few and are_several and columns.is_whole(column):  # also classes called y
+        return of_groups
+    if columns.is_position(name) and not is_time:
+        return "positions"
+    is_id = is_named and not (is_few or is_time) and columns.is_whole(column)
+    return "ids" if is_id else "numbers"
 
 
 def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
