@@ -10,7 +10,7 @@ test files or folders, these alone, as after a change of theirs.  ``draw`` draws
 package by its number of functions, a function, a kind of change and a place of it, and
 runs tests that execute this line: those of the module's own test file, then others,
 first those that execute most of the module in their time.  ``again`` tries the changes
-that survived with the tests of today.
+that survived with the tests of today, and with more of them.
 
 All happens in FOLDER/tree, a copy of the files that git knows.  What was tried stands
 in FOLDER/mutants.jsonl; a change that means nothing gets a key "equivalent" there, with
@@ -52,6 +52,8 @@ SKIPPED = ("test_packaging", "test_example_notebooks", "test_pyside6", "test_tut
 """Test files that start other processes or take minutes."""
 MAX_SECONDS, MAX_TESTS = 15.0, 30
 """Of the processor, and the number of tests, that are chosen for one change."""
+MORE = 4
+"""Times as much, and as slow, for a change that survived."""
 SLOWEST = 6.0
 """Seconds of a test that is chosen from other files than the module's own."""
 LIBRARIES = [
@@ -505,12 +507,14 @@ class CoverageMap:
                         waiting.append(user)
         return found
 
-    def choose_tests(self, tree: Path, change: Change) -> list[str]:
+    def choose_tests(self, tree: Path, change: Change, times: int = 1) -> list[str]:
         """Return the tests for a change: of the module's own file, then of all others.
 
         First those that execute most lines of the module in their time.
         They execute the line, else its function, else functions that mention it or a
         name that the line defines.
+
+        ``times``: how many times the usual seconds and tests.
         """
         first, last = change.lines
         tests = self._tests_of_lines(tree, change.path, first, last)
@@ -530,20 +534,20 @@ class CoverageMap:
 
         if not tests:
             return find_test_files(tree, change.path)
-        chosen, left = [], MAX_SECONDS
+        chosen, left = [], times * MAX_SECONDS
         of_module = self.tests_by_line.get(change.path, {}).values()
         lines = Counter(test for some in of_module for test in some)
         known = tests & self.seconds.keys()
         worth = {test: lines[test] / (0.2 + self.seconds[test]) for test in known}
         for test in sorted(known, key=lambda x: (not is_own(x), -worth[x], x)):
             cost = self.seconds[test]
-            if (cost <= left and cost <= SLOWEST) or not chosen:
+            if (cost <= left and cost <= times * SLOWEST) or not chosen:
                 chosen.append(test)
                 left -= cost
         recorded = {test.split("::")[0] for test in self.seconds}
         files = find_test_files(tree, change.path)
         unknown = [file for file in files[:1] if file not in recorded]
-        return [*chosen[:MAX_TESTS], *unknown]
+        return [*chosen[: times * MAX_TESTS], *unknown]
 
 
 def find_import(source: str) -> Callable[[str], object]:
@@ -832,7 +836,7 @@ def try_again(folder: Path) -> None:
         same = [x for x in places if list(x.identity) == list(found["identity"])]
         if same:
             change = min(same, key=lambda x: abs(x.line - int(str(found["line"]))))
-            tests = found.get("ask") or known.choose_tests(tree, change)
+            tests = found.get("ask") or known.choose_tests(tree, change, MORE)
             result = try_change(tree, change, tests)
             new = found | asdict(change) | result | {"again": True}
         else:

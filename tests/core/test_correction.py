@@ -50,12 +50,14 @@ def test_strangers_inside_step_out_where_they_are_not_chosen_too(torn):
 @pytest.mark.parametrize("which", ["none", "all", "one", "strangers"])
 def test_where_nothing_is_to_be_right_about_nothing_moves(torn, which):
     embedding, neighbors = torn
+    neighbors[9] = 7  # it belongs to a stranger
     chosen = np.zeros(2 * N, bool)
     chosen[
         {"none": [], "all": slice(None), "one": [7], "strangers": [1, N + 1]}[which]
     ] = True
     found = correct(embedding, neighbors, chosen)
     assert np.array_equal(found.embedding, embedding)
+    assert len(found.drawn_in) == len(found.stepped_out) == 0
 
 
 def test_a_stranger_on_a_single_spot_goes_home_and_not_onto_it(torn):

@@ -1,12 +1,14 @@
 """Harmony in the recipe: equal to harmonypy's own, told, recorded, stopped, refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import components_key
 from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.loading import load
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
@@ -71,6 +73,14 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
 def test_columns_that_cannot(dataset, key):
     with pytest.raises(DataError, match=f'"{key}" of .* cannot .* Choose day, kind[.]'):
         prepared(dataset, batch_key=key)
+
+
+def test_batches_are_at_most_500_of_5_rows_and_30_rows_or_more():
+    obs = pd.DataFrame({f"of {n}": np.arange(2_505) % n for n in (500, 501)})
+    assert batch_columns(obs.astype(str)) == ["of 500"]
+    for n_rows, is_offered in ((29, False), (30, True)):
+        obs = pd.DataFrame({n: np.arange(n_rows) % n for n in (6, 7)}).astype(str)
+        assert batch_columns(obs) == ["6"] * is_offered
 
 
 def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):

@@ -3,8 +3,12 @@
 import gzip
 import os
 import signal
+import subprocess
 import sys
+from contextlib import suppress
+from subprocess import PIPE
 
+import psutil
 import pytest
 
 from napari_embedding_game.data import reading_process
@@ -53,6 +57,28 @@ def test_a_new_one_comes_where_it_was_ended():
     next(reading)
     reading.close()
     assert told("__import__('os').getpid()") != process
+
+
+ENDED = """
+import threading
+from napari_embedding_game.data.reading_process import begin_process, read_apart
+from napari_embedding_game.data.stages import finish
+begin_process()
+print(finish(read_apart("__import__('os').getpid()", eval)))
+reading, is_begun = read_apart("sum(range(10**12))", eval), threading.Event()
+threading.Thread(target=lambda: [*(is_begun.set() for _ in reading)], daemon=True).start()
+is_begun.wait()
+"""
+"""A program that ends while a thread reads, and a library loops in C."""
+
+
+def test_it_ends_with_its_program_though_it_loops():
+    out = subprocess.run([sys.executable, "-c", ENDED], stdout=PIPE, check=True).stdout
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(int(out))
+        is_running = process.status() != psutil.STATUS_ZOMBIE
+        process.kill()
+        assert not is_running
 
 
 def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch):

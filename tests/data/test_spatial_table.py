@@ -67,6 +67,15 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
     assert loaded.spaces == ["obsm['X_pca']", "X"]
 
 
+def test_what_the_owner_of_a_table_does_later_changes_no_map(adata):
+    own = adata[2:-3].copy()  # no row is left out
+    dataset = read(table_of_layer({"adata": own}, "cells"), labels()).dataset
+    X, genes = dataset.X.copy(), dataset.expression.column(0).copy()
+    own.X[:] = own.obsm["X_pca"][:] = 7
+    np.testing.assert_array_equal(dataset.X, X)
+    np.testing.assert_array_equal(dataset.expression.column(0), genes)
+
+
 def test_the_table_is_about_the_element_that_the_layer_shows(adata):
     metadata = {"adata": adata, "name": "cells"}
     table = table_of_layer(metadata, "cells of the left half")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.papers.reproductions.figures import write_figure
 from napari_embedding_game.papers.reproductions.frame import (
     Check,
     Parts,
@@ -75,6 +76,16 @@ def test_it_writes_figure_table_and_numbers(toy, tmp_path):
     assert matplotlib.image.imread(folder / "toy.png").std() > 0
     names = sorted(path.name for path in folder.iterdir())
     assert names == ["parts", "toy.json", "toy.png"]
+
+
+@pytest.mark.parametrize(("n_kinds", "scale"), [(10, "tab10"), (11, "tab20")])
+def test_kinds_are_told_by_as_many_colours(tmp_path, n_kinds, scale):
+    kinds = np.arange(110) % n_kinds
+    layout = np.random.default_rng(0).normal(size=(110, 2))
+    write_figure({"a map": {"layout": layout, "labels": kinds}}, {}, tmp_path / "a.png")
+    pixels = matplotlib.image.imread(tmp_path / "a.png")[..., :3]
+    for color in matplotlib.colormaps[scale](np.linspace(0, 1, n_kinds)):
+        assert np.isclose(pixels, color[:3], atol=0.01).all(axis=-1).any()
 
 
 def test_it_goes_on_where_it_stopped(toy, tmp_path):

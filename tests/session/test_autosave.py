@@ -70,7 +70,7 @@ def test_a_last_saving_that_fails_is_told_and_the_former_one_offered(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
-def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
+def test_nobody_else_reads_what_is_kept_on_the_quiet(start, monkeypatch, tmp_path):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert folder().stat().st_mode & 0o777 == 0o700
@@ -80,6 +80,10 @@ def test_nobody_else_reads_what_is_kept_on_the_quiet(monkeypatch, tmp_path):
     chosen.mkdir(mode=0o755)
     monkeypatch.setenv(FOLDER_VARIABLE, str(chosen))
     assert folder().stat().st_mode & 0o777 == 0o755  # somebody else's matter
+    autosave = start()
+    autosave.job()()
+    assert autosave.path.parent == chosen
+    assert autosave.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_program_killed_before_it_saved_leaves_nothing(autosave_folder):

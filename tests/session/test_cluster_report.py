@@ -79,7 +79,7 @@ def measured(values):
     return rows(X, profile=values, profile_names=names)
 
 
-def test_contrast_is_cohens_d_and_the_largest_comes_first():
+def test_contrast_is_cohens_d_and_the_largest_comes_first(make_snapshot):
     rng = np.random.default_rng(0)
     values = rng.normal(size=(30, 6)) * [1, 1, 1, 1, 1e-30, 1e25]  # in any unit
     values[:10, 1] += 3
@@ -93,4 +93,8 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first():
     order = [i for i in np.argsort(-np.abs(expected)) if i != 3]
     assert found.index.tolist() == [f"column {i}" for i in order]
     np.testing.assert_allclose(found, expected[order], rtol=1e-5)
+    for has_genes in (False, True):  # which have markers
+        dataset = replace(measured(values), has_expression=has_genes)
+        report = cluster_report(dataset, points, make_snapshot(n_points=30))
+        assert report.contrasts.empty is has_genes
     assert contrasts(measured(values), np.ones(30, bool)).empty

@@ -182,6 +182,10 @@ def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     session.stop()
     with pytest.raises(DataError, match="Continue"):
         hand.begin_drag(session.clusters.clusters[0].id)
+    hand.refuse("Nothing moves.")
+    assert (hand.summary(), session.message) == ("Nothing moves.", "Nothing moves.")
+    hand.clear()  # another map comes
+    assert hand.summary() == ""
     session.settings.method = "ee_spectral_direction"
     with pytest.raises(InputError, match="Only a game"):
         hand.hold(ONE)

@@ -21,6 +21,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
+from napari_embedding_game.session.run.record import Steering
 from napari_embedding_game.session.teaching import add_classes, learn_examples
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
@@ -262,8 +263,9 @@ def test_code_names_no_other_rows_of_a_file_that_was_sorted(tmp_path, monkeypatc
     desk = of_file(tmp_path / "cells.csv").play()
     write_code(desk.maps.capture(), path := tmp_path / "map.ipynb")
     run_code(path, monkeypatch)
-    table.sort_values("a").to_csv(tmp_path / "cells.csv", index=False)
-    with pytest.raises(DataError, match="under the same names than in the window"):
+    swapped = [1, 0, *range(2, 60)]
+    table.iloc[swapped].to_csv(tmp_path / "cells.csv", index=False)
+    with pytest.raises(DataError, match=r"^2 of 60 rows have other numbers under"):
         run_code(path, monkeypatch)
 
 
@@ -323,6 +325,18 @@ def test_a_session_file_gives_the_same_code(cells, tmp_path):
     write_code(opened.maps.capture(), tmp_path / "two.ipynb")
     one, two = ((tmp_path / f"{n}.ipynb").read_text() for n in ("one", "two"))
     assert one.replace("one_", "two_") == two
+
+
+def test_very_many_changes_of_settings_are_repeated_from_a_session_file(tmp_path):
+    n_iter = 41
+    saved = Desk(worlds.rows(np.eye(60)), max_iter=n_iter).play().maps.capture()
+    shown, path = saved.maps[0], tmp_path / "map.ipynb"
+    settings = shown.record.settings
+    steps = tuple(Steering(iteration=i, settings=settings) for i in range(n_iter))
+    for n, by in ((40, "tl.embedding_game("), (41, "tl.replay(")):
+        record = replace(shown.record, steered=steps[:n])
+        write_code(replace(saved, maps=(replace(shown, record=record),)), path)
+        assert by in code_in(path)
 
 
 def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):

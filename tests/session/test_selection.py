@@ -15,6 +15,9 @@ def test_drawn_points_stay_whatever_the_game_does_and_go_with_their_data():
     selection.select(0)
     assert not selection.is_of_points
     assert selection.points.all()
+    selection.clear()
+    assert selection.is_empty
+    assert not selection.points.any()
     selection.select_points(np.array([7]))
     selection.changed.connect(heard.append)
     selection.follow(np.zeros(3, int))

@@ -1,5 +1,7 @@
 """Marks of a map: kept, thinned out, looked back at, and gone on from."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -116,7 +118,7 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
     assert session.clusters.clustering.by_id[1].name == "T cells"
 
 
-def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
+def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monkeypatch):
     frames = frames_to(session, 10)
     session.pause()
     session.resume()
@@ -124,6 +126,8 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine):
     paused, finished = session.timeline.marks
     session.look_back(paused.number)
     session.settings.repulsion = 700.0
+    searched = AssertionError("neighbours that are known are searched")
+    monkeypatch.setattr(engine, "neighbors", Mock(side_effect=searched))
     frames = frames_to(session, 0, session.play_on().frames())
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
     assert engine.games[-1].repulsion == 700.0

@@ -60,6 +60,8 @@ def test_limits_are_dragged_on_plots_and_what_they_leave_out_is_told(
     assert numbers["max_mito"].value == pytest.approx(20, abs=1)
     worlds.choose(cells.view, "Genes against counts")
     worlds.drag(qtbot, cells, (1, 10), (1500, 10_000))
+    _, bar = cells.canvas.canvas.figure.axes
+    assert bar.get_ylabel() == "Mitochondrial %"
     assert numbers["max_counts"].value == pytest.approx(1500, rel=0.1)
     assert numbers["min_counts"].value == numbers["max_genes"].value == 0  # no limit
     assert told.text().startswith("48 of 60 cells stay.")

@@ -15,6 +15,7 @@ from napari_embedding_game.session.cluster_expression import RowChoice, rows_of
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
+    UNCOLORED,
     choice_of_value,
     choices,
     colored,
@@ -22,6 +23,7 @@ from napari_embedding_game.ui.style.coloring import (
     name_of,
     of_column,
 )
+from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.tasks.writing import colors_of
 
 
@@ -116,6 +118,18 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     whole, rows = worlds.rows(np.eye(40), obs=batches), np.arange(40) % 3 > 0
     of_part, of_whole = (of_column("batch", x) for x in (whole.subset(rows), whole))
     np.testing.assert_array_equal(of_part.rgba, of_whole.rgba[rows])
+
+
+def test_twelve_levels_are_seen_without_scrolling(qtbot):
+    def height(n_levels):
+        legend = LegendView()
+        qtbot.addWidget(legend)
+        levels = tuple((str(level), 9) for level in range(n_levels))
+        colors = np.full((n_levels, 4), 0.5, np.float32)
+        legend.set_legend(replace(UNCOLORED, levels=levels, colors=colors))
+        return legend.levels.sizeHint().height()
+
+    assert height(11) < height(12) == height(13)
 
 
 def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, session):

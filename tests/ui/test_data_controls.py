@@ -58,7 +58,12 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     looked = []  # at all values, in which threads
     note = lambda X: looked.append(threading.current_thread())  # noqa: E731
     monkeypatch.setattr(read_result, "looks_like_counts", note)
-    load(lambda: dock.controller.reading.load(SampleSource("digits")))
+
+    def open_sample():
+        dock.controller.reading.load(SampleSource("digits"))
+        assert dock.data.summary.text().startswith("Reading the sample digits")
+
+    load(open_sample)
     assert looked
     assert threading.main_thread() not in looked
     late.gate.set()

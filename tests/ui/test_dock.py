@@ -94,6 +94,7 @@ def test_what_can_be_pressed_in_each_state(play, qtbot, session, dock, engine):
     qtbot.waitUntil(lambda: session.state == "paused")
     assert shown() == ".xx."
     assert dock.run.pause.text() == "Resume"
+    assert main_buttons(dock) == ["Resume"]
     dock.run.pause.click()
     qtbot.waitUntil(lambda: session.state == "finished")
     assert shown() == "x..x"

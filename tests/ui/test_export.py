@@ -23,6 +23,7 @@ from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
+from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
@@ -154,6 +155,8 @@ def test_what_is_shared_names_no_folder(
     layer = {"name": "nuclei", "path": str(person / "nuclei.tif")}
     dock.workspace.maps.view = lambda: {"layers": {"labels": layer, "images": [layer]}}
     play()
+    cells = session.snapshot.embedding
+    session.placed_on = PlacedOn(reference, cells, cells)
 
     share = next(x for x in dock.run.save.menu().actions() if x.isCheckable())
     share.setChecked(True)

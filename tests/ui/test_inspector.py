@@ -225,6 +225,7 @@ def test_of_measured_objects_the_differences_are_told_and_no_genes(
     inspector.show()
     tabs = inspector.details.tabs
     assert tabs.tabText(tabs.currentIndex()) == "Differences"
+    qtbot.waitUntil(lambda: bool(column(inspector.details.differences)))
     inspector.show(PLOTS)
     dots = inspector.plots.expression
     assert session.dataset.profile_names[0] in dots.genes.placeholderText()
@@ -315,13 +316,18 @@ def show_markers(session, inspector, play):
     return show
 
 
-def test_markers_are_told_and_colour_the_map(qtbot, dataset, session, show_markers):
+def test_markers_are_told_and_colour_the_map(
+    qtbot, dataset, session, show_markers, inspector
+):
     counts = np.random.default_rng(0).poisson(3.0, (40, 5)).astype(np.float32)
     pane = show_markers(replace(dataset, profile=counts))
     session.selection.select(0)
     qtbot.waitUntil(lambda: pane.result is not None)
     found, inside = pane.result, session.selection.points
     assert pane.state.text().startswith("10 cells against 30. Use p-values to rank")
+    tabs = inspector.details.tabs
+    named = {tabs.tabText(i): tabs.isTabVisible(i) for i in range(tabs.count())}
+    assert (named["Markers"], named["Differences"]) == (True, False)
     told = "Expression: counts, normalised to 10,000 per cell, log1p."
     assert told in pane.state.toolTip()
     assert "For a test, compare samples" in pane.state.toolTip()

@@ -7,6 +7,8 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
 import worlds
+from napari_embedding_game.data.read_result import ReadResult
+from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.session.sources import SampleSource
 
 SHAPE = (60, 72)
@@ -59,7 +61,7 @@ def ticked(panel):
 
 
 def test_a_mask_that_is_dropped_is_measured_as_labels(
-    qtbot, viewer, dock, loading, person_at_the_window, tmp_path
+    qtbot, viewer, dock, load, loading, person_at_the_window, monkeypatch, tmp_path
 ):
     image, labels = field(0)
     panel, files = dock.data.measure, {}
@@ -103,6 +105,18 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
     numbers = viewer.layers["seg (labels)"].data
     assert len(np.unique(numbers[labels > 0])) == 20
     assert not numbers[labels == 0].any()
+
+    def nuclei():
+        yield Stage("Finding the nuclei")
+        return ReadResult(worlds.measure(image, labels), image=image, labels=labels)
+
+    monkeypatch.setattr("napari_embedding_game.session.sources.nuclei_stages", nuclei)
+    before = list(viewer.layers)
+    for _ in range(2):  # what is open already is not added again
+        load(SampleSource("nuclei"))
+        picture, objects = (one for one in viewer.layers if one not in before)
+    current = dock.workspace.linked.current
+    assert (current.labels, *current.images) == (objects, picture)
 
 
 def test_what_is_measured_and_in_which_image(qtbot, viewer, dock, loading):

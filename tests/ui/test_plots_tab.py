@@ -217,6 +217,7 @@ def test_groups_are_of_a_column_or_of_clusters_by_it(qtbot, dots, session):
     dots.refresh()
     qtbot.waitUntil(lambda: dots.result is None)
     assert "separated by commas" in dots.state.text()
+    assert dots.canvas.plot is None
 
 
 def test_the_same_genes_are_shown_as_a_heatmap_and_as_violins(

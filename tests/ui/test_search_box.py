@@ -74,7 +74,14 @@ def test_all_rows_of_a_repeated_name_are_found(
         find(dock, text)
         assert session.selection.rows.tolist() == [4]
         assert session.message == message
-    session.selection.clear()  # what was searched goes with its data
+    session.selection.clear()
+    search = typed(dock, "cell3")
+    QTest.keyClick(search, Qt.Key.Key_Escape)
+    assert search.text() == ""
+    assert search.findChild(QCompleter).popup().isHidden()
+    QTest.keyClick(search, Qt.Key.Key_Return)  # takes nothing of what was typed
+    assert session.selection.is_empty
+    # What was searched goes with its data.
     search = typed(dock, "cell3")
     assert search.hits
     session.load(session.dataset.subset(np.arange(40) < 30))

@@ -109,6 +109,10 @@ def test_objects_are_lit_clicked_gone_to_and_have_the_colours_of_the_map(
     session.selection.select_points(np.array([24]))
     dock.select.show_objects.click()
     assert viewer.scene.camera.center[1:] == (33.0, 33.0)
+    session.selection.select_points(np.array([0, 24]))
+    dock.select.show_objects.click()
+    middle = session.dataset.objects.centers[[0, 24]].mean(axis=0)
+    assert viewer.scene.camera.center[1:] == tuple(middle)
     session.selection.clear()
     box = dock.look.objects
     assert box.isVisibleTo(dock.look)
@@ -345,6 +349,7 @@ def drag_a_cluster(qtbot, seen, session, way):
     (spring,) = hand.forces.springs
     assert np.array_equal(spring.rows, rows)
     assert seen.dock.overlay.isVisible()
+    assert not seen.dock.select.release.isVisible()  # nothing stays held yet
     if way == "Escape":
         seen.key(Qt.Key.Key_Escape)
     held = CONTROL if way == "pinned" else NONE

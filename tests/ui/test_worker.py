@@ -50,6 +50,22 @@ def test_frames_are_skipped_but_never_the_last(qtbot):
     assert seen == sorted(seen)
 
 
+def test_every_frame_is_shown_that_is_waited_for(qtbot):
+    shown, seen = threading.Semaphore(0), []
+
+    def job():
+        for number in range(4):
+            yield number
+            if not shown.acquire(timeout=20):  # else a failure would last for ever
+                return
+
+    worker = Worker(job)
+    worker.frame.connect(lambda number: (seen.append(number), shown.release()))
+    with qtbot.waitSignal(worker.ended):
+        worker.begin()
+    assert seen == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("finishes", [False, True])
 def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
     gate, taken, owner = threading.Event(), [], QObject()
@@ -72,11 +88,14 @@ def test_of_jobs_that_are_asked_for_the_newest_is_taken(qtbot, finishes):
 def test_nothing_comes_once_it_is_stopped_or_its_dock_released(qtbot):
     gate, taken, dock = threading.Event(), [], QObject()
     jobs = Latest(QObject(dock), taken.append, taken.append)
+    timer = QTimer(dock)
+    timer.start()
     jobs.submit(gate.wait)
     jobs.stop()
     jobs.submit(gate.wait)
     release(dock)
     assert not jobs.is_busy
+    assert not timer.isActive()
     gate.set()
     qtbot.waitUntil(lambda: running_workers() == 0)
     assert taken == []

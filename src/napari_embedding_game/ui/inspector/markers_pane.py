@@ -124,7 +124,7 @@ class MarkersPane(Listener):
         super().__init__(session := workspace.session)
         self.workspace = workspace
         self._search = PaneJobs(
-            self, "Comparing …", self._show, self._show_text, self._on_failed
+            self, "Comparing …", self._show, self._show_text, self._show_none
         )
         self.compared: Compared | None = None
         """What is shown, also while another comparison goes on."""
@@ -285,10 +285,6 @@ class MarkersPane(Listener):
         chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
         text = self.against.currentText()  # which begins with "Against"
         return f"{chosen} {text[0].lower()}{text[1:]}"
-
-    def _on_failed(self, message: str) -> None:
-        self._request = None  # again where it is asked for again
-        self._show_none(message)
 
     def _show_none(self, message: str) -> None:
         self.compared = None

@@ -62,7 +62,7 @@ class SearchBox(QLineEdit):
         self.selectAll()
 
     def begin_anew(self, event: object = None) -> None:
-        """Search other data: what was typed is of the former ones."""
+        """Forget what was typed, and what it found."""
         self.clear()
         self.hits = []
         self._completer.popup().hide()
@@ -72,7 +72,7 @@ class SearchBox(QLineEdit):
         if event.key() != Qt.Key.Key_Escape:
             super().keyPressEvent(event)
             return
-        self.clear()
+        self.begin_anew()
         self.clearFocus()
         parent = self.parentWidget()
         if parent is not None:
