@@ -511,20 +511,25 @@ class CoverageMap:
         """Return the tests for a change: of the module's own file, then of all others.
 
         First those that execute most lines of the module in their time.
-        They execute the line, else its function, else functions that mention it or a
-        name that the line defines.
+        They execute the line, else its function, else functions that mention it.  What
+        is executed on import has those of functions that mention the name that the line
+        defines, else of the whole module.
 
         ``times``: how many times the usual seconds and tests.
         """
-        first, last = change.lines
-        tests = self._tests_of_lines(tree, change.path, first, last)
-        for start, end, name in find_functions(tree / change.path):
-            if not tests and name == change.function:
-                tests = self._tests_of_lines(tree, change.path, start + 1, end)
         defined = re.match(r"(\w+)\b.*=", change.text)
-        is_body = change.function == "<module>" or change.function[:1].isupper()
-        if not tests and is_body and defined:
-            tests = self._tests_of_users(tree, defined[1])
+        owner = change.function.rpartition(".")[2].lstrip("_")
+        if change.function == "<module>" or owner[:1].isupper():
+            tests = self._tests_of_users(tree, defined[1]) if defined else set()
+            if not tests:
+                n_lines = len(read_lines(tree / change.path))
+                tests = self._tests_of_lines(tree, change.path, 1, n_lines)
+        else:
+            tests = self._tests_of_lines(tree, change.path, *change.lines)
+            for start, end, name in find_functions(tree / change.path):
+                is_default = change.lines[0] == start  # of a parameter
+                if name == change.function and (is_default or not tests):
+                    tests = self._tests_of_lines(tree, change.path, start + 1, end)
         if not tests:
             tests = self._tests_of_users(tree, change.function)
         own = f"test_{Path(change.path).stem}.py"

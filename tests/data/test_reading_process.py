@@ -65,8 +65,11 @@ from napari_embedding_game.data.reading_process import begin_process, read_apart
 from napari_embedding_game.data.stages import finish
 begin_process()
 print(finish(read_apart("__import__('os').getpid()", eval)))
-reading, is_begun = read_apart("sum(range(10**12))", eval), threading.Event()
-threading.Thread(target=lambda: [*(is_begun.set() for _ in reading)], daemon=True).start()
+is_begun = threading.Event()
+def read():
+    for stage in read_apart("sum(range(10**12))", eval):
+        is_begun.set()
+threading.Thread(target=read, daemon=True).start()
 is_begun.wait()
 """
 """A program that ends while a thread reads, and a library loops in C."""
