@@ -126,6 +126,10 @@ def test_folders_in_the_folder_are_plates(tmp_path):
         (tmp_path / plate / "labels").mkdir()
         for part in ("images", "labels"):
             (tmp_path / plate / part / "B02.tif").touch()
+    for elsewhere in (".thumbnails", "first/.trash", "a/b/c/d"):  # hidden, too deep
+        (tmp_path / elsewhere).mkdir(parents=True)
+        for name in ("B03.tif", "B03_labels.tif"):
+            (tmp_path / elsewhere / name).touch()
     pairs, _ = find_pairs(tmp_path)
     found = {p.plate: p.name for p in pairs}
     assert found == {"first": "first/B02", "second": "second/B02"}

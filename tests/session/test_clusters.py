@@ -109,18 +109,21 @@ def test_one_is_the_largest_when_the_first_game_has_ended():
     assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}
 
 
-@pytest.mark.parametrize("looks", [False, True])
-def test_numbers_follow_what_was_seen_at_rest(looks):
+@pytest.mark.parametrize("seen_by", ["finish", "fix_numbers", "undo", "redo"])
+def test_numbers_follow_what_was_seen_at_rest(seen_by):
     """Each step is small, so that a frame after the other would carry them round."""
     clusters = Clusters(N)
     clusters.set_n_clusters(3)
+    for name in ("T cells", "B cells"):  # of an earlier map
+        clusters.annotate_by(pd.Series(np.where(np.arange(N) < 3, name, None)), {})
+    clusters.undo()
 
     def receive(step):
         labels = ((np.arange(N) + step) // 20 % 3).astype(np.int32)
         clusters.receive(labels, 3, chained(3))
 
     receive(0)
-    (clusters.fix_numbers if looks else clusters.finish)()
+    getattr(clusters, seen_by)()
     before = clusters.clustering.names.copy()
     for step in range(1, 21):
         receive(step)

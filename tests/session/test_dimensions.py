@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from napari_embedding_game.core.snapshot import WarmStart
+from napari_embedding_game.session.steering import redimensioned
 from worlds import play, session_of
 
 
@@ -30,6 +32,16 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     assert played.settings.n_components == 2
     play(played, played.play_on())
     assert played.snapshot.embedding.shape == (40, 2)
+
+
+def test_a_map_in_space_becomes_flat_where_it_was():
+    rng = np.random.default_rng(0)
+    points = (rng.normal(size=(40, 3)) * [9, 6, 1] + [50, -20, 70]).astype(np.float32)
+    layout = WarmStart(embedding=points, landmarks=points[:4])
+    flat, transform = redimensioned(layout, 2, 0)
+    for found, where in ((flat.embedding, points), (flat.landmarks, points[:4])):
+        assert np.abs(found - where[:, :2]).max() < 4
+        np.testing.assert_allclose(found, transform(where), atol=1e-4)
 
 
 def test_what_is_held_goes_along(played):

@@ -1,15 +1,23 @@
 """Labels of an open map from a reference: told, written, stored and read again."""
 
+from types import SimpleNamespace
+
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 
+from napari_embedding_game.data.dataset import Added
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.predicted import UNLIKE
+from napari_embedding_game.data.predicted import UNLIKE, PredictedLabels
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.notebook.export import write_code
-from napari_embedding_game.session.reference.labels import load_reference, place_cells
+from napari_embedding_game.session.reference.labels import (
+    confidence_text,
+    load_reference,
+    place_cells,
+)
 from napari_embedding_game.session.reference.mapping import map_cells
 from worlds import Desk, cells, read
 
@@ -17,6 +25,16 @@ pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 pytestmark = pytest.mark.filterwarnings("ignore:The points were still moving")
 
 RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
+
+
+def test_who_has_most_votes_and_is_unlike_all_is_counted():
+    labels, figures = pd.Categorical([*"ABAB"]), np.zeros(4, np.float32)
+    votes = np.array([0.79, 0.8, 0.9, 1], np.float32)
+    how = Added(kind="predicted", reference="ref.h5ad", label="kind")
+    found = PredictedLabels(how, labels, votes, figures, figures, votes == 1)
+    told = confidence_text(found, SimpleNamespace(name="ref.h5ad"))
+    assert told.startswith("kind of ref.h5ad for 4 cells: 75% with at least 80% of the")
+    assert told.endswith("1 (25%) are unlike anything in it.")
 
 
 def written(path, n, kinds, seed, genes=slice(None)):

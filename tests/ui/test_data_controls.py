@@ -70,6 +70,13 @@ def test_reading_tells_its_stage_and_can_be_cancelled(
     qtbot.waitUntil(late.closed.is_set)
     qtbot.settle()
     assert session.dataset.name == "digits"
+    last = Staged(dataset)
+    dock.controller.reading.load(last)
+    qtbot.waitUntil(lambda: "Reading X" in dock.data.summary.text())
+    last.gate.set()
+    dock.close()  # waits until nothing is read any more
+    assert last.closed.is_set()
+    assert session.dataset.name == "digits"
 
 
 def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QApplication
 
 from napari_embedding_game.core.snapshot import FAR, UNLIKE
 from napari_embedding_game.data.dataset import Dataset
+from napari_embedding_game.ui.canvas import picture
 from napari_embedding_game.ui.canvas.scene import MAX_MAGNIFIED
 from napari_embedding_game.ui.style.coloring import choice_of_column
 
@@ -145,7 +146,7 @@ def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatc
         unregister_theme("paper")
 
 
-def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play):
+def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play, monkeypatch):
     """Else napari's scale bar has none, and a warning is shown."""
     viewer = dock.controller.scene.viewer
     image = viewer.add_image(np.zeros((20, 30)), units=("um", "um"), scale=(0.5, 0.5))
@@ -162,8 +163,10 @@ def test_the_map_has_the_units_of_whatever_lies_beside_it(dock, play):
     viewer.layers.remove(image)
     viewer.add_labels(np.ones((4, 20, 30), int), units=("s", "mm", "mm"))
     assert units() == {"millimeter"}
+    monkeypatch.setattr(picture, "MAX_BALLS", 40)
     dock.workspace.session.settings.n_components = 3
     play()
+    assert layers.points.shading == "spherical"  # so many may be balls
     assert [str(u) for u in layers.points.units] == ["second", *2 * ["millimeter"]]
     assert viewer.layers.extent.units is not None
 

@@ -222,6 +222,8 @@ def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
     assert panel.labels.value.name == "field 2 masks"
     assert ticked(panel) == ["field 2"]
     loading(panel.measure)
+    viewer.layers.selection.active = None  # what was chosen stays
+    assert panel.labels.value.name == "field 2 masks"
     run = dock.run.run
     assert not run.isHidden()
     # What is measured takes the place of the data on show: nothing plays these.

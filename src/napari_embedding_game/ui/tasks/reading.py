@@ -180,9 +180,8 @@ class ReadingTask(QObject):
 
     def close(self) -> None:
         """Deliver nothing any more."""
-        if self.jobs.is_busy:
-            self.jobs.stop(CLOSE_SECONDS)
-            self.request = None
+        self.jobs.stop(CLOSE_SECONDS)
+        self.request = None
 
     # Inside
 
