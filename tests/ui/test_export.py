@@ -32,6 +32,7 @@ from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
 from napari_embedding_game.ui.tasks.save_dialog import OTHER_DATA, ask
+from napari_embedding_game.ui.tasks.writing import NO_MAP, WritingTask
 from napari_embedding_game.ui.workspace import Workspace
 
 BUTTONS = QMessageBox.StandardButton
@@ -138,6 +139,22 @@ def named(load, play, qtbot, dock, session, table):
     session.clusters.rename(2, "B\0 \x1bcells")  # as one pastes it
     session.selection.select(2)
     return session
+
+
+def test_without_a_map_nothing_is_written_and_it_is_told(workspace, session, tmp_path):
+    """As where a program asks for it, or the command line of a session."""
+    task, told = WritingTask(workspace), []
+    workspace.trouble.connect(told.append)
+
+    def refuses(endings):
+        for ending in endings:
+            task.save(tmp_path / f"map{ending}")
+            assert (told[-1], task.text) == (NO_MAP, ""), ending
+
+    refuses([".csv", ".h5ad", ".png", ".gif", ".html"])
+    session.load(None)
+    refuses([".zip", ".ipynb", ".txt"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_shared_names_no_folder(
