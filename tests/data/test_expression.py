@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 import scanpy as sc
 import scipy.sparse as sp
+from anndata import AnnData
 
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import Expression, dense
 from napari_embedding_game.data.formats.anndata import from_anndata
+from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.stages import finish
 
 
 @pytest.mark.filterwarnings("ignore:Some cells have zero counts")
@@ -34,3 +38,20 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
     assert "Logarithms of base 2 are compared as ln(1 + x)." in of_two.notes
     logs = np.repeat(np.float32([[0, 0.5], [0, 1.5]]), 50_000, axis=0)
     assert Expression(logs, True).kind == "logarithms"  # also without the first gene
+
+
+def test_genes_are_taken_for_what_a_person_says(tmp_path):
+    counts = np.random.default_rng(0).poisson(3.0, (60, 120)).astype(np.float32)
+    path = tmp_path / "cells.h5ad"
+    AnnData(counts * 0.75).write_h5ad(path)  # as after a correction of ambient RNA
+    found = finish(load(path)).expression
+    assert found.kind == "logarithms"  # as its numbers are no whole ones
+    said = finish(load(path, gene_kind="counts")).expression
+    assert (said.kind, said.note[:18]) == ("counts", "Expression: counts")
+    expected = np.log1p(counts[:, 0] * 1e4 / counts.sum(axis=1))
+    np.testing.assert_allclose(said.column(0), expected, rtol=1e-5)
+    AnnData(counts - 3).write_h5ad(path)
+    with pytest.raises(DataError, match="hold negative numbers, so they are no raw"):
+        finish(load(path, gene_kind="counts"))
+    with pytest.raises(DataError, match="Genes can hold counts, logarithms, values"):
+        finish(load(path, gene_kind="log"))

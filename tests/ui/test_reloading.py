@@ -378,6 +378,31 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     assert session.dataset.roles == roles
 
 
+def test_what_genes_hold_is_said_and_can_be_corrected(
+    load, play, opened, session, tmp_path
+):
+    dock, X = opened, session.dataset.profile
+    assert dock.data.summary.text().endswith("\nGenes: raw counts.")
+    play()
+    shown, columns = session.snapshot, dock.data.columns
+    columns.button.click()
+    assert columns.gene_kind.value == "counts"
+    columns.gene_kind.value = "logarithms"
+    load(columns.apply.click)
+    assert session.snapshot is shown
+    assert dock.data.summary.text().endswith("\nGenes: logarithms of counts.")
+    one = session.dataset.expression.column(0)
+    np.testing.assert_array_equal(one, X[:, 0])
+    archive.save(dock.workspace.maps.capture(), saved := tmp_path / "map.zip")
+    columns.gene_kind.value = "counts"
+    load(columns.apply.click)
+    usual = np.log1p(1e4 * one / X.sum(axis=1))
+    np.testing.assert_allclose(session.dataset.expression.column(0), usual, rtol=1e-5)
+    load(lambda: dock.choose(saved))
+    assert session.dataset.expression.kind == "logarithms"
+    np.testing.assert_array_equal(session.dataset.expression.column(0), one)
+
+
 def test_a_sorted_table_with_names_is_matched_and_that_is_said(
     load, play, qtbot, opened, session, tmp_path
 ):

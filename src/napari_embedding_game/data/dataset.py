@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.column_names import TEXT, Role
-from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.expression import Expression, GeneKind, check_gene_kind
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.projection import Projection
@@ -110,6 +110,8 @@ class Dataset:
     """Ensembl identifiers of genes, by their names."""
     has_expression: bool = False
     """Whether ``profile`` is expression: counts of genes, or what was made of them."""
+    gene_kind: GeneKind | None = None
+    """What a person says that it holds; None: its values tell."""
     source_obs: pd.DataFrame | None = None
     """(n_source_rows rows) metadata of all rows, where it is at hand."""
     source_objects: Objects | None = None
@@ -152,7 +154,7 @@ class Dataset:
     @cached_property
     def expression(self) -> Expression:
         """The ``profile`` as its columns are compared: raw counts as logarithms."""
-        return Expression(self.profile, self.has_expression)
+        return Expression(self.profile, self.has_expression, self.gene_kind)
 
     def find_columns(self, wanted: Sequence[str]) -> FoundNames:
         """Find columns of the ``profile`` by their names, genes by identifiers too."""
@@ -315,17 +317,19 @@ class Dataset:
         object.__setattr__(self, "obs", obs)
         object.__setattr__(self, "roles", roles)
 
-    def with_roles(self, given: Mapping[str, Role]) -> Dataset:
-        """Return it with columns of its metadata taken for what a person says.
+    def taken_for(self, options: ReadOptions) -> Dataset:
+        """Return it with columns, and genes, taken for what a person says.
 
-        Raises DataError: one is to be numbers, and holds a text.
+        Raises DataError: a column is to be numbers, and holds a text.
         """
-        if not given or self.source_obs is None:
+        given, kind = options.roles, options.gene_kind
+        if (not given and kind is None) or self.source_obs is None:
             return self
+        check_gene_kind(self.profile, kind, self.name)
         whole, roles = read_columns(self.source_obs, {**self.roles, **given}, self.name)
-        options = replace(self.read_options or ReadOptions(), roles=given)
+        how = replace(self.read_options or ReadOptions(), roles=given, gene_kind=kind)
         parts = {"obs": whole[self.kept], "source_obs": whole, "roles": roles}
-        return replace(self, **parts, read_options=options)
+        return replace(self, **parts, gene_kind=kind, read_options=how)
 
     def with_added(self, other: Dataset) -> Dataset:
         """Return it with the columns that were added to another of the same rows."""

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.raw_counts import are_counts
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ _SAMPLED = 100_000
 _BLOCK = 1 << 22
 """Values that are normalised at a time, so that no other copy is needed."""
 
-Kind = Literal["counts", "logarithms", "values"]
-_NOTES: dict[Kind, str] = {
+GeneKind = Literal["counts", "logarithms", "values"]
+_NOTES: dict[GeneKind, str] = {
     "counts": f"Expression: counts, normalised to {TARGET_SUM:,.0f} per cell, log1p.",
     "logarithms": "Expression: log1p of the file, as it is.",
     "values": "Expression: values of the file as they are, neither counts nor log1p.",
@@ -50,16 +51,22 @@ class Expression:
     """(n, G) array or CSR matrix."""
     is_expression: bool
     """Whether these are genes: the columns of a table are never normalised."""
+    given: GeneKind | None = None
+    """What a person says that the profile holds; None: its values tell."""
 
     @cached_property
     def has_counts(self) -> bool:
         """Whether the profile holds raw counts of genes; some of its rows tell."""
-        return self.is_expression and are_counts(self.profile)
+        if not self.is_expression or self.given is not None:
+            return self.is_expression and self.given == "counts"
+        return are_counts(self.profile)
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> GeneKind:
         """What the profile holds: raw counts, log1p of something, or neither."""
-        return kind_of_genes(self.profile) if self.is_expression else "values"
+        if not self.is_expression:
+            return "values"
+        return self.given or kind_of_genes(self.profile)
 
     @property
     def is_log1p(self) -> bool:
@@ -99,7 +106,16 @@ class Expression:
         return float(value.sum())
 
 
-def kind_of_genes(values: Any) -> Kind:
+def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:
+    """Raise DataError where genes (n, G) can't hold what a person says of them."""
+    if kind == "counts" and values.size and values.min() < 0:
+        raise DataError(
+            f"The genes of {where} hold negative numbers, so they are no raw counts: "
+            "say that they hold other values."
+        )
+
+
+def kind_of_genes(values: Any) -> GeneKind:
     """Return what a matrix (n, G) of genes holds: raw counts, log1p, or neither."""
     if are_counts(values):
         return "counts"

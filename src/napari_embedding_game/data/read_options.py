@@ -10,7 +10,7 @@ import numpy as np
 
 from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import TARGET_SUM
+from napari_embedding_game.data.expression import TARGET_SUM, GeneKind
 from napari_embedding_game.data.quality_control import LIMITS
 
 Missing = Literal["error", "drop"]
@@ -76,6 +76,9 @@ class ReadOptions:
     """Makes principal components of raw counts."""
     batch_key: str | None = None
     """Column of batches that Harmony mixes in components of the file."""
+    gene_kind: GeneKind | None = None
+    """What the genes hold: "counts", "logarithms" of counts, or other "values"; None
+    where their numbers are to tell."""
     roles: Mapping[str, Role] = field(default_factory=dict, hash=False)
     """What columns of metadata are to be taken for, by their names; the others go by
     their type and name."""
@@ -83,7 +86,11 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.missing not in get_args(Missing):
             raise DataError(f"missing can be 'error' or 'drop', not {self.missing!r}.")
-        roles = get_args(Role)
+        kinds, roles = get_args(GeneKind), get_args(Role)
+        if self.gene_kind is not None and self.gene_kind not in kinds:
+            raise DataError(
+                f"Genes can hold {', '.join(kinds)}, not {self.gene_kind!r}."
+            )
         for name, role in self.roles.items():
             if role not in roles:
                 raise DataError(

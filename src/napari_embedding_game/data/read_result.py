@@ -50,6 +50,7 @@ class ReadResult:
         dataset, options = self.dataset, self.dataset.read_options
         is_prepared = options is not None and options.recipe is not None
         is_counts = is_prepared or looks_like_counts(dataset)
+        _ = dataset.expression.kind  # is known from now on
         is_mixable = is_counts or can_mix(dataset)
         names = batch_columns(dataset) if is_mixable else ()
         return replace(self, is_counts=is_counts, batch_columns=names)

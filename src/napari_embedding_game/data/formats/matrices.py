@@ -19,6 +19,7 @@ from napari_embedding_game.data.dataset import (
     Matrix,
     is_of_pairs,
 )
+from napari_embedding_game.data.expression import check_gene_kind
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.roles import read_columns
@@ -80,10 +81,13 @@ def from_matrix(
         X, parts["profile"], names, more_notes = _standardised(X, names, is_kept)
         parts["profile_names"], notes = names, [*notes, *more_notes]
     obs, roles = read_columns(obs, options.roles, where)
+    if parts.get("has_expression"):
+        check_gene_kind(parts["profile"], options.gene_kind, where)
     dataset = Dataset.from_rows(
         X=X,
         obs=obs,
         roles=roles,
+        gene_kind=options.gene_kind,
         var_names=names,
         space=space,
         kept=is_kept,

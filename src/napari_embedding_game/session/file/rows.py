@@ -26,6 +26,7 @@ from napari_embedding_game.data.export.anndata_result import (
     components_key,
     is_stored_in_h5ad,
 )
+from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.identity import find_order, gone_text
 from napari_embedding_game.data.label_objects import Objects
@@ -79,6 +80,7 @@ class Rows:
     profile_names: tuple[str, ...] = ()
     gene_ids: Mapping[str, str] = field(default_factory=dict)
     has_expression: bool = False
+    gene_kind: GeneKind | None = None
     obs: pd.DataFrame | None = None
     """(n rows) metadata, where no file has them."""
     source_obs: pd.DataFrame | None = None
@@ -153,7 +155,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         # The file has no counts, but what they came to.
         key = components_key(dataset)
         if key is not None:
-            roles = {} if options is None else options.roles
+            roles = (options or DEFAULT_OPTIONS).roles
             options, result = ReadOptions(space=f"obsm['{key}']", roles=roles), None
     return Rows(
         name=dataset.name,
@@ -189,7 +191,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
-    same = "X var_names gene_ids has_expression level_colors roles quality"
+    same = "X var_names gene_ids has_expression gene_kind level_colors roles quality"
     parts = {"obs": obs, **{part: getattr(dataset, part) for part in same.split()}}
     if source_obs is not None:
         parts["source_obs"] = source_obs
@@ -252,8 +254,8 @@ def dataset_of(rows: Rows) -> Dataset:
     if X is not None and profile is not None and not profile.shape[1]:
         reason = TOO_LARGE.format(rows.name)
     same = (
-        "name space profile_names gene_ids has_expression var_names kept provenance "
-        "level_colors roles quality left_out"
+        "name space profile_names gene_ids has_expression gene_kind var_names kept "
+        "provenance level_colors roles quality left_out"
     )
     dataset = Dataset(
         X=np.zeros((len(names), 0), np.float32) if X is None else X,
@@ -322,8 +324,8 @@ def read_again(
     sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
-        given = (rows.options or DEFAULT_OPTIONS).roles
-        found = _as_saved(ReadResult(sample().with_roles(given)), rows)
+        dataset = sample().taken_for(rows.options or DEFAULT_OPTIONS)
+        found = _as_saved(ReadResult(dataset), rows)
     else:
         path = _source_path(rows, folder)
         for options in _possible_options(rows):

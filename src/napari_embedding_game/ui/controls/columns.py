@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QListWidget, QListWidgetItem
 from superqt import QSearchableListWidget
 
 from napari_embedding_game.data.column_names import Role
+from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.roles import ROLES
 from napari_embedding_game.ui.style.form_widgets import Choice, Fold, form
 from napari_embedding_game.ui.style.layouts import evenly, push_button
@@ -18,6 +19,15 @@ MAX_COLUMNS = 2_000
 """Columns above which they are not listed one by one, such as genes."""
 CHECKED, UNCHECKED = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 NAME, ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+GENE_KINDS = {
+    "Raw counts": "counts",
+    "Logarithms of counts": "logarithms",
+    "Other values": "values",
+}
+GENES_TIP = (
+    "What the numbers of the genes are. Raw counts are normalised and taken as "
+    "logarithms where cells are coloured or compared by genes."
+)
 ROLE_TIP = (
     "What the selected columns are taken for. Colour by, Split by, Mix batches and the "
     "comparison of samples follow from it."
@@ -32,7 +42,8 @@ class ColumnsPanel(Fold):
     ----------
     read : callable
         Receives as keywords what is to be read in another way: ``columns``, names of
-        those that are to be embedded, and ``roles`` of columns by their names.
+        those that are to be embedded, ``roles`` of columns by their names, and
+        ``gene_kind``.
     """
 
     def __init__(self, read: Callable[..., Any]) -> None:
@@ -40,6 +51,8 @@ class ColumnsPanel(Fold):
         self._embedded: tuple[str, ...] = ()
         self._roles: dict[str, Role] = {}
         """Of the columns as they were read."""
+        self._gene_kind: GeneKind | None = None
+        """What the genes were taken for; None without genes."""
         search = QSearchableListWidget()
         search.setFixedHeight(170)
         search.layout().setContentsMargins(0, 0, 0, 0)
@@ -58,7 +71,9 @@ class ColumnsPanel(Fold):
         self.apply = push_button(
             "Read again", "Read the data again in this way.", self._apply
         )
-        self._form = form(("Take for", self.role))
+        self.gene_kind = Choice(GENES_TIP)
+        self.gene_kind.offer(GENE_KINDS.items())
+        self._form = form(("Take for", self.role), ("Genes hold", self.gene_kind))
         buttons = evenly(self.all, self.none, self.apply)
         super().__init__("Columns", search, self._form, buttons)
         self.list.itemChanged.connect(self._update)
@@ -70,12 +85,16 @@ class ColumnsPanel(Fold):
         columns: Sequence[str],
         embedded: Sequence[str],
         roles: Mapping[str, Role] | None = None,
+        gene_kind: GeneKind | None = None,
     ) -> None:
         """Offer columns, tick those that are embedded now, and say what others are.
 
         ``columns``: those that can be embedded. ``roles``: of all that can be taken for
-        something else.
+        something else. ``gene_kind``: what genes are taken for; None without genes.
         """
+        self._gene_kind = gene_kind
+        self.gene_kind.offer(GENE_KINDS.items(), gene_kind)
+        self._form.setRowVisible(self.gene_kind, gene_kind is not None)
         others = {x: role for x, role in (roles or {}).items() if x not in columns}
         is_choice = 2 < len(columns) <= MAX_COLUMNS
         columns = columns if is_choice else ()
@@ -83,7 +102,7 @@ class ColumnsPanel(Fold):
         self._roles = dict(roles or {}) if is_choice else others
         self._embedded = tuple(name for name in columns if name in chosen)
         names = [*others, *columns] if len(others) <= MAX_COLUMNS else columns
-        self.setVisible(bool(names))
+        self.setVisible(bool(names) or gene_kind is not None)
         self.filter.clear()
         with QSignalBlocker(self.list):
             self.list.clear()
@@ -116,6 +135,8 @@ class ColumnsPanel(Fold):
         changed = {x: role for x, role in roles.items() if role != self._roles[x]}
         if changed:
             changes["roles"] = changed
+        if self._gene_kind is not None and self.gene_kind.value != self._gene_kind:
+            changes["gene_kind"] = self.gene_kind.value
         self._read(**changes)
 
     def _items(self) -> Iterator[QListWidgetItem]:

@@ -68,6 +68,11 @@ NO_BATCHES = "None"
 DROP = "Leave out rows with missing values"
 DROP_TIP = "Map the complete rows only; the others stay in the saved file, unassigned."
 TRANSPOSE_TIP = "Take the columns of the table as its rows."
+GENES_HOLD = {
+    "counts": "raw counts",
+    "logarithms": "logarithms of counts",
+    "values": "neither counts nor logarithms",
+}
 OF_ROWS: dict[str, Any] = {
     "space": None,
     "columns": None,
@@ -189,7 +194,7 @@ class DataControls(QWidget):
         latest = self.reading.latest
         if latest is not None:
             is_turned = latest.options.transposed
-            turned: dict[str, Any] = OF_ROWS | {"roles": {}}
+            turned: dict[str, Any] = OF_ROWS | {"roles": {}, "gene_kind": None}
             self.reading.reload(transposed=not is_turned, **turned)
 
     # What came of it
@@ -252,7 +257,9 @@ class DataControls(QWidget):
         else:
             self.recipe.withdraw()
         columns = () if recipe is not None else loaded.columns
-        self.columns.set_columns(columns, dataset.var_names, _roles_of(loaded))
+        kind = dataset.expression.kind if dataset.has_expression else None
+        roles = _roles_of(loaded)
+        self.columns.set_columns(columns, dataset.var_names, roles, kind)
         self._show()
         if asks:  # the offer says it better
             self._show_notes([note for note in dataset.notes if note != question])
@@ -308,14 +315,14 @@ def _roles_of(loaded: ReadResult) -> dict[str, Role]:
 def _summary(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    n, roles = (
-        dataset.X.shape[1],
-        roles_text(dataset.roles),
-    )
+    n, meanings = dataset.X.shape[1], roles_text(dataset.roles)
+    if dataset.has_expression:
+        genes = GENES_HOLD[dataset.expression.kind]
+        meanings = f"Genes: {genes}. {meanings}".strip()
     embedded = counted(len(dataset.obs), dataset.source_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"
     elif n:
         is_genes = dataset.has_expression and dataset.profile is dataset.X
         embedded += f" × {counted(n, 'gene' if is_genes else 'value')}"
-    return f"{embedded}, from {dataset.space}" + (f"\n{roles}" if roles else "")
+    return f"{embedded}, from {dataset.space}" + (f"\n{meanings}" if meanings else "")
