@@ -204,8 +204,7 @@ class Session:
                 "leave these out, or choose the method Embedding game."
             )
         self.settings.n_components = layout.shape[1]
-        groups = data.obs.select_dtypes("category").columns
-        kinds = [column for column in groups if names_kinds(column)]
+        kinds = [column for column in data.level_columns if names_kinds(column)]
         if kinds and self.look.color_by == DisplaySettings.color_by:
             self.look.color_by = kinds[0]
         return WarmStart(embedding=np.ascontiguousarray(layout), landmarks=layout[:0])

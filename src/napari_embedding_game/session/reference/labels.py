@@ -140,7 +140,7 @@ def place_cells(
 
 def first_label(reference: ReferenceMap) -> str | None:
     """Return the column that is predicted most likely: one that a person made."""
-    columns = reference.label_columns
+    columns = reference.dataset.level_columns
     by_person = [name for name in columns if not name.startswith(KEY)]
     kinds = [n for n in by_person if "type" in n.lower() or "label" in n.lower()]
     clusters = [name for name in columns if name == f"{KEY}_cluster"]

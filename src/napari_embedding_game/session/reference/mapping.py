@@ -355,11 +355,11 @@ def _check(
     for name, value in (("min_shared_genes", min_share), ("unlike", unlike)):
         if not 0 < value < 1:
             raise InputError(f"{name} must be between 0 and 1, not {value:g}.")
-    columns = reference.label_columns
+    columns = reference.dataset.level_columns
     for label in labels:
         if label not in columns:
             what = f'{reference.name} has no column "{label}" to predict'
-            if label in reference.dataset.obs:
-                what = f'Column "{label}" of {reference.name} holds numbers, no groups'
+            if (role := reference.dataset.roles.get(label)) is not None:
+                what = f'Column "{label}" of {reference.name} holds {role}, no groups'
             offered = ", ".join(columns) or "none, as it has no groups"
             raise DataError(f"{what}: choose one of {offered}.")

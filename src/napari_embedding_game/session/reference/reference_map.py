@@ -64,12 +64,6 @@ class ReferenceMap:
     origin: NDArray[np.floating] | None = None
     """(d,) where the model's origin is in its coordinates."""
 
-    @property
-    def label_columns(self) -> list[str]:
-        """Columns of the metadata that can be predicted: those of groups."""
-        numbers = self.dataset.obs.select_dtypes("number").columns
-        return [str(name) for name in self.dataset.obs if name not in numbers]
-
 
 def read_all(path: Path) -> AnnData:
     """Read a whole .h5ad file, after a look at its size."""

@@ -82,7 +82,7 @@ class ReferenceWidget(MapTool):
         elif reference is not None:
             n = len(reference.dataset.obs)
             text = f"{reference.name}: {n:,} cells. Choose what is predicted."
-            if not reference.label_columns:
+            if not reference.dataset.level_columns:
                 text = f"{reference.name} has no column of groups to predict."
         self.state.say(text)
         self._show()
@@ -105,7 +105,7 @@ class ReferenceWidget(MapTool):
 
     def _on_loaded(self, reference: ReferenceMap) -> None:
         self._reference = reference
-        columns = reference.label_columns
+        columns = reference.dataset.level_columns
         self.label.offer(zip(columns, columns, strict=True), first_label(reference))
         self._reset()
 
