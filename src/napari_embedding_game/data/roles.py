@@ -67,7 +67,8 @@ def find_role(column: pd.Series) -> Role:
     if _has_few_levels(column, name, "texts"):
         return of_groups
     has_words = TEXT.match(name) or column.head(100).str.contains(" ").any()
-    return "texts" if has_words or not column.is_unique else "ids"
+    is_unique = column.head(1000).is_unique  # of a million barcodes it takes long
+    return "texts" if has_words or not is_unique else "ids"
 
 
 def _find_role_of_numbers(column: pd.Series, name: str, of_groups: Role) -> Role:
