@@ -15,6 +15,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels
 from napari_embedding_game.session.session import Session
 
+OTHERS = "all others"
+"""What a level is compared with where it is no other level."""
 MIN_ROWS = 3
 """Points of a level in the selection, below which it is not offered."""
 MIN_SAMPLES = 3
@@ -62,7 +64,7 @@ def offered(session: Session) -> Iterator[tuple[str, Against]]:
     """
     dataset = session.dataset
     columns = [] if dataset is None else dataset.level_columns
-    yield "Against all the rest", REST
+    yield f"Against {name_other(session, REST)}", REST
     chosen, by_id = session.selection.clusters, session.clusters.clustering.by_id
     pair = [by_id[c] for c in chosen if c in by_id]
     for a, b in (pair, pair[::-1]) if len(pair) == 2 else ():
@@ -76,8 +78,32 @@ def offered(session: Session) -> Iterator[tuple[str, Against]]:
             yield f"{column}: {one} against {other}", against
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
-            name = cluster.name if cluster.is_named else f"cluster {cluster.name}"
-            yield f"Against {name}", Against(cluster.id)
+            against = Against(cluster.id)
+            yield f"Against {name_other(session, against)}", against
+
+
+def name_other(session: Session, against: Against) -> str:
+    """Return what the selection is compared with, in words."""
+    if against.column:
+        return against.levels[1] or OTHERS
+    if against.cluster is None:
+        return "all the rest"
+    cluster = session.clusters.clustering.by_id[against.cluster]
+    return cluster.name if cluster.is_named else f"cluster {cluster.name}"
+
+
+def title_comparison(session: Session, against: Against) -> str:
+    """Return what is compared with what, in words."""
+    other = name_other(session, against)
+    if against.column:
+        return f"{against.column}: {against.levels[0]} against {other}"
+    named, chosen = session.clusters.clustering.by_id, session.selection.clusters
+    if against.cluster in chosen:  # one of two that are selected
+        other = named[against.cluster].title
+        chosen = tuple(one for one in chosen if one != against.cluster)
+    names = [named[one].title for one in chosen]
+    first = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
+    return f"{first} against {other}"
 
 
 def levels_in(session: Session, column: str) -> dict[str, int]:

@@ -18,7 +18,7 @@ from napari_embedding_game.ui.connections import Listener, in_step
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Bar, Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
 AGAIN_MS, SOON_MS = 2_000, 150
@@ -139,10 +139,9 @@ class TrustControls(Listener):
             for name, (title, meaning) in texts.items():
                 share = math.nan if of is None else getattr(of, name)
                 has_share = not math.isnan(share)
-                ends = 0.0, share if has_share else 0.0
                 is_trust = name == "trustworthiness"
                 is_bad = of is snapshot or (is_trust and share < DOUBTFUL)
-                bar = *(ends[::-1] if is_bad else ends), math.nan  # in orange
+                bar = Bar(0.0, share if has_share else 0.0, is_orange=is_bad)
                 rows[name] = title, bar, share_text(share) if has_share else "–"
                 tips[name] = meaning.format(k=k)
         self.figures.show_frame(

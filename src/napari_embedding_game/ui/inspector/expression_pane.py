@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
@@ -44,8 +44,17 @@ KIND_TIP = (
 )
 SCALED_TIP = "Each gene from its lowest (0) to its highest (1)."
 WAITING = "The clusters still move: they are compared when the run pauses or ends."
-Rows = tuple[pd.Categorical, RowChoice]
-"""The row of each point, and what rows are of."""
+
+
+class Rows(NamedTuple):
+    """The rows of a plot, which it draws as columns."""
+
+    of_points: pd.Categorical
+    """(n,) the row of each point."""
+    choice: RowChoice
+    """What they are of."""
+    clusters: tuple[int, ...]
+    """Ids of the clusters, in their order."""
 
 
 class ExpressionPane(PlotPane):
@@ -101,7 +110,7 @@ class ExpressionPane(PlotPane):
         rows = rows_of(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, rows.codes.tobytes()
-        self._rows = rows, choice
+        self._rows = Rows(rows, choice, tuple(session.clusters.clustering.by_id))
         if request != self._request:
             self._request = request
             find = partial(iter_cluster_expression, dataset, rows, names)
@@ -121,7 +130,7 @@ class ExpressionPane(PlotPane):
         title, kind = "Scaled mean" if is_scaled else "Mean", self.kind.value
         parts: dict[str, Any] = {
             "genes": result.genes,
-            "groups": tuple(rows[0].categories),
+            "groups": tuple(rows.of_points.categories),
             "values": values,
             "scale": shades(),
             "limits": (0.0, 1.0) if is_scaled else value_limits(values.ravel()),
@@ -186,7 +195,10 @@ class ExpressionPane(PlotPane):
             return ""
         if group is None:
             return f"{result.genes[gene]}: click to colour the map by it."
-        name, size = rows[0].categories[group], counted(result.sizes[group], "point")
+        name, size = (
+            rows.of_points.categories[group],
+            counted(result.sizes[group], "point"),
+        )
         if gene is None:
             return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
         summary, cell = result.summary, (group, gene)
@@ -207,10 +219,8 @@ class ExpressionPane(PlotPane):
         selection, rows = self._session.selection, self._rows
         if rows is None:
             return
-        rows, choice = rows
-        if choice != CLUSTERS:
-            selection.pick(rows.codes == group, is_added=is_added)
-            return
-        for cluster in self._session.clusters.clusters:
-            if cluster.name == rows.categories[group]:
-                (selection.toggle if is_added else selection.select)(cluster.id)
+        if rows.choice != CLUSTERS:
+            selection.pick(rows.of_points.codes == group, is_added=is_added)
+        elif self._session.clusters.of(rows.clusters[group : group + 1]):
+            select = selection.toggle if is_added else selection.select
+            select(rows.clusters[group])

@@ -22,12 +22,14 @@ from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import VolcanoPlot
 from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.groups import (
+    OTHERS,
     REST,
     Against,
     groups,
     levels_in,
     offered,
     sample_columns,
+    title_comparison,
 )
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.coloring import worded
@@ -65,7 +67,6 @@ TESTS: dict[str, tuple[MarkerMethod, str]] = {
 """Method, and the column that names samples."""
 N_LISTED = 20
 """Columns in the table; the volcano plot and the file have all of them."""
-OTHERS = "all others"
 
 
 def p_text(p: float) -> str:
@@ -251,7 +252,7 @@ class MarkersPane(Listener):
         against, (method, samples) = self._chosen, self.test.value
         inside, outside = groups(self._session, against)
         return ShownComparison(
-            title=self._title(against),
+            title=title_comparison(self._session, against),
             inside=inside,
             outside=outside,
             method=method,
@@ -270,21 +271,6 @@ class MarkersPane(Listener):
         if message:
             self._session.remember(compared.groups)
             self._show_text(message)
-
-    def _title(self, against: Against) -> str:
-        """Return what is compared, in words."""
-        if against.column:
-            first, second = against.levels
-            second = OTHERS if second is None else second
-            return f"{against.column}: {first} against {second}"
-        session = self._session
-        if against.cluster in session.selection.clusters:
-            return self.against.currentText()
-        clusters = session.clusters.clustering.by_id
-        names = [clusters[c].title for c in session.selection.clusters]
-        chosen = ", ".join(names) if 0 < len(names) <= 3 else "Selection"
-        text = self.against.currentText()  # which begins with "Against"
-        return f"{chosen} {text[0].lower()}{text[1:]}"
 
     def _show_none(self, message: str) -> None:
         self.compared = None

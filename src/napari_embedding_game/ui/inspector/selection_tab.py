@@ -44,7 +44,7 @@ from napari_embedding_game.ui.style.layouts import (
     panel,
     plain_tabs,
 )
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Bar, Column, Table
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -431,7 +431,7 @@ def _composition(report: ClusterReport) -> pd.DataFrame:
     frame = report.composition
     if frame.empty:
         return frame
-    bars = [(0.0, *ends) for ends in frame[["share", "of_all"]].to_numpy()]
+    bars = [Bar(0.0, *ends) for ends in frame[["share", "of_all"]].to_numpy()]
     keys = pd.Index(frame["levels"].tolist(), tupleize_cols=False)
     return frame.assign(bar=bars).set_index(keys)[["level", "bar", "share"]]
 
@@ -441,7 +441,7 @@ def _differences(sizes: pd.Series) -> pd.DataFrame:
     if sizes.empty:
         sizes = pd.Series(np.nan, [NO_DIFFERENCE])
     ends = (0.5 + sizes / sizes.abs().max() / 2).fillna(0.5)
-    bars = [(0.5, end, np.nan) for end in ends]
+    bars = [Bar(0.5, end, is_orange=end < 0.5) for end in ends]
     return pd.DataFrame({"column": sizes.index, "bar": bars, "size": sizes.array})
 
 

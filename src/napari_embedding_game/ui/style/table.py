@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -54,9 +54,19 @@ ENTER = Qt.Key.Key_Return, Qt.Key.Key_Enter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _TEXT, BAR = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.UserRole
-"""Where a bar begins and ends, 0 to 1, and where a mark stands, NaN for none."""
 COLOR = BAR + 1
 """Of its row, as "#rrggbb"; None without a swatch."""
+
+
+class Bar(NamedTuple):
+    """A bar in a cell of a table; its room goes from 0 to 1."""
+
+    begin: float
+    end: float
+    mark: float = np.nan
+    """Where a mark stands; NaN for none."""
+    is_orange: bool = False
+    """Whether it warns, or is of what is lower."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +78,14 @@ class Column:
     text: Callable[[Any], str] = str
     """How a value is written."""
     is_bar: bool = False
-    """Whether values are bars; or numbers with a bar beside them."""
+    """Whether values are a :class:`Bar` each; or numbers with a bar beside them."""
     is_edited: bool = False
     warns_from: float = np.inf
     """Value from which on it is written in the colour of a warning."""
 
 
 class _Cells(QStyledItemDelegate):
-    """Paints bars; those that end left of the middle, where others begin, as lower."""
+    """Paints the bars of a table."""
 
     colors: ThemeColors | None = None
 
@@ -94,8 +104,8 @@ class _Cells(QStyledItemDelegate):
         if bar is None or self.colors is None:
             super().paint(painter, option, index)
             return
-        begin, end, mark = bar
-        color = QColor(color) if color else LOWER if begin > end else self.colors.line
+        begin, end, mark, is_orange = bar
+        color = QColor(color) if color else LOWER if is_orange else self.colors.line
         number = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER if text else "")
         room = QRectF(option.rect).adjusted(4, 4, -4 - number, -4)
         bar = QRectF(room)
@@ -306,7 +316,7 @@ class Table(QTableWidget):
     def _cell(
         self, section: int, key: Any, value: Any, highest: float
     ) -> QTableWidgetItem:
-        column, is_text = self._columns[section], not isinstance(value, tuple)
+        column, is_text = self._columns[section], not isinstance(value, Bar)
         text = column.text(value) if is_text and value == value else ""
         cell = QTableWidgetItem(text)
         cell.setTextAlignment(_RIGHT if section else _LEFT)
@@ -319,7 +329,7 @@ class Table(QTableWidget):
         if not section and color is not None:
             cell.setIcon(_disc(QColor(color)))
         if column.is_bar:
-            bar = (0.0, float(value / highest), np.nan) if is_text else value
+            bar = Bar(0.0, float(value / highest)) if is_text else value
             cell.setData(BAR, bar)
         if is_text and column.warns_from < np.inf and value >= column.warns_from:
             cell.setForeground(self._warning)
