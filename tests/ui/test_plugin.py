@@ -5,6 +5,9 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
+import pytest
+from anndata import read_h5ad
 from napari.components import ViewerModel
 from napari.settings import get_settings
 from napari.utils.notifications import notification_manager
@@ -125,6 +128,29 @@ def test_a_dropped_file_is_loaded_into_the_dock(window, qtbot, tmp_path, monkeyp
     with qtbot.waitSignal(dock.controller.reading.session_opened):
         pass
     assert plugin.get_reader(["a.csv", "b.csv"]) is None
+
+
+def test_napari_saves_the_layer_of_a_map_as_anndata(window, qtbot, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    table = pd.DataFrame(rows, columns=list("abcd")).assign(kind=["A", "B"] * 30)
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    dock = plugin.open_dock(window)
+    with qtbot.waitSignal(dock.controller.reading.loaded):
+        window.open(tmp_path / "cells.csv", plugin="napari-embedding-game")
+    other = window.add_points(np.zeros((3, 2)), name="other")
+    with pytest.raises(OSError, match="Only a map of the Embedding Game is saved"):
+        other.save(str(tmp_path / "map.h5ad"))
+    dock.run.run.click()
+    session = dock.workspace.session
+    qtbot.waitUntil(lambda: session.state == "finished")
+    points = dock.controller.scene.layers.points
+    points.save(str(tmp_path / "map.h5ad"))
+    with pytest.raises(OSError, match="cannot be written, as the folder"):
+        points.save(str(tmp_path / "none" / "map.h5ad"))
+    adata = read_h5ad(tmp_path / "map.h5ad")
+    places = adata.obsm["X_embedding_game"]
+    np.testing.assert_array_equal(places, session.snapshot.embedding)
+    assert adata.obs["kind"].tolist() == table["kind"].tolist()
 
 
 def test_who_only_reads_a_file_keeps_their_process_as_it_is():

@@ -18,6 +18,8 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui.compat import main_window_of, unwrap, viewers
 from napari_embedding_game.ui.game_dock import GameDock
+from napari_embedding_game.ui.images.linked_layers import OF_MAP
+from napari_embedding_game.ui.tasks.writing import write_table
 
 LayerData = tuple[Any, ...]
 
@@ -26,6 +28,10 @@ NO_VIEWER = (
     "napari_embedding_game.read."
 )
 ONE_FILE = "Files are opened one at a time: of several the last one is read."
+NO_MAP_LAYER = (
+    "Only a map of the Embedding Game is saved as AnnData: select its layer embedding "
+    "while its dock is open, or choose another format."
+)
 NAME = "Map (Embedding Game)"
 """The title that napari's menu gives the main dock."""
 
@@ -113,6 +119,26 @@ def _load_later(source: Source | Path) -> list[LayerData]:
     QTimer.singleShot(0, load)
     meta = {"name": "embedding", "metadata": {"key": key}, "visible": False}
     return [(np.empty((0, 2)), meta, "points")]
+
+
+def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
+    """Write the map whose layer napari saves, as *Save > AnnData* does.
+
+    Raises OSError: none of the layers is of a map on show, or it can't be written.  A
+    ValueError, as a DataError is, napari would take for the lack of a writer.
+    """
+    viewer = napari.current_viewer()
+    is_ours = any(OF_MAP in meta.get("metadata", {}) for _, meta, _ in layers)
+    dock = find_dock(viewer) if is_ours and viewer is not None else None
+    if dock is None:
+        raise OSError(NO_MAP_LAYER)
+    try:
+        left_out = write_table(dock.workspace, Path(path))()
+    except DataError as error:
+        raise OSError(str(error)) from error
+    if left_out:
+        dock.workspace.session.show_message(str(left_out))
+    return [path]
 
 
 open_digits = partial(_load_later, SampleSource("digits"))

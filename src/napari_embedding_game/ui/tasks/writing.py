@@ -64,7 +64,7 @@ class WritingTask(QObject):
             self.text = BUSY
             self.busy_changed.emit()
             return
-        prepare, name = WRITERS.get(path.suffix.lower(), _table), path.name
+        prepare, name = WRITERS.get(path.suffix.lower(), write_table), path.name
         if prepare in NAMING_FILES:
             prepare = partial(prepare, is_shared=is_shared)
         self._workspace.trouble.emit("")
@@ -116,7 +116,11 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     return dataset, replace(result, clustering=replace(groups, clusters=clusters))
 
 
-def _table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
+def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Write:
+    """Return what writes the rows of the source with the map, as an AnnData or a table.
+
+    Raises DataError: there is no map.
+    """
     from napari_embedding_game.data.export.writers import write
 
     dataset, result = _result(workspace)
@@ -198,7 +202,7 @@ WRITERS = {
     ".html": _page,
 }
 """By the ending of the file; of all others a table is written."""
-NAMING_FILES = (_table, _session)
+NAMING_FILES = (write_table, _session)
 """Those that name the files of the data."""
 
 
