@@ -333,6 +333,9 @@ def test_a_page_has_the_genes_of_the_window(tmp_path, cells, command_line):
     page = _content(files[1])
     assert page["columns"][-1]["limits"] == pytest.approx([0, most[2]])
     assert page["unit"] == "Expression: log1p of the file, as it is."
+    said = tmp_path / "said.html"
+    write_web_page(cells, said, basis="X_umap", gene_kind="values")
+    assert _content(said)["unit"].startswith("Expression: values of the file")
 
     of_window = from_anndata(cells, "cells", ReadOptions(space="X"))
     assert of_window.profile_names[:2] == ("ACTB", "CD8A")

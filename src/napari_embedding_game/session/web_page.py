@@ -30,7 +30,7 @@ from napari_embedding_game.data.columns import KEY, drawable, listed
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.export.plots import drawing_order
-from napari_embedding_game.data.expression import Expression
+from napari_embedding_game.data.expression import Expression, GeneKind
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.gene_names import find_names
 from napari_embedding_game.data.palette import hexes, level_colors
@@ -60,6 +60,7 @@ def write_web_page(
     genes: Sequence[str] | None = None,
     frames: Sequence[NDArray[np.floating]] = (),
     title: str = "",
+    gene_kind: GeneKind | None = None,
 ) -> None:
     """Write a map as one .html file that needs no network.
 
@@ -72,7 +73,8 @@ def write_web_page(
     ``genes``: symbols or identifiers, to colour by; their expression is that of the
     window, of ``raw`` where there is one, and the page says what it is. By default
     the first markers of the groups, at most 10. ``frames`` sequence of (n_obs, d)
-    arrays: the run, to be played; of at most 20,000 of the points.
+    arrays: the run, to be played; of at most 20,000 of the points. ``gene_kind``: what
+    the genes hold, "counts", "logarithms" or "values"; by default their numbers tell.
 
     Raises DataError: there is no such map, column or gene, or the file cannot be
     written.
@@ -95,7 +97,7 @@ def write_web_page(
     chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
-    expression, gene_names, gene_ids = read_expression(adata)
+    expression, gene_names, gene_ids = read_expression(adata, gene_kind)
     markers = {}
     if groups is not None and gene_names:
         markers = _markers(expression, gene_names, groups)

@@ -28,6 +28,7 @@ from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.expression import (
     Expression,
+    GeneKind,
     dense,
     kind_of_genes,
     natural,
@@ -136,11 +137,14 @@ def from_anndata(
     return finish(adata_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
-def read_expression(adata: AnnData) -> tuple[Expression, list[str], list[str]]:
+def read_expression(
+    adata: AnnData, gene_kind: GeneKind | None = None
+) -> tuple[Expression, list[str], list[str]]:
     """Return the genes of an AnnData in memory by the rule of the window.
 
     They are those of ``raw`` unless it holds counts beside logarithms, else ``X``; of a
-    map that the window made of a layer, that layer.
+    map that the window made of a layer, that layer.  ``gene_kind``: what a person says
+    that they hold; None: their numbers tell.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def read_expression(adata: AnnData) -> tuple[Expression, list[str], list[str]]:
     ids = [source.gene_ids.get(one, "") for one in unique] if source.gene_ids else []
     is_expression = _noted(source, KEY, "input", "has_expression")  # or of a table
     is_expression = True if is_expression is None else bool(is_expression)
-    return Expression(profile, is_expression), list(unique), ids
+    return Expression(profile, is_expression, gene_kind), list(unique), ids
 
 
 def read_all(path: Path) -> AnnData:

@@ -178,7 +178,8 @@ def _page(workspace: Workspace, path: Path) -> Write:
             with suppress(DataError):  # begun from a map that is not here
                 for snapshot in replay_frames(rows.X, played, N_FRAMES):
                     frames.append(rows.expand(snapshot.embedding, np.nan))
-        write_web_page(new_anndata(rows, result), path, frames=frames, title=rows.name)
+        adata, more = new_anndata(rows, result), {"gene_kind": rows.gene_kind}
+        write_web_page(adata, path, frames=frames, title=rows.name, **more)
 
     return write
 
