@@ -7,7 +7,11 @@ import pytest
 import scanpy as sc
 import scipy.sparse as sp
 
-from napari_embedding_game.session.cluster_expression import iter_cluster_expression
+from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.session.cluster_expression import (
+    iter_cluster_expression,
+    offered_rows,
+)
 from worlds import rows
 
 N, G = 300, 30
@@ -77,3 +81,16 @@ def test_leading_markers_stand_under_their_cluster():
     ]
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+def test_rows_are_of_columns_with_at_most_60_levels_and_200_genes_fit():
+    of = {f"of {n}": [f"level {i % n}" for i in range(N)] for n in (12, 13, 60, 61)}
+    dataset = rows(np.zeros((N, 2)), obs=pd.DataFrame(of))
+    texts = [choice.text for choice in offered_rows(dataset, list(of))]
+    assert texts == ["Clusters", "of 12", "of 13", "of 60", "Clusters by of 12"]
+    names = [f"g{i}" for i in range(201)]
+    genes = rows(np.ones((6, 201)), var_names=names, has_expression=True)
+    groups = pd.Categorical([*"aabbcc"])
+    result_of(iter_cluster_expression(genes, groups, names[:200]))
+    with pytest.raises(DataError, match="201 names, and 200 can be shown"):
+        next(iter_cluster_expression(genes, groups, names))

@@ -10,6 +10,7 @@ from napari_embedding_game.session.cluster_report import (
     cluster_report,
     composition,
     contrasts,
+    is_continuous,
 )
 from worlds import rows
 
@@ -98,3 +99,12 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first(make_snapshot):
         report = cluster_report(dataset, points, make_snapshot(n_points=30))
         assert report.contrasts.empty is has_genes
     assert contrasts(measured(values), np.ones(30, bool)).empty
+    many = rng.normal(size=(30, 13)).astype(np.float32)
+    assert len(contrasts(measured(many), points)) == 12
+    assert len(contrasts(measured(many[:, :12]), points)) == 12
+
+
+@pytest.mark.parametrize(("n_values", "are_numbers"), [(30, False), (31, True)])
+def test_few_whole_numbers_are_names(n_values, are_numbers):
+    assert is_continuous(pd.Series(np.arange(62) % n_values)) is are_numbers
+    assert is_continuous(pd.Series([0.5, 1.0, np.nan]))

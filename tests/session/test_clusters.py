@@ -168,6 +168,15 @@ def test_merge_keeps_the_given_name_colour_and_note(three):
     assert sizes(three)["NK"] == 10
 
 
+def test_of_many_merged_clusters_two_are_named(six):
+    first, second, third, *_ = six.clusters
+    target = six.merge([first.id, second.id, third.id])
+    assert six.clustering.by_id[target].name == "0 + 1 + 2"
+    six.undo()
+    target = six.merge([one.id for one in six.clusters[:4]])
+    assert six.clustering.by_id[target].name == "0 + 1 + 2 more"
+
+
 def test_parts_become_groups_and_the_largest_stays(three):
     large = id_of(three, "1")
     rows = three.clustering.rows(large)

@@ -7,10 +7,15 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.panels import MAX_PANELS, STRAIGHT, split
+from napari_embedding_game.session.panels import (
+    MAX_PANELS,
+    STRAIGHT,
+    split,
+    split_columns,
+)
 from napari_embedding_game.session.quality import comparing_job
 from napari_embedding_game.session.session import Session
-from worlds import play, session_of
+from worlds import play, rows, session_of
 
 
 @pytest.fixture
@@ -134,6 +139,14 @@ def test_maps_in_space_lie_side_by_side_for_whoever_looks_at_them(session, facin
 
 
 # The groups of a column apart
+
+
+def test_a_map_is_split_by_columns_of_2_to_20_groups():
+    numbers = np.arange(42)
+    of = {f"of {n}": [f"level {i % n}" for i in numbers] for n in (1, 2, 20, 21)}
+    obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
+    obs["of 20 and gaps"] = obs["of 20"].where(numbers > 0)
+    assert split_columns(rows(np.eye(42), obs=obs)) == ["of 2", "of 20"]
 
 
 @pytest.mark.parametrize("n_groups", [2, 5, MAX_PANELS])

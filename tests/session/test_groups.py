@@ -1,0 +1,25 @@
+"""What can be compared with what, and what can name samples."""
+
+import numpy as np
+import pandas as pd
+
+from napari_embedding_game.session.groups import levels_in, sample_columns
+from worlds import rows, session_of
+
+
+def test_samples_are_three_or_more_of_ten_cells_on_average():
+    numbers = np.arange(40)
+    of = {f"of {n}": [f"level {i % n}" for i in numbers] for n in (2, 3, 4, 5)}
+    obs = pd.DataFrame(of, index=[f"row{i}" for i in numbers])
+    obs["cell_type"], obs["donor"] = obs["of 4"], obs["of 4"]
+    found = sample_columns(rows(np.eye(40), obs=obs))
+    assert found == ["donor", "of 3", "of 4", "cell_type"]
+
+
+def test_levels_of_three_selected_points_are_compared():
+    obs = pd.DataFrame({"kind": [*"aabbbccccd"]}, index=[*"0123456789"])
+    session = session_of(rows(np.eye(10), obs=obs))
+    assert levels_in(session, "kind") == {}
+    session.selection.select_points(np.arange(9))
+    assert levels_in(session, "kind") == {"b": 3, "c": 4}
+    assert levels_in(session, "nothing") == {}
