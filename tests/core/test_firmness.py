@@ -121,6 +121,11 @@ def test_the_answer_has_its_figures():
     assert Separation(0.2, (0.25, 0.3)).beyond == 0
 
 
+def test_no_link_leads_across_between_the_fewest_rows_of_two_groups():
+    X, _ = rows_of((10, 10))
+    assert separation(X, np.arange(10), np.arange(10, 20)).distance == 1
+
+
 def test_too_few_rows_are_told():
     X, _ = rows_of([30])
     with pytest.raises(InputError, match=r"smaller group has 9 .* 10 rows or more"):

@@ -1,15 +1,18 @@
 """Tables of SpatialData, found in the metadata of a layer and written into again."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.spatial_table import table_of_layer
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.sources import AnnDataSource
+from napari_embedding_game.session.sources import AnnDataSource, FileSource
 
 N = 12
 INSTANCES = np.arange(N) * 3 + 2
@@ -65,6 +68,19 @@ def test_rows_of_other_regions_are_left_out_and_told(adata):
         "Without a row, on no map: 1 label (99).",
     )
     assert loaded.spaces == ["obsm['X_pca']", "X"]
+
+
+def test_the_objects_of_another_image_are_found_in_the_same_way(adata):
+    table, moved = table_of_layer({"adata": adata}, "cells"), labels()
+    moved[moved == INSTANCES[0]] = 0
+    source = AnnDataSource(table, "cells", labels()).with_pixels(moved)
+    assert source.pixels is moved
+    dataset = finish(source.read(ReadOptions())).dataset
+    assert "11 of 12 rows match a label of 'cells' by column 'cell'." in dataset.notes
+    request = JoinRequest("cells", labels())
+    of_file = FileSource(Path("cells.csv"), request).with_pixels(moved)
+    assert of_file.pixels is moved
+    assert of_file.request.name == "cells"
 
 
 def test_what_the_owner_of_a_table_does_later_changes_no_map(adata):

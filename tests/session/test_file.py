@@ -898,6 +898,14 @@ def test_a_table_in_a_session_unpacks_to_no_more_than_it_is(saved, tmp_path, kin
     assert pa.total_allocated_bytes() <= before
 
 
+def test_the_same_numbers_in_another_shape_have_another_fingerprint():
+    numbers = np.arange(200, dtype=np.float32)
+    shapes = ((40, 5), (20, 10))
+    one, two = (rows.fingerprint(worlds.rows(numbers.reshape(s))) for s in shapes)
+    assert one != two
+    assert one == rows.fingerprint(worlds.rows(numbers.reshape(40, 5)))
+
+
 def test_a_name_in_a_session_has_no_control_characters(saved, tmp_path):
     def change(parts):
         for group in at(

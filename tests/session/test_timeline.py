@@ -125,10 +125,12 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     frames_to(session, 50, frames)
     paused, finished = session.timeline.marks
     session.look_back(paused.number)
+    assert session.timeline.current is paused
     session.settings.repulsion = 700.0
     searched = AssertionError("neighbours that are known are searched")
     monkeypatch.setattr(engine, "neighbors", Mock(side_effect=searched))
     frames = frames_to(session, 0, session.play_on().frames())
+    assert session.timeline.current is None  # a run is on show
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
     assert engine.games[-1].repulsion == 700.0
     frames_to(session, 50, frames)

@@ -19,6 +19,7 @@ from napari_embedding_game.ui.style.coloring import (
     choice_of_value,
     choices,
     colored,
+    composition_columns,
     metadata_columns,
     name_of,
     of_column,
@@ -118,6 +119,15 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     whole, rows = worlds.rows(np.eye(40), obs=batches), np.arange(40) % 3 > 0
     of_part, of_whole = (of_column("batch", x) for x in (whole.subset(rows), whole))
     np.testing.assert_array_equal(of_part.rgba, of_whole.rgba[rows])
+
+
+def test_what_clusters_are_composed_of_are_kinds_of_cells_first(dataset):
+    named = {"batch": ["x", "y"] * 20, "cell_type": ["T", "B"] * 20}
+    named["cell_type_score"] = np.linspace(0, 1, 40)
+    dataset = replace(dataset, obs=dataset.obs[["kind"]].assign(**named))
+    columns = composition_columns(dataset)
+    assert columns[:2] == ["kind", "cell_type"]
+    assert set(columns[2:]) == {"batch", "cell_type_score"}
 
 
 def test_twelve_levels_are_seen_without_scrolling(qtbot):

@@ -80,6 +80,7 @@ def test_two_clusters_are_two_and_the_halves_of_one_are_not(qtbot, shown, sessio
     session.selection.replace([first, second, third])
     assert two.isHidden()
     session.selection.replace([first, second])
+    qtbot.waitUntil(two.isVisible)
     QTest.mouseClick(two.ask, LEFT)
     qtbot.waitUntil(lambda: two.answer.text().startswith("Two groups: "))
     whole = np.flatnonzero(session.clusters.labels == first)

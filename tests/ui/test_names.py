@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 from qtpy.QtCore import QPoint, QPointF, QRect, QSize, Qt
+from qtpy.QtGui import QImage, QPainter
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.canvas.names import UNSELECTED_OPACITY
+from napari_embedding_game.ui.style.halo_text import ON_DARK, half_size, write
 from worlds import names_read
 
 
@@ -35,6 +37,22 @@ def test_names_follow_edits_selection_and_zoom(play, qtbot, viewer, dock, sessio
     assert len(names_read(dock)) == 1  # the others would touch it
     dock.look.names.setChecked(False)
     written(dock, qtbot, [])
+
+
+def test_a_name_has_room_for_its_letters_and_their_halo(qtbot):
+    picture = QImage(300, 100, QImage.Format.Format_ARGB32)
+    for text, is_bold in (("Tg", False), ("ÄÅ T cells, NK", True)):
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        write(painter, QPointF(150, 50), text, is_bold, ON_DARK)
+        painter.end()
+        inked = np.array(
+            [(y, x) for y in range(100) for x in range(300) if picture.pixel(x, y)]
+        )
+        away = np.abs(inked + 0.5 - [50, 150]).max(axis=0)
+        room = np.array(half_size(text, is_bold))
+        assert (away < room).all()
+        assert (room < away + 8).all()  # and hardly more
 
 
 def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):

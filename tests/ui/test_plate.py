@@ -98,7 +98,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
 
 
 def test_the_plate_on_show_stays_when_a_column_comes(
-    qtbot, session, dataset, viewer, workspace
+    qtbot, session, dataset, viewer, workspace, answer, tmp_path
 ):
     wells = {"Well": ["A01", "A02", "B01", "B02"] * 10, "Plate": ["p1", "p2"] * 20}
     obs = dataset.obs.assign(**wells)
@@ -109,6 +109,10 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     widget.plate.setCurrentText("p2")
     session.add_obs(Dataset.add_column, "score", np.arange(40.0))
     assert widget.plate.currentText() == "p2"
+    path = answer(tmp_path / "plate.svg")
+    widget.saved.click()
+    assert widget.state.text() == "Saved as plate.svg."
+    assert ">p2<" in path.read_text()
     session.selection.select_points(np.arange(4))
     session.load(worlds.rows(np.eye(9)))  # of no wells, while some are selected
     assert widget.state.text() == NO_PLATE

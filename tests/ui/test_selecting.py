@@ -242,6 +242,9 @@ def select_over_the_image(qtbot, seen, session, is_stack):
         return sorted(session.dataset.obs["label"][session.selection.points])
 
     assert drag((-1, -1), (-1, 13), (13, 13), (13, -1), key=SHIFT) == [1, 2, 6, 7]
+    # What begins further off than 1/20 of their side is not meant for the objects.
+    assert drag((-3, 15), (-3, 39), (13, 39), (13, 15), key=SHIFT) == [1, 2, 6, 7]
+    viewer.scene.camera.center = 20.0, 20.0
     below = (31, -1), (31, 5), (39, 5), (39, -1)
     assert drag(*below, key=SHIFT | CONTROL) == [1, 2, 6, 7, 21]
     dock.select.brush.click()

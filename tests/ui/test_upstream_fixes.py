@@ -136,6 +136,12 @@ def test_a_module_of_another_name_costs_its_mending_and_no_dock(
     importlib.reload(upstream_fixes).mend()
     assert module in caplog.text
     monkeypatch.undo()
+    backends = sys.modules["napari.utils.colormap_backend"]
+    for name in ("ColormapBackend", "set_backend"):
+        with monkeypatch.context() as context:
+            context.delattr(backends, name)
+            upstream_fixes.mend()
+            assert f"{name} is left as it is" in caplog.text
     importlib.reload(upstream_fixes).mend()
 
 

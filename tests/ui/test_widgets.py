@@ -82,7 +82,7 @@ def test_cells_are_placed_among_those_of_the_reference(
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)
     grey = layers.other(REFERENCE).face_color[:, :3]
     assert (grey == grey[0, 0]).all()
-    dock.close()
+    assert dock.close()
     again = GameDock(viewer, workspace, warm_up=False)
     qtbot.addWidget(again)
     assert len(viewer.layers["cells of the reference"].data) == 40
