@@ -154,8 +154,8 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert set(view.rows) < set(members)
     bottom = tabs.mapTo(inspector.details, tabs.rect().bottomLeft()).y()
     assert bottom > 0.95 * inspector.details.height()
-    icons = lambda: [view.item(place).icon().isNull() for place in range(9)]
-    qtbot.waitUntil(lambda: not any(icons()))
+    icons = [view.item(place).icon for place in range(9)]
+    qtbot.waitUntil(lambda: not any(icon().isNull() for icon in icons))
     view.doItemsLayout()
     place = view.visualRect(view.model().index(2, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=place)
