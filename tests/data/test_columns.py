@@ -162,3 +162,14 @@ def test_what_a_column_of_a_table_is_taken_for_decides_whether_it_is_embedded(tm
     assert dataset.var_names == ("leiden", "b")
     assert dataset.roles["n_genes"] == "groups"
     assert dataset.obs["a"].iloc[3] == "9.0"
+
+
+@pytest.mark.parametrize(("most", "word"), [(30, "{}"), (100, "level{}")])
+def test_columns_without_a_telling_name_are_groups_while_they_have_few_levels(
+    most, word
+):
+    """Numbers of more are measured, texts of more name rows."""
+    for n, is_group in ((most, True), (most + 1, False)):
+        levels = pd.Series([word.format(i % n) for i in range(404)], name="x")
+        column = pd.to_numeric(levels) if word == "{}" else levels
+        assert (find_role(column) == "groups") is is_group

@@ -103,6 +103,16 @@ def test_sampled_landmarks_are_the_worst(data, tmp_path):
         assert worst["repulsion"] == "sampled landmarks"
 
 
+def test_a_point_is_misplaced_among_ten_of_which_most_are_of_others():
+    y = np.random.default_rng(0).normal(size=(30, 2))
+    near = pressure.nearest_on_map(y)
+    assert near.shape == (30, 10)
+    for n_others, wrong in ((5, False), (6, True)):
+        labels = np.zeros(30, int)
+        labels[near[0, :n_others]] = 1
+        assert pressure.are_misplaced(y, labels)[0] == wrong
+
+
 def test_landmarks_play_with_a_lower_bound(data, tmp_path):
     (table,) = quick("game-fig6", data, tmp_path)
     rows = {row["repulsion"]: row for row in table}

@@ -126,7 +126,9 @@ def test_what_is_measured_and_in_which_image(qtbot, viewer, dock, loading):
     viewer.layers.clear()
     images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading)
     viewer.layers.clear()
-    an_image_is_measured_where_its_pixels_are_those_of_the_labels(viewer, dock, loading)
+    an_image_is_measured_where_its_pixels_are_those_of_the_labels(
+        qtbot, viewer, dock, loading
+    )
     viewer.layers.clear()
     masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading)
 
@@ -180,7 +182,7 @@ def images_that_may_be_other_fields_are_left_to_the_person(viewer, dock, loading
 
 
 def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
-    viewer, dock, loading
+    qtbot, viewer, dock, loading
 ):
     image, labels = field(0)
     laid = {"scale": [0.325] * 2, "translate": [1234.56, 7.1]}
@@ -209,6 +211,9 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     one.shear = viewer.layers["cells"].shear = [0.5]
     loading(panel.measure)
     assert "leave out the layer's shear" in dock.data.notes.text()
+    assert dock.workspace.linked.current.images == (one,)
+    viewer.layers.remove(one)
+    qtbot.waitUntil(lambda: dock.workspace.linked.current.images == ())
 
 
 def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):
