@@ -301,7 +301,9 @@ class ChangeFinder(ast.NodeVisitor):
         if name in EXTREMES:
             end = self._span(called)[1]
             self._add("min/max", end - len(name), end, EXTREMES[name])
-        self.generic_visit(node)
+        for child in ast.iter_child_nodes(node):  # "strict" guards against mistakes
+            if getattr(child, "arg", "") != "strict":
+                self.visit(child)
 
     def _delete(self, node: ast.stmt) -> None:
         self._add("deleted", *self._span(node), "pass")

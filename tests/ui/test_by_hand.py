@@ -343,6 +343,11 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     QTest.keyClick(title, Qt.Key.Key_Return)
     names = [session.clusters.clustering.by_id[one].name for one in (3, 0)]
     assert names == ["Mono 2", "0"]
+    game.inspector.edit_name()
+    session.selection.select(3)
+    game.inspector.edit_name()  # of what is selected by now
+    assert title.text().endswith("Mono 2")
+    QTest.keyClick(title, Qt.Key.Key_Escape)
     session.selection.select(3)
     game.tabs.setCurrentIndex(PLOTS)
     game.plots.tabs.setCurrentWidget(game.plots.expression)

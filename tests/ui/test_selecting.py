@@ -206,6 +206,11 @@ def a_lasso_with_the_mouse(seen, session):
         assert not overlay.line
         np.testing.assert_array_equal(session.selection.points, embedding[:, 1] < 0.5)
         assert camera.center == before
+    camera.zoom /= 4  # of a map that is alone all of the canvas is its box
+    right, low = seen.native.width() - 6, seen.native.height() - 6
+    seen.drag([QPoint(x, y) for x, y in ((5, 5), (right, 5), (right, low), (5, low))])
+    assert session.selection.points.all()
+    camera.zoom *= 4
 
 
 def test_lasso_and_brush_over_the_image_select_what_they_surround(
