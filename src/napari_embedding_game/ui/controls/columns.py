@@ -95,11 +95,11 @@ class ColumnsPanel(Fold):
         self._gene_kind = gene_kind
         self.gene_kind.offer(GENE_KINDS.items(), gene_kind)
         self._form.setRowVisible(self.gene_kind, gene_kind is not None)
-        others = {x: role for x, role in (roles or {}).items() if x not in columns}
+        roles, can_embed, chosen = dict(roles or {}), set(columns), set(embedded)
+        others = {x: role for x, role in roles.items() if x not in can_embed}
         is_choice = 2 < len(columns) <= MAX_COLUMNS
         columns = columns if is_choice else ()
-        can_embed, chosen = set(columns), set(embedded)
-        self._roles = dict(roles or {}) if is_choice else others
+        self._roles = roles if is_choice else others
         self._embedded = tuple(name for name in columns if name in chosen)
         names = [*others, *columns] if len(others) <= MAX_COLUMNS else columns
         self.setVisible(bool(names) or gene_kind is not None)
@@ -110,7 +110,7 @@ class ColumnsPanel(Fold):
                 item = QListWidgetItem(self.list)
                 item.setData(NAME, name)
                 self._set_role(item, self._roles.get(name))
-                if name in can_embed:
+                if name not in others:
                     item.setCheckState(CHECKED if name in chosen else UNCHECKED)
         for button in (self.all, self.none):
             button.setVisible(bool(columns))
@@ -148,7 +148,7 @@ class ColumnsPanel(Fold):
         item.setText(name if role is None else f"{name}  ·  {role}")
 
     def _take_for(self, role: Role | None) -> None:
-        """Take the selected columns for something; none of them is embedded then."""
+        """Take the selected columns for something; only numbers are embedded."""
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():
                 if item.data(ROLE) not in (None, role):
