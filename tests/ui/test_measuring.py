@@ -214,6 +214,7 @@ def an_image_is_measured_where_its_pixels_are_those_of_the_labels(
     assert dock.workspace.linked.current.images == (one,)
     viewer.layers.remove(one)
     qtbot.waitUntil(lambda: dock.workspace.linked.current.images == ())
+    assert panel.text.text() == "No image is ticked: only the shape is measured."
 
 
 def masks_are_measured_in_their_own_field_of_view(qtbot, viewer, dock, loading):

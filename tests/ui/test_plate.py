@@ -109,6 +109,8 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     widget.plate.setCurrentText("p2")
     session.add_obs(Dataset.add_column, "score", np.arange(40.0))
     assert widget.plate.currentText() == "p2"
+    worlds.drag(qtbot, widget, (0, 0), (1, 1))
+    assert widget.state.text() == "Run the game first: a click then selects."
     path = answer(tmp_path / "plate.svg")
     widget.saved.click()
     assert widget.state.text() == "Saved as plate.svg."

@@ -147,6 +147,7 @@ def test_other_data_leave_a_copy_of_the_map(
     pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3))).to_csv(table)
     load(lambda: dock.choose(table))
     assert len(session.dataset.obs) == 30
+    assert session.message.startswith("The map of cells.h5ad is kept: Data > Open oth")
     qtbot.waitUntil(lambda: len(find_recent_sessions()) == 1)
     dock.data.start.show_last_maps()
     lines = dock.data.start.findChildren(QPushButton)
