@@ -11,7 +11,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
 
 from napari_embedding_game.session.cell_names import find_named
-from napari_embedding_game.ui.game_dock import MAP
+from napari_embedding_game.ui.game_dock import MAP, SELECTION
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -195,7 +195,8 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
     if is_in_title:
         session.selection.select(3)
         played.show()
-        played.details.edit_name()
+        played.clusters.edits.rename.trigger()
+        assert played.dock.tabs.currentIndex() == SELECTION  # where it is seen
         field = played.details.title
     else:
         played.clusters.table.type_into(3)
