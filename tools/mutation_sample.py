@@ -838,7 +838,8 @@ def try_again(folder: Path) -> None:
     for found in read_tried(folder):
         if found["result"] == "noticed" or found.get("equivalent"):
             continue
-        source = (tree / str(found["path"])).read_bytes()
+        path = tree / str(found["path"])
+        source = path.read_bytes() if path.exists() else b""  # it may be renamed
         places = ChangeFinder(str(found["path"]), source).changes
         same = [x for x in places if list(x.identity) == list(found["identity"])]
         if same:
