@@ -76,11 +76,14 @@ def test_columns_that_cannot(dataset, key):
 
 
 def test_batches_are_at_most_500_of_5_rows_and_30_rows_or_more():
-    obs = pd.DataFrame({f"of {n}": np.arange(2_505) % n for n in (500, 501)})
-    assert batch_columns(obs.astype(str)) == ["of 500"]
-    for n_rows, is_offered in ((29, False), (30, True)):
-        obs = pd.DataFrame({n: np.arange(n_rows) % n for n in (6, 7)}).astype(str)
-        assert batch_columns(obs) == ["6"] * is_offered
+    def offered(n_rows, *numbers):
+        levels = {f"of {n}": np.arange(n_rows) % n for n in numbers}
+        obs = pd.DataFrame(levels).astype("category")
+        return batch_columns(worlds.rows(np.eye(n_rows, 2), obs=obs))
+
+    assert offered(2_505, 500, 501) == ["of 500"]
+    assert offered(29, 6) == []
+    assert offered(30, 6, 7) == ["of 6"]
 
 
 def test_what_harmonypy_raises_is_a_sentence(monkeypatch, dataset):
