@@ -324,8 +324,8 @@ def read_again(
     sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
-        dataset = sample().taken_for(rows.options or DEFAULT_OPTIONS)
-        found = _as_saved(ReadResult(dataset), rows)
+        whole = sample().taken_for(rows.options or DEFAULT_OPTIONS)
+        found = _as_saved(ReadResult(whole), rows)
     else:
         path = _source_path(rows, folder)
         for options in _possible_options(rows):
