@@ -88,6 +88,7 @@ def study(n=200):
             "cell_type": pd.Series(rows % 4).map("kind {}".format),
             "cell_id": 90_000 + rows,
             "x_centroid": rng.normal(size=n),
+            "y_centroid": rows % 12,  # on a regular grid
             "n_genes": 500 + rows % 9,
             "y": rows % 10,
             "t": rows / 7,
@@ -104,6 +105,7 @@ ROLES = {
     "cell_type": "groups",
     "cell_id": "ids",
     "x_centroid": "positions",
+    "y_centroid": "positions",
     "n_genes": "numbers",
     "y": "groups",  # classes, as scikit-learn calls them
     "t": "numbers",

@@ -1,6 +1,7 @@
 """A folder of images with labels, measured in one go."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,12 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
         np.testing.assert_allclose(means, wanted, rtol=1e-5)
     assert obs.index[0] == "A01_s1 label 3"
     assert "Measured 42 objects of 12 images in 1 channel." in dataset.notes
+    # What has levels can be split by; numbers are measured on, also few ones.
+    levels = {name for name in obs if isinstance(obs[name].dtype, pd.CategoricalDtype)}
+    assert {"well", "row", "column", "image"} <= levels == {*dataset.level_columns}
+    few = replace(dataset, obs=obs.assign(passage=np.arange(len(obs)) % 3))
+    assert few.roles["passage"] == "numbers"
+    assert "passage" not in few.level_columns
     # Boxes are places in the stack of labels.
     stack = images.labels
     assert stack.shape == (12, 1, *SHAPE)

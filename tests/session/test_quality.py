@@ -3,9 +3,10 @@
 from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 
 from napari_embedding_game.core.inspect.quality import graph_parts, map_quality
-from napari_embedding_game.session.quality import quality_job
+from napari_embedding_game.session.quality import group_columns, quality_job
 from worlds import play, session_of
 
 
@@ -27,3 +28,13 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
     told = replace(expected, parts=parts)
     np.testing.assert_equal(asdict(found), asdict(told))
     assert found != map_quality(dataset.X, session.snapshot.embedding)
+
+
+def test_a_column_of_one_level_and_gaps_is_not_compared(dataset):
+    n = len(dataset.obs)
+    one, two = pd.Categorical(["A", None] * (n // 2)), pd.Categorical(["A", "B"] * 20)
+    dataset = replace(dataset, obs=dataset.obs.assign(one=one, two=two))
+    assert {"one", "two"} <= {*dataset.level_columns}
+    found = group_columns(dataset)
+    assert "one" not in found
+    assert found["two"].tolist() == [0, 1] * (n // 2)

@@ -20,7 +20,7 @@ from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.roles import LEVELS, find_role, read_columns
+from napari_embedding_game.data.roles import LEVELS, find_role_as_it_is, read_columns
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 # (X is of float64 where float32 loses the differences between rows)
@@ -311,7 +311,7 @@ class Dataset:
         """Take up metadata, of which the role of each new column is decided."""
         known = self.roles
         roles = {
-            str(name): known.get(str(name)) or find_role(obs.iloc[:, at])
+            str(name): known.get(str(name)) or find_role_as_it_is(obs.iloc[:, at])
             for at, name in enumerate(obs.columns)
         }
         object.__setattr__(self, "obs", obs)

@@ -71,17 +71,27 @@ def find_role(column: pd.Series) -> Role:
     return "texts" if has_words or not is_unique else "ids"
 
 
+def find_role_as_it_is(column: pd.Series) -> Role:
+    """Return what a column that no reader converts is taken for: numbers stay that."""
+    role, types = find_role(column), pd.api.types
+    is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
+    return "numbers" if is_number and role in LEVELS else role
+
+
 def _find_role_of_numbers(column: pd.Series, name: str, of_groups: Role) -> Role:
     is_time, is_named = _TIMES.search(name), columns.has_name_of_groups(name)
     if columns.is_of_given_map(name):
         return "positions"
     if names_measures(name):
         return "numbers"
+    is_position = columns.is_position(name) and not is_time
+    if is_position and not name.isalpha():  # as centroid_y, also on a regular grid
+        return "positions"
     is_few = _has_few_levels(column, name, "numbers")
     are_several = is_named or columns.n_levels(column, 1) > 1
     if is_few and are_several and columns.is_whole(column):  # also classes called y
         return of_groups
-    if columns.is_position(name) and not is_time:
+    if is_position:
         return "positions"
     is_id = is_named and not (is_few or is_time) and columns.is_whole(column)
     return "ids" if is_id else "numbers"

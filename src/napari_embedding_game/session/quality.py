@@ -49,10 +49,10 @@ def followed_samples(
 
 def group_columns(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """Return the codes of the columns of groups, by their names, -1 for none."""
-    groups = {x: dataset.obs[x].astype("category").cat for x in dataset.level_columns}
-    codes = {name: one.codes.to_numpy() for name, one in groups.items()}
-    several = [name for name, one in codes.items() if one.max(initial=0) > one.min()]
-    return {name: codes[name] for name in several[:MAX_COLUMNS]}
+    obs = dataset.obs
+    several = [name for name in dataset.level_columns if obs[name].nunique() > 1]
+    groups = {name: obs[name].astype("category") for name in several[:MAX_COLUMNS]}
+    return {name: one.cat.codes.to_numpy() for name, one in groups.items()}
 
 
 def comparable(session: Session) -> tuple[Dataset, Settings] | None:

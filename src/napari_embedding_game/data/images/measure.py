@@ -180,6 +180,7 @@ def measured_dataset(
         space=f"measures of {name}",
         obs=obs[dataset.kept],
         source_obs=obs,
+        roles={},  # of these columns as they are
         source_objects=objects,
         provenance={"measured": dict(how)},
     )
