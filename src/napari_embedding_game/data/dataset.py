@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import TEXT, Role
+from napari_embedding_game.data.column_names import TEXT, Role, names_kinds
 from napari_embedding_game.data.expression import Expression, GeneKind, check_gene_kind
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
@@ -167,6 +167,11 @@ class Dataset:
         """Names of columns of ``obs`` whose levels group the rows; no repeated ones."""
         names = map(str, self.obs.columns[~self.obs.columns.duplicated(keep=False)])
         return [name for name in names if self.roles[name] in LEVELS]
+
+    def sort_samples_first(self, columns: Iterable[str]) -> list[str]:
+        """Return columns of ``obs``: those of samples first, kinds of cells last."""
+        roles = self.roles
+        return sorted(columns, key=lambda x: (names_kinds(x), roles[x] != "samples"))
 
     @property
     def n_source_rows(self) -> int:

@@ -28,8 +28,8 @@ def batch_columns(dataset: Dataset) -> list[str]:
 
     Those of samples come first, those that name kinds of cells last.
     """
-    usable = [x for x in dataset.level_columns if _has_batches(dataset.obs[x])]
-    return sorted(usable, key=lambda x: (names_kinds(x), dataset.roles[x] != "samples"))
+    usable = (x for x in dataset.level_columns if _has_batches(dataset.obs[x]))
+    return dataset.sort_samples_first(usable)
 
 
 def mixing_note(key: str) -> str:

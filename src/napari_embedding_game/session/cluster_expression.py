@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
@@ -17,6 +16,7 @@ from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
+from napari_embedding_game.data.expression import dense
 from napari_embedding_game.session.cluster_report import as_levels, is_continuous
 
 MAX_GENES = 200
@@ -175,9 +175,7 @@ def _densities(
     """
     densities = np.zeros((n_groups, values.shape[1], BINS))
     ranges = np.zeros((values.shape[1], 2))
-    for gene in range(values.shape[1]):
-        column = values[:, [gene]]
-        column = (column.toarray() if sp.issparse(column) else column).ravel()
+    for gene, column in enumerate(dense(values).T):
         is_value = np.isfinite(column) & (codes >= 0)
         known, groups = column[is_value], codes[is_value]
         if len(known):

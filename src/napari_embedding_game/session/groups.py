@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import n_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import as_levels
@@ -46,14 +45,13 @@ def sample_columns(dataset: Dataset) -> list[str]:
 
     What tells kinds of cells comes last.
     """
-    obs, roles = dataset.obs, dataset.roles
+    obs = dataset.obs
     most = len(obs) // CELLS_A_SAMPLE
-    usable = [
+    return dataset.sort_samples_first(
         name
         for name in dataset.level_columns
         if MIN_SAMPLES <= n_levels(obs[name], most) <= most
-    ]
-    return sorted(usable, key=lambda x: (names_kinds(x), roles[x] != "samples"))
+    )
 
 
 def offered(session: Session) -> Iterator[tuple[str, Against]]:
@@ -75,7 +73,7 @@ def offered(session: Session) -> Iterator[tuple[str, Against]]:
             yield f"{column}: one level against another", Against(column=column)
         for one, other in (names, names[::-1]) if len(names) == 2 else ():
             against = Against(column=column, levels=(one, other))
-            yield f"{column}: {one} against {other}", against
+            yield title_comparison(session, against), against
     for cluster in session.clusters.clusters:
         if cluster.id not in chosen:
             against = Against(cluster.id)

@@ -84,7 +84,7 @@ class ColumnsPanel(Fold):
         self,
         columns: Sequence[str],
         embedded: Sequence[str],
-        roles: Mapping[str, Role] | None = None,
+        roles: Mapping[str, Role] = {},
         gene_kind: GeneKind | None = None,
     ) -> None:
         """Offer columns, tick those that are embedded now, and say what others are.
@@ -95,11 +95,11 @@ class ColumnsPanel(Fold):
         self._gene_kind = gene_kind
         self.gene_kind.offer(GENE_KINDS.items(), gene_kind)
         self._form.setRowVisible(self.gene_kind, gene_kind is not None)
-        roles, can_embed, chosen = dict(roles or {}), set(columns), set(embedded)
+        can_embed, chosen = set(columns), set(embedded)
         others = {x: role for x, role in roles.items() if x not in can_embed}
         is_choice = 2 < len(columns) <= MAX_COLUMNS
         columns = columns if is_choice else ()
-        self._roles = roles if is_choice else others
+        self._roles = dict(roles) if is_choice else others
         self._embedded = tuple(name for name in columns if name in chosen)
         names = [*others, *columns] if len(others) <= MAX_COLUMNS else columns
         self.setVisible(bool(names) or gene_kind is not None)

@@ -37,7 +37,7 @@ from napari_embedding_game.ui.workspace import Workspace
 
 ROWS_TIP = "The columns: clusters, groups of a column, or both."
 GENES_TIP = "Names of genes, then Enter. Empty: three markers of every cluster."
-KINDS = ("Dots", "Heatmap", "Violins")
+KINDS = {"Dots": DotPlot, "Heatmap": ExpressionPlot, "Violins": ViolinPlot}
 KIND_TIP = (
     "Dots: their size is the share of points above 0. Violins: they are widest at the "
     "values that most points have. The colour is the mean."
@@ -77,7 +77,7 @@ class ExpressionPane(PlotPane):
         self.genes.setAccessibleName("Genes")
         self.kind = Choice(KIND_TIP, self._draw, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
-        self.kind.offer(zip(KINDS, KINDS, strict=True))
+        self.kind.offer(KINDS.items())
         self.head.addLayout(row(self.rows, self.kind, self.scaled))
         self.head.addWidget(self.genes)
         self.setTabOrder(self.genes, self.canvas)
@@ -135,16 +135,15 @@ class ExpressionPane(PlotPane):
             "scale": shades(),
             "limits": (0.0, 1.0) if is_scaled else value_limits(values.ravel()),
         }
-        if kind == "Heatmap":
-            return ExpressionPlot(title=title, **parts)
-        if kind == "Violins":
-            spans = result.spans(is_each_whole=is_scaled)
+        if kind is DotPlot:
+            title += " (size: share > 0)"
+            parts["shares"] = summary.shares
+        elif kind is ViolinPlot:
             title += " (width: points of a value)"
-            return ViolinPlot(
-                title=title, densities=result.densities, spans=spans, **parts
-            )
-        title += " (size: share > 0)"
-        return DotPlot(title=title, shares=summary.shares, **parts)
+            parts["densities"] = result.densities
+            parts["spans"] = result.spans(is_each_whole=is_scaled)
+        plot: ExpressionPlot = kind(title=title, **parts)
+        return plot
 
     def _offer_columns(self) -> None:
         """Let groups be of columns, and call genes what they are."""
@@ -195,10 +194,8 @@ class ExpressionPane(PlotPane):
             return ""
         if group is None:
             return f"{result.genes[gene]}: click to colour the map by it."
-        name, size = (
-            rows.of_points.categories[group],
-            counted(result.sizes[group], "point"),
-        )
+        name = rows.of_points.categories[group]
+        size = counted(result.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
         summary, cell = result.summary, (group, gene)
