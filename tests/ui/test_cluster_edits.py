@@ -10,7 +10,7 @@ from qtpy.QtGui import QColor, QGuiApplication
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QColorDialog, QInputDialog, QLineEdit, QWidget
 
-from napari_embedding_game.session.cell_names import find_named
+from napari_embedding_game.session.cell_names import find_named_points
 from napari_embedding_game.ui.game_dock import MAP, SELECTION
 
 LEFT = Qt.MouseButton.LeftButton
@@ -154,7 +154,9 @@ def test_names_of_cells_are_copied_saved_and_found_again(
     )
     # A name may hold what ends a column, and several rows may have it.
     double = session.dataset.obs.set_axis([f"a,{i // 2}" for i in range(len(index))])
-    points, message = find_named(replace(session.dataset, obs=double), "a,1\na,9999")
+    points, message = find_named_points(
+        replace(session.dataset, obs=double), "a,1\na,9999"
+    )
     assert np.flatnonzero(points).tolist() == [2, 3]
     assert message.endswith("1 of 2 names is not on the map: a.")
 

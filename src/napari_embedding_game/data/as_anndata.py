@@ -51,7 +51,7 @@ def read(source: str | Path, **options: Any) -> AnnData:
 
     if source in SAMPLES:
         sample: Dataset = getattr(samples, str(source))()
-        return as_anndata(sample.taken_for(ReadOptions(**options)))
+        return as_anndata(sample.with_meanings(ReadOptions(**options)))
     return as_anndata(finish(load(source, **options)))
 
 

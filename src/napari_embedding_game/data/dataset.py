@@ -322,7 +322,7 @@ class Dataset:
         object.__setattr__(self, "obs", obs)
         object.__setattr__(self, "roles", roles)
 
-    def taken_for(self, options: ReadOptions) -> Dataset:
+    def with_meanings(self, options: ReadOptions) -> Dataset:
         """Return it with columns, and genes, taken for what a person says.
 
         Raises DataError: a column is to be numbers, and holds a text.

@@ -47,7 +47,7 @@ def read_columns(
         plain, chosen = _as_plain(column), given.get(str(name))
         roles[str(name)] = role = chosen or find_role(plain)
         is_to_change = chosen is not None or role in LEVELS
-        read[str(name)] = convert(plain, role, where) if is_to_change else plain
+        read[str(name)] = convert_column(plain, role, where) if is_to_change else plain
     return pd.DataFrame(read, index=obs.index), roles
 
 
@@ -121,7 +121,7 @@ def _as_plain(column: pd.Series) -> pd.Series:
     return column.astype(str).where(column.notna()) if kind == "mixed" else column
 
 
-def convert(column: pd.Series, role: Role, where: str) -> pd.Series:
+def convert_column(column: pd.Series, role: Role, where: str) -> pd.Series:
     """Return a column as what it is taken for.
 
     Raises DataError: it is to be numbers, and holds a text.

@@ -15,7 +15,7 @@ _ENDS = "\t,;"
 """What ends the first column of a table that was copied."""
 
 
-def list_names(session: Session) -> str:
+def list_cell_names(session: Session) -> str:
     """Return the names of the selected points, one in each line.
 
     Raises DataError: there are no data, or no point is selected.
@@ -26,7 +26,7 @@ def list_names(session: Session) -> str:
     return "".join(f"{name}\n" for name in names[rows])
 
 
-def find_named(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
+def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
     """Find the points that a list names, and say which names were not found.
 
     ``text``: a name in each line, or rows of a table whose first column they are.
@@ -37,7 +37,7 @@ def find_named(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
     wanted = list(dict.fromkeys(line.strip("\"'") for line in lines if line))
     index = pd.Index(wanted, dtype=object)
     are_whole = index.isin(dataset.obs.index)
-    firsts = [_first_of(line) for line in wanted]
+    firsts = [_read_first_cell(line) for line in wanted]
     names = index.where(are_whole, pd.Index(firsts, dtype=object)).unique()
     are_there = names.isin(dataset.obs.index)
     if not are_there.any():
@@ -57,7 +57,7 @@ def find_named(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], str]:
     return points, found
 
 
-def _first_of(line: str) -> str:
+def _read_first_cell(line: str) -> str:
     """Return what stands in the first column of a line of a table."""
     for end in _ENDS:
         line = line.partition(end)[0]

@@ -102,7 +102,7 @@ class ClusterExpression:
     note: str = ""
     """A note on the figures, such as names that are not in the data."""
 
-    def spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
+    def find_spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
         """Return where the values of each gene begin and end in a row: (G, 2), 0 to 1.
 
         ``is_each_whole``: whether each gene has a scale of its own, or all have one.
@@ -150,7 +150,10 @@ def iter_cluster_expression(
     parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
     columns = map(dataset.expression.columns, parts)
     found = [
-        (summarize(values, codes, n_groups), *_densities(values, codes, n_groups))
+        (
+            summarize(values, codes, n_groups),
+            *_estimate_densities(values, codes, n_groups),
+        )
         for values in columns
     ]
     means = np.hstack([summary.means for summary, *_ in found])
@@ -165,7 +168,7 @@ def iter_cluster_expression(
     )
 
 
-def _densities(
+def _estimate_densities(
     values: Any, codes: NDArray[np.intp], n_groups: int
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Return how often each value is in each group, and the ranges of the values.

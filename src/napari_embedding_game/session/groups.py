@@ -54,7 +54,7 @@ def sample_columns(dataset: Dataset) -> list[str]:
     )
 
 
-def offered(session: Session) -> Iterator[tuple[str, Against]]:
+def offer_comparisons(session: Session) -> Iterator[tuple[str, Against]]:
     """Yield what the selection can be compared with, and how that is called.
 
     Inside of it both ways round of two clusters, or of two levels; of more levels two

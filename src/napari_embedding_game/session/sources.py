@@ -212,7 +212,7 @@ class MeasuredSource(Source):
         how = {**self.how, "name": self.layer_name, "options": options}
         dataset = yield from measure_stages(self.image, self.labels, **how)
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
-        dataset = dataset.taken_for(options)
+        dataset = dataset.with_meanings(options)
         return ReadResult(dataset=dataset, columns=dataset.profile_names)
 
 
@@ -236,7 +236,7 @@ class ExperimentSource(Source):
         self.images = self.images or (yield from open_images(self.folder))
         dataset = yield from measure_images(self.images, options)
         dataset, names = replace(dataset, read_options=options), dataset.profile_names
-        dataset = dataset.taken_for(options)
+        dataset = dataset.with_meanings(options)
         return ReadResult(dataset, columns=names, images=self.images)
 
 
@@ -259,10 +259,10 @@ class SampleSource(Source):
         """Read and check it."""
         if self.key == "nuclei":
             result = yield from nuclei_stages()
-            return replace(result, dataset=result.dataset.taken_for(options))
+            return replace(result, dataset=result.dataset.with_meanings(options))
         yield Stage("Opening the sample")
         if self.key == "digits":
-            return ReadResult(samples.digits().taken_for(options))
+            return ReadResult(samples.digits().with_meanings(options))
         # Apart: here another thread, as it compiles, lets anndata's warnings through.
         dataset = yield from read_apart(samples.pbmc_file(), samples.read_pbmc)
-        return ReadResult(dataset.taken_for(options))
+        return ReadResult(dataset.with_meanings(options))

@@ -217,7 +217,7 @@ class ExpressionPlot(Plot):
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
         n_groups, n_genes = self.values.shape
-        self._fill(axes, _shades(self).to_rgba(self.values.T))
+        self._draw_cells(axes, _shades(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
         axes.set_aspect(self.tall, anchor="NW")
         axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)
@@ -228,7 +228,7 @@ class ExpressionPlot(Plot):
         for _ in range(2):  # the space of the legend of sizes follows that of the cells
             axes.figure.draw_without_rendering()
 
-    def _fill(self, axes: Any, colors: Points) -> None:
+    def _draw_cells(self, axes: Any, colors: Points) -> None:
         """Draw what is in each cell; ``colors`` (G, C, 4)."""
         axes.imshow(colors)
 
@@ -240,7 +240,7 @@ class DotPlot(ExpressionPlot):
     shares: Points
     """(C, G) values of the sizes of dots, 0 to 1."""
 
-    def _fill(self, axes: Any, colors: Points) -> None:
+    def _draw_cells(self, axes: Any, colors: Points) -> None:
         down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
         sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
         _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
@@ -268,7 +268,7 @@ class ViolinPlot(ExpressionPlot):
     """(G, 2) where the values of a gene begin and end in its row, 0 bottom to 1 top."""
     tall: ClassVar[float] = 1.8
 
-    def _fill(self, axes: Any, colors: Points) -> None:
+    def _draw_cells(self, axes: Any, colors: Points) -> None:
         from matplotlib.collections import PolyCollection
 
         n_groups, n_genes, n_bins = self.densities.shape

@@ -349,14 +349,14 @@ def _restore_map(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
         parts = {
             "dataset": dataset_of(change_rows(rows, change)),
             "view": change_view(stored.view, change),
-            "kind": _kind_of(stored),
+            "kind": _find_map_kind(stored),
         }
         return SavedMap(**{**vars(stored), **parts})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
 
 
-def _kind_of(stored: _StoredMap) -> MapKind:
+def _find_map_kind(stored: _StoredMap) -> MapKind:
     """Return how a map was made, which only the key tells in older files."""
     if stored.kind != "whole" or stored.parent is None:
         return stored.kind

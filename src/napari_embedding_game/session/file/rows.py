@@ -324,7 +324,7 @@ def read_again(
     sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
-        whole = sample().taken_for(rows.options or DEFAULT_OPTIONS)
+        whole = sample().with_meanings(rows.options or DEFAULT_OPTIONS)
         found = _as_saved(ReadResult(whole), rows)
     else:
         path = _source_path(rows, folder)

@@ -65,19 +65,19 @@ class ColumnsPanel(Fold):
             "say what they are taken for."
         )
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
-        self.role = Choice(ROLE_TIP, self._take_for)
+        self.role = Choice(ROLE_TIP, self._take_selected_for)
         self.all = push_button("All", "", lambda: self._tick(CHECKED))
         self.none = push_button("None", "", lambda: self._tick(UNCHECKED))
         self.apply = push_button(
-            "Read again", "Read the data again in this way.", self._apply
+            "Read again", "Read the data again in this way.", self._read_again
         )
         self.gene_kind = Choice(GENES_TIP)
         self.gene_kind.offer(GENE_KINDS.items())
         self._form = form(("Take for", self.role), ("Genes hold", self.gene_kind))
         buttons = evenly(self.all, self.none, self.apply)
         super().__init__("Columns", search, self._form, buttons)
-        self.list.itemChanged.connect(self._update)
-        self.list.itemSelectionChanged.connect(self._update)
+        self.list.itemChanged.connect(self._show_choices)
+        self.list.itemSelectionChanged.connect(self._show_choices)
         self.set_columns((), ())
 
     def set_columns(
@@ -114,22 +114,22 @@ class ColumnsPanel(Fold):
                     item.setCheckState(CHECKED if name in chosen else UNCHECKED)
         for button in (self.all, self.none):
             button.setVisible(bool(columns))
-        self._update()
+        self._show_choices()
 
     def chosen(self) -> tuple[str, ...]:
         """Return the names of the columns with a tick."""
-        ticked = (item for item in self._items() if _is_ticked(item))
+        ticked = (item for item in self._list_items() if _is_ticked(item))
         return tuple(item.data(NAME) for item in ticked)
 
-    def roles(self) -> dict[str, Role]:
+    def chosen_roles(self) -> dict[str, Role]:
         """Return what each column is to be taken for."""
-        found = {item.data(NAME): item.data(ROLE) for item in self._items()}
+        found = {item.data(NAME): item.data(ROLE) for item in self._list_items()}
         return {name: role for name, role in found.items() if role is not None}
 
     # Inside
 
-    def _apply(self) -> None:
-        changes, roles = dict[str, Any](), self.roles()
+    def _read_again(self) -> None:
+        changes, roles = dict[str, Any](), self.chosen_roles()
         if self.chosen() != self._embedded:
             changes["columns"] = self.chosen()
         changed = {x: role for x, role in roles.items() if role != self._roles[x]}
@@ -139,7 +139,7 @@ class ColumnsPanel(Fold):
             changes["gene_kind"] = self.gene_kind.value
         self._read(**changes)
 
-    def _items(self) -> Iterator[QListWidgetItem]:
+    def _list_items(self) -> Iterator[QListWidgetItem]:
         return map(self.list.item, range(self.list.count()))
 
     def _set_role(self, item: QListWidgetItem, role: Role | None) -> None:
@@ -147,7 +147,7 @@ class ColumnsPanel(Fold):
         item.setData(ROLE, role)
         item.setText(name if role is None else f"{name}  ·  {role}")
 
-    def _take_for(self, role: Role | None) -> None:
+    def _take_selected_for(self, role: Role | None) -> None:
         """Take the selected columns for something; only numbers are embedded."""
         with QSignalBlocker(self.list):
             for item in self.list.selectedItems() if role else ():
@@ -155,22 +155,22 @@ class ColumnsPanel(Fold):
                     self._set_role(item, role)
                     if role != "numbers" and _is_ticked(item):
                         item.setCheckState(UNCHECKED)
-        self._update()
+        self._show_choices()
 
     def _tick(self, state: Qt.CheckState) -> None:
         with QSignalBlocker(self.list):  # each tick alone would count all of them
-            for item in self._items():
+            for item in self._list_items():
                 if _has_tick(item) and not item.isHidden():
                     item.setCheckState(state)
-        self._update()
+        self._show_choices()
 
-    def _update(self) -> None:
+    def _show_choices(self) -> None:
         selected = {item.data(ROLE) for item in self.list.selectedItems()} - {None}
         self._form.setRowVisible(self.role, bool(selected))
         one = next(iter(selected)) if len(selected) == 1 else None
         several = [(SEVERAL, None)] if len(selected) > 1 else []
         self.role.offer([*several, *((role, role) for role in ROLES)], one)
-        n_chosen, n_all = len(self.chosen()), sum(map(_has_tick, self._items()))
+        n_chosen, n_all = len(self.chosen()), sum(map(_has_tick, self._list_items()))
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
         self.set_title(f"Columns  ·  {count}")
         self.apply.setVisible(n_chosen > 0 or not n_all)

@@ -258,7 +258,7 @@ class DataControls(QWidget):
             self.recipe.withdraw()
         columns = () if recipe is not None else loaded.columns
         kind = dataset.expression.kind if dataset.has_expression else None
-        roles = _roles_of(loaded)
+        roles = _list_roles(loaded)
         self.columns.set_columns(columns, dataset.var_names, roles, kind)
         self._show()
         if asks:  # the offer says it better
@@ -303,7 +303,7 @@ class DataControls(QWidget):
         self.notes.say("\n".join(others))
 
 
-def _roles_of(loaded: ReadResult) -> dict[str, Role]:
+def _list_roles(loaded: ReadResult) -> dict[str, Role]:
     """Return the role of each column that can be taken for something else."""
     dataset, made = loaded.dataset, loaded.dataset.added_columns
     roles = {x: role for x, role in dataset.roles.items() if x not in made}

@@ -131,7 +131,7 @@ class TrustControls(Listener):
         is_measured = is_at_rest and self._measuring.is_busy
         note = self._note if is_current else MEASURING if is_measured else WAITING
         self.note.say(note if quality is None else self._note_text(quality))
-        warnings = {} if quality is None else _warnings(quality, session.dataset)
+        warnings = {} if quality is None else _list_warnings(quality, session.dataset)
         self.warning.say("\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
@@ -199,7 +199,7 @@ class TrustControls(Listener):
         self.show_quality(None, error_text(error))
 
 
-def _warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
+def _list_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
     """Return the warnings of a map by their titles."""
     messages, parts = dict[str, str](), quality.parts
     column = followed_samples(quality, {} if dataset is None else dataset.roles)

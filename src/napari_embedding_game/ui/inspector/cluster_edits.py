@@ -21,7 +21,7 @@ from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
-from napari_embedding_game.session.cell_names import find_named, list_names
+from napari_embedding_game.session.cell_names import find_named_points, list_cell_names
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
@@ -266,7 +266,7 @@ class ClusterEdits(QWidget):
             self._finding.submit(find)
 
     def _copy_names(self) -> None:
-        names = self._do(list_names, self._session)
+        names = self._do(list_cell_names, self._session)
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
@@ -274,20 +274,22 @@ class ClusterEdits(QWidget):
 
     def _save_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""
-        names = self._do(list_names, self._session)
+        names = self._do(list_cell_names, self._session)
         if names is not None:
 
-            def write(path: Path) -> None:
+            def write_names(path: Path) -> None:
                 with atomic_write(path) as temporary:
                     temporary.write_text(names, "utf-8")
 
-            if done := save(self, self._session, "names", {".txt": "Text"}, write):
+            if done := save(
+                self, self._session, "names", {".txt": "Text"}, write_names
+            ):
                 self._session.show_message(done)
 
     def _add_names(self) -> None:
         """Ask for names, and add the points that have them to the selection."""
         text = self._answer(QInputDialog.getMultiLineText, "Add by names", NAMES)
-        found = text and self._do(find_named, self._session.data(), text)
+        found = text and self._do(find_named_points, self._session.data(), text)
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")

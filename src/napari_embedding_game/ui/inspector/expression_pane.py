@@ -141,7 +141,7 @@ class ExpressionPane(PlotPane):
         elif kind is ViolinPlot:
             title += " (width: points of a value)"
             parts["densities"] = result.densities
-            parts["spans"] = result.spans(is_each_whole=is_scaled)
+            parts["spans"] = result.find_spans(is_each_whole=is_scaled)
         plot: ExpressionPlot = kind(title=title, **parts)
         return plot
 

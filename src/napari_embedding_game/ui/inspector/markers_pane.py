@@ -27,7 +27,7 @@ from napari_embedding_game.session.groups import (
     Against,
     groups,
     levels_in,
-    offered,
+    offer_comparisons,
     sample_columns,
     title_comparison,
 )
@@ -224,7 +224,7 @@ class MarkersPane(Listener):
                 named = sample_columns(dataset)
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
             self.test.offer(tests.items())
-        chosen, choices = self._chosen, [*offered(self._session)]
+        chosen, choices = self._chosen, [*offer_comparisons(self._session)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
         self.against.offer(choices, chosen, *of)
         levels = levels_in(self._session, self._column) if self._column else {}
