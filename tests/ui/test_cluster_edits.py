@@ -118,6 +118,7 @@ def test_names_of_cells_are_copied_saved_and_found_again(
     played, session, monkeypatch, from_menu, answer, tmp_path
 ):
     edits, index = played.clusters.edits, session.dataset.obs.index
+    told = played.clusters.message
     session.selection.clear()
     assert not edits.copy_names.isVisible()
     session.selection.select(1)
@@ -125,11 +126,11 @@ def test_names_of_cells_are_copied_saved_and_found_again(
     from_menu(edits.more, "Copy names")
     copied = QGuiApplication.clipboard().text()
     assert copied.split() == index[chosen].tolist()
-    assert session.message == "10 names copied."
+    assert told.text() == "10 names copied."
     answer(tmp_path / "cells")
     from_menu(edits.more, "Save names…")
     assert (tmp_path / "cells.txt").read_text() == copied
-    assert session.message == "Saved as cells.txt."
+    assert told.text() == "Saved as cells.txt."
 
     def add(text):
         given = lambda *_: (text, text != "")  # noqa: E731
@@ -140,15 +141,15 @@ def test_names_of_cells_are_copied_saved_and_found_again(
     session.selection.clear()
     assert add("") == []
     assert add(copied) == chosen.tolist()
-    assert session.message == "10 points added by name."
+    assert told.text() == "10 points added by name."
     # Rows of a table, in quotes and with names that are not there, beside others.
     rows = f'"{index[3]}",0.5,B\n\n{index[4]}\t7\nnobody\nnothing;3\n{index[4]}\n'
     assert add(rows) == sorted({3, 4, *chosen.tolist()})
-    assert session.message == (
+    assert told.text() == (
         "2 points added by name. 2 of 4 names are not on the map: nobody, nothing."
     )
     add("nobody")
-    assert played.clusters.message.text() == (
+    assert told.text() == (
         "No point on the map is called nobody: give a name such as "
         f"{index[0]} in each line."
     )

@@ -49,7 +49,7 @@ class ClusterEdits(QWidget):
     """A row of buttons and the table's menu; all act on the selected clusters.
 
     The table is that of the clusters by their ids; ``message`` says why an edit is
-    refused.
+    refused, and what came of names.
     """
 
     def __init__(self, session: Session, table: Table, message: Text) -> None:
@@ -270,7 +270,7 @@ class ClusterEdits(QWidget):
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
-            self._session.show_message(f"{counted(n, 'name')} copied.")
+            self._message.say(f"{counted(n, 'name')} copied.", "note")
 
     def _save_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""
@@ -284,7 +284,7 @@ class ClusterEdits(QWidget):
             if done := save(
                 self, self._session, "names", {".txt": "Text"}, write_names
             ):
-                self._session.show_message(done)
+                self._message.say(done, "note")
 
     def _add_names(self) -> None:
         """Ask for names, and add the points that have them to the selection."""
@@ -293,7 +293,7 @@ class ClusterEdits(QWidget):
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")
-            self._session.show_message(message)
+            self._message.say(message, "note")
 
 
 def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:

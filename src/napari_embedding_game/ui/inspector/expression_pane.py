@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -30,7 +31,7 @@ from napari_embedding_game.ui.style.coloring import (
     worded,
 )
 from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
-from napari_embedding_game.ui.style.layouts import row
+from napari_embedding_game.ui.style.layouts import evenly, row
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
@@ -78,9 +79,11 @@ class ExpressionPane(PlotPane):
         self.kind = Choice(KIND_TIP, self._draw, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
         self.kind.offer(KINDS.items())
-        self.head.addLayout(row(self.rows, self.kind, self.scaled))
-        self.head.addWidget(self.genes)
-        self.setTabOrder(self.genes, self.canvas)
+        self.head.addLayout(evenly(self.rows, self.kind))
+        self.head.addLayout(row(self.genes, self.scaled))
+        in_order = self.rows, self.kind, self.genes, self.scaled, self.canvas
+        for one, following in pairwise(in_order):
+            self.setTabOrder(one, following)
         self.canvas.clicked.connect(self._pick)
         self.genes.editingFinished.connect(self.refresh)
         self.listen(self.refresh, session.clusters.changed, session.state_changed)
