@@ -1,6 +1,8 @@
 """Machine code of loops that several processes compile at once: each finds its own."""
 
+import gc
 import importlib.util
+import sys
 
 import numba
 import pytest
@@ -23,6 +25,7 @@ def import_loop(tmp_path, monkeypatch):
     def decorated(njit):
         spec = importlib.util.spec_from_file_location("loops", path)
         module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "loops", module)  # cached code asks for it
         spec.loader.exec_module(module)
         return njit(cache=True)(module.double)
 
@@ -59,6 +62,7 @@ def test_entries_of_both_processes_are_kept_and_those_of_former_versions_go(
 ):
     import_loop(loop_cache.njit)(1)
     import_loop(loop_cache.njit)(1.5)
+    gc.collect()  # what came of the first two
     later = import_loop(loop_cache.njit)
     assert (later(1), later(1.5)) == (2, 3.0)
     assert sum(later.stats.cache_hits.values()) == 2
