@@ -29,7 +29,10 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert [*part.left_out] == ["missing or infinite values", "apart"]
     assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
     frame, names = part.source_obs, part.source_obs.columns.tolist()
-    part.add_column("score", np.ones(3))
-    assert "score" in part.obs
-    assert part.source_obs is frame  # which stays as it was
+    more, name = part.with_column("score", np.ones(3))
+    assert more.obs[name].tolist() == [1, 1, 1]
+    assert "score" not in part.obs  # which stays as it was
+    assert more.source_obs is frame
+    assert more.has_numbers_of(part)
+    assert not more.has_numbers_of(dataset)
     assert frame.columns.tolist() == names

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_sets import (
     GeneSet,
-    add_score,
     read_gene_sets,
     score_genes,
+    with_score,
 )
 from worlds import rows
 
@@ -52,14 +52,15 @@ def test_the_scores_are_those_of_scanpy(dataset, counts):
 
 def test_a_score_is_a_column_of_its_own_name(dataset):
     values, _ = score_genes(dataset, SET)
-    names = [add_score(dataset, SET, values) for _ in range(2)]
-    assert names == ["cytotoxic", "cytotoxic 2"]
-    np.testing.assert_array_equal(dataset.obs["cytotoxic"], values)
-    part = dataset.subset(np.arange(N - 1) < 10)
+    scored, name = with_score(dataset, SET, values)
+    again, other = with_score(scored, SET, values)
+    assert (name, other) == ("cytotoxic", "cytotoxic 2")
+    np.testing.assert_array_equal(again.obs[name], values)
+    part = again.subset(np.arange(N - 1) < 10)
     assert part.obs["cytotoxic"].tolist() == values[:10].tolist()
-    add_score(part, GeneSet("a/b", ("g1", "g2")), values[:10])
+    part, _ = with_score(part, GeneSet("a/b", ("g1", "g2")), values[:10])
     assert part.added_columns == ["cytotoxic", "cytotoxic 2", "a_b"]
-    assert "a_b" not in dataset.added
+    assert "a_b" not in again.added
 
 
 def test_a_gmt_file_has_a_set_in_each_line(tmp_path):

@@ -29,11 +29,11 @@ from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Added, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.predicted import PredictedLabels, add_predicted
+from napari_embedding_game.data.predicted import PredictedLabels, with_predicted
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import finish
@@ -229,7 +229,7 @@ def taught(desk, session):
     dataset, said = session.dataset, session.clusters.state.annotation
     examples = teaching.examples_of(dataset, said)
     learned = finish(teaching.learn_examples(dataset, examples))
-    session.add_obs(teaching.add_classes, "taught", learned, examples)
+    session.add_columns(teaching.with_classes, "taught", learned, examples)
 
 
 def predicted_and_placed(desk, session):
@@ -238,7 +238,9 @@ def predicted_and_placed(desk, session):
     codes = np.arange(n, dtype=np.int32) % 3 - 1
     how = Added(kind="predicted", reference="ref.h5ad", label="kind")
     labels = pd.Categorical.from_codes(codes, ["A", "B"])
-    session.add_obs(add_predicted, PredictedLabels(how, labels, *figures, codes == 0))
+    session.add_columns(
+        with_predicted, PredictedLabels(how, labels, *figures, codes == 0)
+    )
     places = session.snapshot.embedding
     on = PlacedOn("ref.h5ad", places, places)
     session.placed_on = on
@@ -250,7 +252,7 @@ def looked_at(desk, session):
     session.comparisons = (
         ShownComparison(title="a", inside=inside, outside=None, method="t-test"),
     )
-    session.add_obs(Dataset.add_column, "Stability", np.linspace(0, 1, n))
+    session.add_columns(Dataset.with_column, "Stability", np.linspace(0, 1, n))
 
 
 def child(desk, session):
@@ -262,7 +264,7 @@ def child(desk, session):
 
 def scored(desk, session):
     genes = GeneSet("T cells", tuple(session.dataset.profile_names[:3]))
-    session.add_obs(add_score, genes, score_genes(session.dataset, genes)[0])
+    session.add_columns(with_score, genes, score_genes(session.dataset, genes)[0])
 
 
 def neighbours(folder):

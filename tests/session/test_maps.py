@@ -201,7 +201,9 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     """Objects measured again in other units, of labels that were edited."""
     tree.open(opened)
     shown, path = session.snapshot, [one.key for one in tree.path]
-    session.add_obs(Dataset.add_column, "score", np.arange(len(session.dataset.obs)))
+    session.add_columns(
+        Dataset.with_column, "score", np.arange(len(session.dataset.obs))
+    )
     area = np.arange(41.0)[:, None]
     new = read()
     new = replace(

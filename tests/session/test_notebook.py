@@ -14,7 +14,7 @@ import worlds
 from napari_embedding_game.core.inspect.markers import markers
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.gene_sets import GeneSet, add_score, score_genes
+from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
@@ -22,7 +22,7 @@ from napari_embedding_game.session.file.saved_map import ShownComparison
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.run.record import Steering
-from napari_embedding_game.session.teaching import add_classes, learn_examples
+from napari_embedding_game.session.teaching import learn_examples, with_classes
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
 
@@ -196,17 +196,21 @@ def made_columns(folder, cells):
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play()
     session = desk.session
     chosen = GeneSet("a set", GENES)
-    session.add_obs(add_score, chosen, score_genes(session.dataset, chosen)[0])
+    session.add_columns(with_score, chosen, score_genes(session.dataset, chosen)[0])
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}
     learned = finish(learn_examples(session.dataset, examples))
-    add_classes(session.dataset, "taught", learned, examples)
-    session.add_obs(Dataset.add_column, "wanders", np.where(kinds == "A", np.nan, 0.5))
-    session.add_obs(Dataset.add_column, "said", np.where(kinds == "A", None, "yes"))
-    session.add_obs(Dataset.add_column, "cluster", np.arange(len(kinds)) / 7)
-    session.add_obs(Dataset.add_column, "name", np.arange(len(kinds)) / 7)
-    session.add_obs(Dataset.add_column, "comparison 1", np.arange(len(kinds)) / 7)
+    session.add_columns(with_classes, "taught", learned, examples)
+    session.add_columns(
+        Dataset.with_column, "wanders", np.where(kinds == "A", np.nan, 0.5)
+    )
+    session.add_columns(
+        Dataset.with_column, "said", np.where(kinds == "A", None, "yes")
+    )
+    session.add_columns(Dataset.with_column, "cluster", np.arange(len(kinds)) / 7)
+    session.add_columns(Dataset.with_column, "name", np.arange(len(kinds)) / 7)
+    session.add_columns(Dataset.with_column, "comparison 1", np.arange(len(kinds)) / 7)
     desk.saw(kinds == "A")
     session.look.color_by = "a set"
     return desk
@@ -408,7 +412,7 @@ def test_a_name_is_no_markup_of_a_notebook(cells, tmp_path):
     desk.book.rename(first.id, f"{picture} *T* `x` &amp; <b>")
     desk.book.rename(second.id, f"`{picture}")
     desk.book.annotate(second.id, f"# {picture}")
-    desk.session.add_obs(Dataset.add_column, f"`{picture}", np.arange(240.0))
+    desk.session.add_columns(Dataset.with_column, f"`{picture}", np.arange(240.0))
     desk.saw(np.arange(240) < 99, title=picture)
     write_code(desk.maps.capture(), path)
     every = json.loads(path.read_text())["cells"]

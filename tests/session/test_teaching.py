@@ -41,8 +41,8 @@ def filled(session, n=6):
 def learn(session):
     examples = teaching.examples_of(session.dataset, said(session))
     learned = finish(teaching.learn_examples(session.dataset, examples))
-    add = teaching.add_classes
-    return session.add_obs(add, "taught", learned, examples), learned, examples
+    add = teaching.with_classes
+    return session.add_columns(add, "taught", learned, examples), learned, examples
 
 
 def test_what_is_missing_is_said(session):

@@ -70,7 +70,7 @@ def test_a_score_is_of_the_data_that_it_was_asked_of(
     QTest.keyClicks(panel.genes, "g0, g1, g2")
     click(panel.score)
     assert panel.state.text() == "Scoring …"
-    session.load(dataset.frozen())  # another file, with as many rows
+    session.load(replace(dataset))  # another file, with as many rows
     go_on.set()
     qtbot.waitUntil(lambda: not panel._scoring.is_busy)
     assert not session.dataset.added

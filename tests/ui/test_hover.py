@@ -11,6 +11,8 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QToolTip
 
+from napari_embedding_game.data.dataset import Dataset
+
 
 def mouse_to(canvas, place):
     """Move the mouse for the canvas alone: QTest would move the screen's own, which
@@ -67,14 +69,14 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
     mixed = pd.Categorical(list("pqrst") * 8)
     for name, values in {**dict.fromkeys("abcdef", mixed), "my label": parts}.items():
-        session.dataset.add_column(name, values)
+        session.add_columns(Dataset.with_column, name, values)
     session.columns_changed.emit()
     told = hover(30)
     assert "Cluster 3" in told
     assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
     value = f"{session.dataset.profile_names[0]} ({session.dataset.word})"
-    session.dataset.add_column(session.dataset.profile_names[0], mixed)
+    session.add_columns(Dataset.with_column, session.dataset.profile_names[0], mixed)
     session.columns_changed.emit()
     session.look.color_by = value
     assert f">{value}<" in hover(31)  # and not what the column of that name says

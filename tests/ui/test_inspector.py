@@ -11,6 +11,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.inspect.clusters import merge_tree
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
@@ -101,7 +102,7 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     play()
     session.selection.select(0)
     assert details.column.value is None
-    session.dataset.add_column("a", parts)  # comes to data without any
+    session.add_columns(Dataset.with_column, "a", parts)  # comes to data without any
     session.columns_changed.emit()
     assert details.column.value == "a"
 

@@ -9,6 +9,7 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QRubberBand
 
+from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import ExpressionPlot, ViolinPlot
 from napari_embedding_game.data.palette import point_colors
 from napari_embedding_game.ui.game_dock import MAP, PLOTS
@@ -330,7 +331,7 @@ def what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, data
     scatter.up.clear()
     scatter.up.editingFinished.emit()
     assert scatter.state.text().startswith("Type two names")
-    session.dataset.add_column("mine", np.arange(40.0))
+    session.add_columns(Dataset.with_column, "mine", np.arange(40.0))
     session.columns_changed.emit()
     assert "mine" in scatter.names.stringList()
     name(scatter, "mine", "a")

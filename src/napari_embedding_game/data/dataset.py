@@ -69,9 +69,8 @@ class Dataset:
     Made by the readers, which have checked it: ``X`` is finite, has at least
     two rows, and its rows are not all the same.
 
-    Columns come and go by the methods alone.  These put another frame and other
-    mappings in the place of the former ones, which stay as they are: whether anything
-    has changed is seen by the identity of ``obs``, and any thread may read it.
+    It never changes, so any thread may read it: with other columns it is another one,
+    and :meth:`has_numbers_of` tells that it is of the same rows and numbers.
     """
 
     name: str
@@ -138,8 +137,8 @@ class Dataset:
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was worked out of ``X`` and the source, which never change; of frozen copies
-    as well."""
+    """What was worked out of ``X`` and the source; shared by all of the same numbers,
+    whatever columns were added."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
@@ -149,7 +148,7 @@ class Dataset:
             object.__setattr__(self, "profile", profile)
             object.__setattr__(self, "profile_names", names)
         self._check_lengths()
-        self._set_obs(self.obs)
+        object.__setattr__(self, "roles", _decide_roles(self.obs, self.roles))
 
     @cached_property
     def expression(self) -> Expression:
@@ -276,22 +275,21 @@ class Dataset:
             "images": None if self.images is None else self.images[rows],
         }
 
-    def frozen(self) -> Dataset:
-        """Return the dataset as it is now, for other threads; nothing large is copied.
+    def has_numbers_of(self, other: Dataset | None) -> bool:
+        """Return whether two differ in columns that were added, if in anything."""
+        return other is not None and self.known is other.known
 
-        Columns that come later are not in it.
-        """
-        return copy(self)
-
-    def add(
+    def with_columns(
         self,
         base: str,
         columns: Mapping[str, Any],
         how: Added,
         *,
         replaces: bool = True,
-    ) -> str:
-        """Put columns (n,), by the ending of their name, into ``obs``; return the name.
+    ) -> tuple[Dataset, str]:
+        """Return it with more columns (n,) of ``obs``, and the name that these got.
+
+        ``base``: their wanted name. ``columns``: by the endings of their names.
 
         Those that were made in the same way before are replaced.  Columns of the file
         stay: the name gets a number where there are any of it.
@@ -307,20 +305,10 @@ class Dataset:
         # Rows may be some of a larger table, of which pandas warns where one is set.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
-        self._set_obs(obs)
         added = {**self.added, name: replace(how, columns=tuple(new))}
-        object.__setattr__(self, "added", added)
-        return name
-
-    def _set_obs(self, obs: pd.DataFrame) -> None:
-        """Take up metadata, of which the role of each new column is decided."""
-        known = self.roles
-        roles = {
-            str(name): known.get(str(name)) or find_role_as_it_is(obs.iloc[:, at])
-            for at, name in enumerate(obs.columns)
-        }
-        object.__setattr__(self, "obs", obs)
-        object.__setattr__(self, "roles", roles)
+        dataset = copy(self)  # with all that is known of its numbers
+        vars(dataset).update(obs=obs, added=added, roles=_decide_roles(obs, self.roles))
+        return dataset, name
 
     def with_meanings(self, options: ReadOptions) -> Dataset:
         """Return it with columns, and genes, taken for what a person says.
@@ -342,12 +330,12 @@ class Dataset:
         dataset = replace(self, obs=obs)
         for name, how in other.added.items():
             added = {c.removeprefix(name): other.obs[c].array for c in how.columns}
-            dataset.add(name, added, how)
+            dataset, _ = dataset.with_columns(name, added, how)
         return dataset
 
-    def add_column(self, name: str, values: NDArray[np.floating]) -> str:
-        """Add to ``obs`` what was worked out of a map (n,), as :meth:`add`."""
-        return self.add(name, {"": values}, Added(kind="map"))
+    def with_column(self, name: str, values: Any) -> tuple[Dataset, str]:
+        """Do what :meth:`with_columns` does with one (n,) worked out of a map."""
+        return self.with_columns(name, {"": values}, Added(kind="map"))
 
     def made(self, kind: Kind) -> dict[str, Added]:
         """Return what was made in one way."""
@@ -419,6 +407,14 @@ class Dataset:
             usual = -1 if values.dtype.kind in "iu" else np.nan
             fill = usual if fill is None else fill
         return pd.api.extensions.take(values, rows, allow_fill=True, fill_value=fill)
+
+
+def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Role]:
+    """Return what each column is taken for; it is decided of those not known yet."""
+    return {
+        str(name): known.get(str(name)) or find_role_as_it_is(obs.iloc[:, at])
+        for at, name in enumerate(obs.columns)
+    }
 
 
 def is_of_pairs(space: str) -> bool:

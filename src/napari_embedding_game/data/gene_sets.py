@@ -99,12 +99,14 @@ def score_genes(
     return adata.obs["score"].to_numpy(dtype=np.float64), match
 
 
-def add_score(dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]) -> str:
-    """Make scores (n,) a column of the metadata, and return what it is called.
+def with_score(
+    dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]
+) -> tuple[Dataset, str]:
+    """Return the data with a column of scores (n,), and the column's name.
 
     That is the name of the set, with a number where a column has it already.
     """
     name = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     name = "gene set" if name in ("", "_index") else name
     how = Added(kind="score", genes=gene_set.genes)
-    return dataset.add(name, {"": values}, how, replaces=False)
+    return dataset.with_columns(name, {"": values}, how, replaces=False)

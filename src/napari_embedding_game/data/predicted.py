@@ -55,11 +55,11 @@ class PredictedLabels:
         }
 
 
-def add_predicted(dataset: Dataset, predicted: PredictedLabels) -> str:
-    """Add predicted labels of the n rows to ``obs``; return their column's name.
+def with_predicted(dataset: Dataset, predicted: PredictedLabels) -> tuple[Dataset, str]:
+    """Return the data with predicted labels of the n rows, and their column's name.
 
-    It is ``<label>_predicted``, with a number where the file has such a column;
+    That is ``<label>_predicted``, with a number where the file has such a column;
     confidence, likeness and distance are beside it.
     """
     name = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-    return dataset.add(name, predicted.columns, predicted.how)
+    return dataset.with_columns(name, predicted.columns, predicted.how)

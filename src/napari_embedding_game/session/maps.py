@@ -26,7 +26,7 @@ from psygnal import Signal
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.identity import Identity, align, is_as_it_was
-from napari_embedding_game.data.predicted import OR_UNLIKE, add_predicted
+from napari_embedding_game.data.predicted import OR_UNLIKE, with_predicted
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import NONE
@@ -145,8 +145,7 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {MIN_POINTS} "
                 "or more."
             )
-        child = parent.subset(mask)
-        self._add_names(child)
+        child = self._with_names(parent.subset(mask))
         self._begin("part", title, self.current, lambda: self._session.load(child))
 
     def place(self, cells: PlacedCells) -> None:
@@ -159,17 +158,18 @@ class MapTree:
         Raises DataError: other data have been opened meanwhile.
         """
         session, saved = self._session, cells.saved
-        if (dataset := session.dataset) is None or saved.dataset is not dataset:
+        if (dataset := session.dataset) is None or not session.shows(saved.dataset):
             raise DataError(
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = session.add_obs(add_predicted, cells.predicted) + OR_UNLIKE
+        column = session.add_columns(with_predicted, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
-            session.add_obs(Dataset.add_column, name, axis)
+            session.add_columns(Dataset.with_column, name, axis)
         n_components = saved.settings.n_components
         settings = replace(session.settings.value, n_components=n_components)
         look = replace(session.look, color_by=column, limits=None, split_by="")
+        dataset = session.data()
         dataset = dataset.subset(np.ones(len(dataset.obs), bool))
         saved = replace(saved, dataset=dataset, settings=settings, look=look)
         current = self._maps[self.current]
@@ -311,8 +311,7 @@ class MapTree:
         if self._session.dataset is None:
             return None
         self._store()
-        maps = (replace(one, dataset=one.dataset.frozen()) for one in self.maps)
-        return SavedSession(maps=tuple(maps), current=self.current)
+        return SavedSession(maps=tuple(self.maps), current=self.current)
 
     def restore(self, saved: SavedSession) -> None:
         """Take up all maps of a session file, and open the one that was shown.
@@ -337,8 +336,8 @@ class MapTree:
         self._open(key, move)
         self._add_map(key, title, parent, kind)
 
-    def _add_names(self, child: Dataset) -> None:
-        """Give a dataset the names of the cells of the open map, as a column."""
+    def _with_names(self, child: Dataset) -> Dataset:
+        """Return a dataset with the names of the cells of the open map as a column."""
         parent, clusters = self._session.dataset, self._session.clusters
         annotation = clusters.state.annotation
         assert parent is not None
@@ -349,8 +348,9 @@ class MapTree:
                 names = child.obs[one].astype(object)
         for code, group in annotation.groups.items():
             names[annotation.codes[rows] == code] = group.name
-        if names.notna().any():
-            child.add_column(ANNOTATION, pd.Categorical(names))
+        if not names.notna().any():
+            return child
+        return child.with_column(ANNOTATION, pd.Categorical(names))[0]
 
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
         """Store the open map below another."""

@@ -161,6 +161,12 @@ class Session:
             raise DataError(self.dataset.missing_reason)
         return self.dataset
 
+    def shows(self, dataset: Dataset | None) -> bool:
+        """Return whether these data are on show, whatever columns came since."""
+        if dataset is None:
+            return self.dataset is None
+        return dataset.has_numbers_of(self.dataset)
+
     @property
     def is_moving(self) -> bool:
         """Whether a run moves the points, or is going to."""
@@ -548,7 +554,7 @@ class Session:
                 parts = recluster(dataset.X[rows], n_parts, **options)
 
             def apply() -> list[int]:
-                if self.dataset is not dataset:
+                if not self.shows(dataset):
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
                     )
@@ -562,12 +568,12 @@ class Session:
 
         return find
 
-    def add_obs(self, add: Callable[..., Any], *args: Any) -> str:
+    def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
         """Add columns to the metadata and return what they are called.
 
-        ``add``: such as ``Dataset.add_column``: receives the dataset and ``args``.
+        ``add``: such as ``Dataset.with_column``: receives the dataset and ``args``.
         """
-        name: str = add(self.dataset, *args)
+        self.dataset, name = add(self.dataset, *args)
         self.columns_changed.emit()
         return name
 

@@ -74,14 +74,15 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     return learn(dataset.X, rows, codes, is_scaled=has_unit)
 
 
-def add_classes(
+def with_classes(
     dataset: Dataset, name: str, learned: Learned, examples: Examples
-) -> str:
-    """Make learned classes columns of the metadata; return what they are called."""
+) -> tuple[Dataset, str]:
+    """Return the data with columns of the learned classes, and the columns' name."""
     present = [*_points(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
     how = Added(kind="taught", examples=dict(examples))
-    return dataset.add(name, {"": classes, CONFIDENCE: learned.confidence}, how)
+    columns = {"": classes, CONFIDENCE: learned.confidence}
+    return dataset.with_columns(name, columns, how)
 
 
 def doubtful(dataset: Dataset, column: str, annotation: Annotation) -> NDArray[np.intp]:

@@ -275,7 +275,7 @@ def dataset_of(rows: Rows) -> Dataset:
     by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
     for name, how in (by_name if rows.added is None else rows.added).items():
         added = {one.removeprefix(name): table[one].array for one in how.columns}
-        dataset.add(name, added, how)
+        dataset, _ = dataset.with_columns(name, added, how)
     dataset.known[ROWS] = rows
     return dataset
 

@@ -12,9 +12,9 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 from napari_embedding_game.data.gene_sets import (
     GeneSet,
-    add_score,
     read_gene_sets,
     score_genes,
+    with_score,
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
@@ -100,9 +100,9 @@ class GeneSetsPanel(Fold):
 
     def _on_scored(self, scored: tuple[GeneSet, Any, FoundNames]) -> None:
         gene_set, values, matched = scored
+        name = self._session.add_columns(with_score, gene_set, values)
         dataset = self._session.dataset
         assert dataset is not None
-        name = self._session.add_obs(add_score, gene_set, values)
         self._session.look.color_by = choice_of_column(name, dataset)
         n = len(gene_set.genes)
         share = f"{n - len(matched.missing)} of {n} genes found."

@@ -179,7 +179,7 @@ class Timeline(Listener):
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
         )
-        if is_given and dataset is self._session.dataset:
+        if is_given and self._session.shows(dataset):
             self._session.timeline.rename(mark.number, name)
 
 

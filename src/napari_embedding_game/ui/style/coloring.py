@@ -220,7 +220,7 @@ def choices(dataset: Dataset | None) -> list[str]:
     """
     if dataset is None:
         return list(BUILT_IN)
-    columns, values = _columns_of(dataset)[2:]
+    _, columns, values = _columns_of(dataset)
     # Few measures are listed as well, in their own units.  Genes are too many, and
     # the names of components or pixels only number them.
     named = {name.rstrip("0123456789") for name in dataset.profile_names}
@@ -235,8 +235,6 @@ def choices(dataset: Dataset | None) -> list[str]:
 class _Columns(NamedTuple):
     """The columns of a dataset that can be coloured by; slow to find."""
 
-    obs: pd.DataFrame
-    """The metadata, of which each change is another."""
     usable: list[str]
     """Informative columns for one row."""
     columns: dict[str, str]
@@ -251,7 +249,7 @@ _cache: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
 def _columns_of(dataset: Dataset) -> _Columns:
     """Return what the points of a dataset can be coloured by."""
     obs, named = dataset.obs, _cache.get(dataset)
-    if named is None or named.obs is not obs:
+    if named is None:
         ranks = {c: _rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         labels = [] if dataset.objects is None else id_columns(obs)[:1]
@@ -266,7 +264,7 @@ def _columns_of(dataset: Dataset) -> _Columns:
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
             values[name + dataset.value_suffix if choice in columns else choice] = name
-        named = _cache[dataset] = _Columns(obs, list(map(str, usable)), columns, values)
+        named = _cache[dataset] = _Columns(list(map(str, usable)), columns, values)
     return named
 
 

@@ -124,15 +124,15 @@ def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Wr
     from napari_embedding_game.data.export.writers import write
 
     dataset, result = _result(workspace)
-    rows, saved = dataset.frozen(), workspace.maps.capture()
+    saved = workspace.maps.capture()
     packed = partial(archive.packed, saved, path, is_shared=is_shared)
 
     def save() -> str:
         if path.suffix.lower() != H5AD or saved is None:
-            write(rows, result, path)
+            write(dataset, result, path)
             return ""
         session, left_out = packed()
-        write(rows, replace(result, session=session), path)
+        write(dataset, replace(result, session=session), path)
         return left_out
 
     return save
@@ -142,12 +142,12 @@ def _figure(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.data.export.writers import write_figure
 
     (dataset, result), session = _result(workspace), workspace.session
-    rows, options = dataset.frozen(), {
+    options = {
         "colors": colors_of(workspace),
         "facing": session.view.facing,
         "names": names_for_figure(session),
-    }  # fmt: skip
-    return lambda: write_figure(rows, result, path, **options)
+    }
+    return lambda: write_figure(dataset, result, path, **options)
 
 
 def _film(workspace: Workspace, path: Path) -> Write:
@@ -165,8 +165,7 @@ def _film(workspace: Workspace, path: Path) -> Write:
 def _page(workspace: Workspace, path: Path) -> Write:
     """Write a web page of the map, with the run where it can be played again."""
     (dataset, result), played = _result(workspace), workspace.session.played
-    rows = dataset.frozen()
-    is_short = rows.X.shape[1] > 0 and rows.X.shape[0] <= MAX_PLAYED
+    is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
         from napari_embedding_game.data.export.anndata_result import new_anndata
@@ -176,10 +175,10 @@ def _page(workspace: Workspace, path: Path) -> Write:
         frames = []
         if played is not None and is_short:
             with suppress(DataError):  # begun from a map that is not here
-                for snapshot in replay_frames(rows.X, played, N_FRAMES):
-                    frames.append(rows.expand(snapshot.embedding, np.nan))
-        adata, more = new_anndata(rows, result), {"gene_kind": rows.gene_kind}
-        write_web_page(adata, path, frames=frames, title=rows.name, **more)
+                for snapshot in replay_frames(dataset.X, played, N_FRAMES):
+                    frames.append(dataset.expand(snapshot.embedding, np.nan))
+        adata, more = new_anndata(dataset, result), {"gene_kind": dataset.gene_kind}
+        write_web_page(adata, path, frames=frames, title=dataset.name, **more)
 
     return write
 

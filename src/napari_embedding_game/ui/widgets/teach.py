@@ -129,7 +129,7 @@ class TeachWidget(MapTool):
     def _on_learned(self, result: tuple[Learned, Examples]) -> None:
         session, self._learned = self._session, result
         name = self._column or teaching.TAUGHT
-        column = session.add_obs(teaching.add_classes, name, *result)
+        column = session.add_columns(teaching.with_classes, name, *result)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
         self.catch_up()
