@@ -21,6 +21,7 @@ from napari_embedding_game.core.settings import (
     Settings,
     lowered_perplexity,
     n_searched,
+    type_of,
     with_affinity,
 )
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -179,7 +180,6 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         "out.")  # fmt: skip
     add("--transpose", action="store_true", dest="transposed",
         help="Of a table with genes in rows: map columns.")  # fmt: skip
-    kinds = {"int": int, "float": float}
     for each in fields(Settings):
         text = each.metadata
         names = text["choices"]() if "choices" in text else ()
@@ -188,7 +188,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         among = f" {text['allowed'].capitalize()}." if "allowed" in text else among
         default = f" [{each.default}]" if each.default is not None else ""
         add(f"--{each.name.replace('_', '-')}", default=each.default,
-            type=kinds.get(str(each.type).partition(" ")[0], str),
+            type=type_of(each.name),
             help=f"{text['title']}. {text['words']}{among}{default}".replace("%", "%%"),
             metavar=each.name.upper())  # fmt: skip
     add("--reference", type=int, metavar="ROWS",

@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from napari_embedding_game.core.energy.methods import (
     APPROXIMATIONS,
@@ -245,6 +245,13 @@ def _titled(method: Method) -> str:
 _FIELDS = fields(Settings)
 STEERABLE = tuple(f.name for f in _FIELDS if f.metadata["steerable"])
 """Settings that may change while the game is played; others need a new run."""
+_TYPES = {name: get_args(x) or (x,) for name, x in get_type_hints(Settings).items()}
+"""The types that each setting may have."""
+
+
+def type_of(name: str) -> type[int] | type[float] | type[str]:
+    """Return the type of a setting where it is not None; choices are texts."""
+    return next((one for one in (int, float) if one in _TYPES[name]), str)
 
 
 def needs_start(before: Settings, after: Settings) -> bool:
@@ -259,16 +266,16 @@ def steered(settings: Settings, to: Settings) -> Settings:
 
 def _plain(each: Field[Any], value: Any) -> Any:
     """Return the value of a field in a type of Python, if it is in its range."""
-    name, kind, spec = each.name, str(each.type), each.metadata
+    name, kind, spec = each.name, type_of(each.name), each.metadata
     if callable(value) and spec.get("takes_functions"):  # of Python alone
         return value
-    if value is None and kind.endswith("None"):
+    if value is None and type(None) in _TYPES[name]:
         return None
     if "choices" in spec:
         return check_choice(name, value, spec["choices"]())
-    if kind.startswith("int"):
+    if kind is int:
         return check_integer(name, value, spec.get("least"), spec.get("most"))
-    if kind.startswith("float"):
+    if kind is float:
         below = spec.get("below", math.inf)
         return number(name, value, spec["allowed"], spec["least"], below)
     if not isinstance(value, str):
