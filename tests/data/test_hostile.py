@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numcodecs
@@ -59,6 +60,14 @@ def sprung(tmp_path):
 @pytest.fixture
 def little_memory(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 50_000_000)
+
+
+def test_a_part_may_take_half_of_what_is_free(monkeypatch):
+    free = SimpleNamespace(available=10_000_001)
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: free)
+    memory.check_fits(5_000_000, "a.csv")
+    with pytest.raises(DataError, match="its numbers would take"):
+        memory.check_fits(5_000_001, "a.csv")
 
 
 def cells():

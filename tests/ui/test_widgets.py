@@ -62,8 +62,9 @@ def test_a_reference_colours_the_map_by_its_labels(
     session.selection.select(0)
     inspector.show()
     assert "cell_type_predicted" in inspector.details.column.choices
-    session.load(worlds.rows(np.eye(40)))
-    assert chosen.state.text() == reference.NO_GENES
+    for without_genes in worlds.rows(np.eye(40)), None:
+        session.load(without_genes)
+        assert chosen.state.text() == reference.NO_GENES
 
 
 def test_cells_are_placed_among_those_of_the_reference(

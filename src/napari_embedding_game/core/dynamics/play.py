@@ -206,18 +206,17 @@ class _Driver:
         return snapshot
 
     def _make_snapshot(self, look: bool) -> Snapshot:
-        state, mover, seen = self.state, self.mover, self._diagnostics
+        state, seen = self.state, self._diagnostics
         embedding = self._in_order(self._copy(state.y))
         landmarks = embedding[self._members] if state.z is None else self._copy(state.z)
         is_finished = state.z is not None and state.iteration == state.n_iter
-        is_lost = int(seen["labels"].max()) >= len(landmarks)
-        is_due = self._diagnose and time.perf_counter() >= self._next_look
-        if is_seen := is_finished or look or is_lost or is_due:
-            self._diagnose_now(embedding, landmarks, is_finished, is_finished or look)
-        is_small = len(embedding) <= ALWAYS_MEASURED or math.isnan(self._energy)
-        if is_seen or (self._diagnose and is_small):
-            self._energy = mover.energy(state)
-        if isinstance(mover, Layouts):
+        is_at_rest = is_finished or look
+        is_diagnosed = is_at_rest or self._is_diagnosis_due(len(landmarks))
+        if is_diagnosed:
+            self._diagnose_now(embedding, landmarks, is_finished, is_at_rest)
+        if is_diagnosed or self._follows_energy:
+            self._energy = self.mover.energy(state)
+        if isinstance(self.mover, Layouts):
             seen["labels"] = nearest_landmark(embedding, landmarks)
         alarm, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
@@ -232,6 +231,18 @@ class _Driver:
             finished=is_finished,
             **seen,
         )
+
+    def _is_diagnosis_due(self, n_landmarks: int) -> bool:
+        """Return whether labels are of landmarks that went, or it is time to look."""
+        are_of_others = int(self._diagnostics["labels"].max()) >= n_landmarks
+        is_time = self._diagnose and time.perf_counter() >= self._next_look
+        return are_of_others or is_time
+
+    @property
+    def _follows_energy(self) -> bool:
+        """Whether each snapshot has an energy of its own: of few points, or a first."""
+        is_quick = len(self.state.y) <= ALWAYS_MEASURED
+        return self._diagnose and (is_quick or math.isnan(self._energy))
 
     def _in_order(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows of the points in the order of the data."""
