@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from napari_embedding_game.core.errors import InputError, check_integer
 from napari_embedding_game.core.settings import (
     Settings,
+    find_setting_type,
     lowered_perplexity,
     n_searched,
-    type_of,
     with_affinity,
 )
 from napari_embedding_game.data.errors import DataError, MissingValuesError
@@ -188,7 +188,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
         among = f" {text['allowed'].capitalize()}." if "allowed" in text else among
         default = f" [{each.default}]" if each.default is not None else ""
         add(f"--{each.name.replace('_', '-')}", default=each.default,
-            type=type_of(each.name),
+            type=find_setting_type(each.name),
             help=f"{text['title']}. {text['words']}{among}{default}".replace("%", "%%"),
             metavar=each.name.upper())  # fmt: skip
     add("--reference", type=int, metavar="ROWS",

@@ -62,7 +62,7 @@ def test_entries_of_both_processes_are_kept_and_those_of_former_versions_go(
 ):
     import_loop(loop_cache.njit)(1)
     import_loop(loop_cache.njit)(1.5)
-    gc.collect()  # what came of the first two
+    gc.collect()  # the first two loops are freed
     later = import_loop(loop_cache.njit)
     assert (later(1), later(1.5)) == (2, 3.0)
     assert sum(later.stats.cache_hits.values()) == 2

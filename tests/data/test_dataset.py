@@ -33,6 +33,6 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert more.obs[name].tolist() == [1, 1, 1]
     assert "score" not in part.obs  # which stays as it was
     assert more.source_obs is frame
-    assert more.has_numbers_of(part)
-    assert not more.has_numbers_of(dataset)
+    assert more.differs_only_in_columns(part)
+    assert not more.differs_only_in_columns(dataset)
     assert frame.columns.tolist() == names

@@ -70,14 +70,12 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(
     mixed = pd.Categorical(list("pqrst") * 8)
     for name, values in {**dict.fromkeys("abcdef", mixed), "my label": parts}.items():
         session.add_columns(Dataset.with_column, name, values)
-    session.columns_changed.emit()
     told = hover(30)
     assert "Cluster 3" in told
     assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
     value = f"{session.dataset.profile_names[0]} ({session.dataset.word})"
     session.add_columns(Dataset.with_column, session.dataset.profile_names[0], mixed)
-    session.columns_changed.emit()
     session.look.color_by = value
     assert f">{value}<" in hover(31)  # and not what the column of that name says
     session.look.color_by = "Pressure"

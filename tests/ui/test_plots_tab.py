@@ -332,7 +332,6 @@ def what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, data
     scatter.up.editingFinished.emit()
     assert scatter.state.text().startswith("Type two names")
     session.add_columns(Dataset.with_column, "mine", np.arange(40.0))
-    session.columns_changed.emit()
     assert "mine" in scatter.names.stringList()
     name(scatter, "mine", "a")
     drag(qtbot, scatter, (-0.5, 0), (9.5, 3.8))

@@ -249,8 +249,8 @@ _TYPES = {name: get_args(x) or (x,) for name, x in get_type_hints(Settings).item
 """The types that each setting may have."""
 
 
-def type_of(name: str) -> type[int] | type[float] | type[str]:
-    """Return the type of a setting where it is not None; choices are texts."""
+def find_setting_type(name: str) -> type[int] | type[float] | type[str]:
+    """Return the type of a setting's values other than None; choices are texts."""
     return next((one for one in (int, float) if one in _TYPES[name]), str)
 
 
@@ -266,7 +266,7 @@ def steered(settings: Settings, to: Settings) -> Settings:
 
 def _plain(each: Field[Any], value: Any) -> Any:
     """Return the value of a field in a type of Python, if it is in its range."""
-    name, kind, spec = each.name, type_of(each.name), each.metadata
+    name, kind, spec = each.name, find_setting_type(each.name), each.metadata
     if callable(value) and spec.get("takes_functions"):  # of Python alone
         return value
     if value is None and type(None) in _TYPES[name]:

@@ -69,8 +69,8 @@ class Dataset:
     Made by the readers, which have checked it: ``X`` is finite, has at least
     two rows, and its rows are not all the same.
 
-    It never changes, so any thread may read it: with other columns it is another one,
-    and :meth:`has_numbers_of` tells that it is of the same rows and numbers.
+    A dataset never changes, so any thread may read it: a method that adds columns
+    returns another dataset, and :meth:`differs_only_in_columns` compares the two.
     """
 
     name: str
@@ -137,8 +137,8 @@ class Dataset:
     missing_reason: str = ""
     """Where ``X`` has no columns: a sentence that says why, and the way out."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was worked out of ``X`` and the source; shared by all of the same numbers,
-    whatever columns were added."""
+    """What was worked out of ``X`` and the source; one dict for all datasets that
+    differ in added columns alone."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
@@ -275,8 +275,8 @@ class Dataset:
             "images": None if self.images is None else self.images[rows],
         }
 
-    def has_numbers_of(self, other: Dataset | None) -> bool:
-        """Return whether two differ in columns that were added, if in anything."""
+    def differs_only_in_columns(self, other: Dataset | None) -> bool:
+        """Return whether two datasets differ in added columns of ``obs`` at most."""
         return other is not None and self.known is other.known
 
     def with_columns(
@@ -287,11 +287,11 @@ class Dataset:
         *,
         replaces: bool = True,
     ) -> tuple[Dataset, str]:
-        """Return it with more columns (n,) of ``obs``, and the name that these got.
+        """Return the dataset with more columns of ``obs``, and the name of the first.
 
-        ``base``: their wanted name. ``columns``: by the endings of their names.
+        ``base``: the wanted name. ``columns``: values (n,) by the ending of their name.
 
-        Those that were made in the same way before are replaced.  Columns of the file
+        Columns that were made in the same way before are replaced.  Columns of the file
         stay: the name gets a number where there are any of it.
         """
         replaced, name, number = self.made(how.kind) if replaces else {}, base, 1
@@ -327,14 +327,21 @@ class Dataset:
     def with_added(self, other: Dataset) -> Dataset:
         """Return it with the columns that were added to another of the same rows."""
         obs = self.obs.drop(columns=other.added_columns, errors="ignore")
-        dataset = replace(self, obs=obs)
-        for name, how in other.added.items():
-            added = {c.removeprefix(name): other.obs[c].array for c in how.columns}
-            dataset, _ = dataset.with_columns(name, added, how)
+        return replace(self, obs=obs).restore_added(other.obs, other.added)
+
+    def restore_added(self, table: pd.DataFrame, added: Mapping[str, Added]) -> Dataset:
+        """Return the dataset with columns of a table (n rows) that were added before.
+
+        ``added``: how they were made, as in :attr:`added`.
+        """
+        dataset = self
+        for name, how in added.items():
+            columns = {x.removeprefix(name): table[x].array for x in how.columns}
+            dataset, _ = dataset.with_columns(name, columns, how)
         return dataset
 
     def with_column(self, name: str, values: Any) -> tuple[Dataset, str]:
-        """Do what :meth:`with_columns` does with one (n,) worked out of a map."""
+        """Do :meth:`with_columns` for one column (n,) that was worked out of a map."""
         return self.with_columns(name, {"": values}, Added(kind="map"))
 
     def made(self, kind: Kind) -> dict[str, Added]:
@@ -410,7 +417,7 @@ class Dataset:
 
 
 def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Role]:
-    """Return what each column is taken for; it is decided of those not known yet."""
+    """Return the role of each column: as it is known, or decided now."""
     return {
         str(name): known.get(str(name)) or find_role_as_it_is(obs.iloc[:, at])
         for at, name in enumerate(obs.columns)

@@ -145,7 +145,7 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {MIN_POINTS} "
                 "or more."
             )
-        child = self._with_names(parent.subset(mask))
+        child = self._with_names_of_cells(parent.subset(mask))
         self._begin("part", title, self.current, lambda: self._session.load(child))
 
     def place(self, cells: PlacedCells) -> None:
@@ -158,7 +158,7 @@ class MapTree:
         Raises DataError: other data have been opened meanwhile.
         """
         session, saved = self._session, cells.saved
-        if (dataset := session.dataset) is None or not session.shows(saved.dataset):
+        if not session.shows_dataset(saved.dataset):
             raise DataError(
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
@@ -336,7 +336,7 @@ class MapTree:
         self._open(key, move)
         self._add_map(key, title, parent, kind)
 
-    def _with_names(self, child: Dataset) -> Dataset:
+    def _with_names_of_cells(self, child: Dataset) -> Dataset:
         """Return a dataset with the names of the cells of the open map as a column."""
         parent, clusters = self._session.dataset, self._session.clusters
         annotation = clusters.state.annotation

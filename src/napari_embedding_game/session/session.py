@@ -161,11 +161,11 @@ class Session:
             raise DataError(self.dataset.missing_reason)
         return self.dataset
 
-    def shows(self, dataset: Dataset | None) -> bool:
-        """Return whether these data are on show, whatever columns came since."""
+    def shows_dataset(self, dataset: Dataset | None) -> bool:
+        """Return whether a dataset is on show, whatever columns were added since."""
         if dataset is None:
             return self.dataset is None
-        return dataset.has_numbers_of(self.dataset)
+        return dataset.differs_only_in_columns(self.dataset)
 
     @property
     def is_moving(self) -> bool:
@@ -554,7 +554,7 @@ class Session:
                 parts = recluster(dataset.X[rows], n_parts, **options)
 
             def apply() -> list[int]:
-                if not self.shows(dataset):
+                if not self.shows_dataset(dataset):
                     raise DataError(
                         "Other data were opened meanwhile: nothing was found."
                     )

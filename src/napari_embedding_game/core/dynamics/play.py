@@ -214,7 +214,7 @@ class _Driver:
         is_diagnosed = is_at_rest or self._is_diagnosis_due(len(landmarks))
         if is_diagnosed:
             self._diagnose_now(embedding, landmarks, is_finished, is_at_rest)
-        if is_diagnosed or self._follows_energy:
+        if is_diagnosed or self._measures_energy:
             self._energy = self.mover.energy(state)
         if isinstance(self.mover, Layouts):
             seen["labels"] = nearest_landmark(embedding, landmarks)
@@ -233,14 +233,14 @@ class _Driver:
         )
 
     def _is_diagnosis_due(self, n_landmarks: int) -> bool:
-        """Return whether labels are of landmarks that went, or it is time to look."""
-        are_of_others = int(self._diagnostics["labels"].max()) >= n_landmarks
+        """Return whether labels name landmarks that are gone, or a look is due."""
+        are_outdated = int(self._diagnostics["labels"].max()) >= n_landmarks
         is_time = self._diagnose and time.perf_counter() >= self._next_look
-        return are_of_others or is_time
+        return are_outdated or is_time
 
     @property
-    def _follows_energy(self) -> bool:
-        """Whether each snapshot has an energy of its own: of few points, or a first."""
+    def _measures_energy(self) -> bool:
+        """Whether a snapshot gets an energy of its own: few points, or none yet."""
         is_quick = len(self.state.y) <= ALWAYS_MEASURED
         return self._diagnose and (is_quick or math.isnan(self._energy))
 

@@ -39,7 +39,7 @@ from napari_embedding_game.session.file.h5ad import (
     identity_beside,
     read_rows_beside,
     session_in,
-    with_columns,
+    with_changed_columns,
 )
 from napari_embedding_game.session.file.places import (
     Change,
@@ -397,7 +397,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
                 known = identity_beside(opened)
                 obs, found = yield from read_apart(path, read_rows_beside, known)
                 order = align(known, found, path.name, OPENED_AS_DATA)
-                dataset = with_columns(opened.dataset, obs, order)
+                dataset = with_changed_columns(opened.dataset, obs, order)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)
         except DataError as error:

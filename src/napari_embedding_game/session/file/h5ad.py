@@ -85,7 +85,7 @@ def identity_beside(saved: SavedMap) -> Identity:
     return Identity(dataset.source_obs_names, hashes)
 
 
-def with_columns(
+def with_changed_columns(
     dataset: Dataset, obs: pd.DataFrame, order: NDArray[np.intp]
 ) -> Dataset:
     """Return rows with the columns of a file that are new or changed.

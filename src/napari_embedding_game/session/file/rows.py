@@ -273,9 +273,8 @@ def dataset_of(rows: Rows) -> Dataset:
     )
     table, usual = rows.worked_out, Added(kind="map")
     by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
-    for name, how in (by_name if rows.added is None else rows.added).items():
-        added = {one.removeprefix(name): table[one].array for one in how.columns}
-        dataset, _ = dataset.with_columns(name, added, how)
+    added = by_name if rows.added is None else rows.added
+    dataset = dataset.restore_added(table, added)
     dataset.known[ROWS] = rows
     return dataset
 

@@ -164,7 +164,7 @@ class MapMouse(QObject):
                         line.append(_pixel(event))
                     self._ring(_pixel(event) if is_brush else None)
                     yield
-                is_of_others = not self._session.shows(data)
+                is_of_others = not self._session.shows_dataset(data)
                 is_given_up = event.type != "mouse_release" or not line or is_of_others
                 line.append(_pixel(event))  # a move right before is left out by vispy
                 if not is_given_up and (is_brush or len(line) > 3):

@@ -179,7 +179,7 @@ class Timeline(Listener):
         name, is_given = QInputDialog.getText(
             self, "Rename the map", "Name:", text=mark.title
         )
-        if is_given and self._session.shows(dataset):
+        if is_given and self._session.shows_dataset(dataset):
             self._session.timeline.rename(mark.number, name)
 
 

@@ -204,7 +204,7 @@ class ClusterEdits(QWidget):
         """Return what is answered; None for nothing, or where other data have come."""
         dataset = self._session.dataset
         answer, is_given = ask(self, *question)
-        return answer if is_given and self._session.shows(dataset) else None
+        return answer if is_given and self._session.shows_dataset(dataset) else None
 
     def _recolor(self) -> None:
         cluster = self._first

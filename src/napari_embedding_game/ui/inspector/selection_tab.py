@@ -199,7 +199,7 @@ class SelectionTab(Listener):
             self.title.setModified(False)
             if self.title.hasFocus():  # by Enter: Ctrl+Z is for the dock again
                 self.setFocus()
-        if is_typed and self._session.shows(dataset):
+        if is_typed and self._session.shows_dataset(dataset):
             self.renamed.emit(cluster, self.title.text(), listed)
         self._show_names(self._described())  # as it is, where that was refused
 

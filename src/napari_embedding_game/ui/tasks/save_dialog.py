@@ -32,7 +32,7 @@ def ask(
     typed, kind = QFileDialog.getSaveFileName(
         parent, "Save", name + first, ";;".join(filters)
     )
-    if typed and not session.shows(dataset):  # they were being read
+    if typed and not session.shows_dataset(dataset):  # they were being read
         session.show_message(OTHER_DATA)
         return None
     path = Path(typed)

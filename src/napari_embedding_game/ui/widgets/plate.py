@@ -89,7 +89,7 @@ class PlateWidget(MapTool):
         if not plates:
             self.state.say(NO_PLATE)
             self.canvas.show_plot(None)
-        if not plates or not self._session.shows(dataset):
+        if not plates or not self._session.shows_dataset(dataset):
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, by_id = plates[number], clusters.clustering.by_id
