@@ -12,7 +12,7 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.snapshot import map_hash
 
 WAYS = (
-    {},
+    {"method_params": {"large_picture": 2.0}},
     {"method": "tsne", "metric": "cosine", "init": "pca"},
     {"method": "ssne", "method_params": {"approximation": "mesh"}, "init": "random"},
 )

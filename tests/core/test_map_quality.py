@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
@@ -57,15 +59,41 @@ def test_triplets_are_those_of_plain_counting(digits):
 
 
 def test_the_data_themselves_are_perfect_and_chance_is_chance(digits):
-    X, _, _ = digits
-    best = map_quality(X, X)
+    X, _, labels = digits
+    best = map_quality(X, X, clusters=labels)
+    assert best.between_clusters == pytest.approx(1.0)
     assert best.neighbors_kept == best.trustworthiness == best.continuity == 1.0
     assert best.triplets == 1.0
-    chance = map_quality(X, np.random.default_rng(1).normal(size=(600, 2)))
+    anywhere = np.random.default_rng(1).normal(size=(600, 2))
+    chance = map_quality(X, anywhere, clusters=labels)
+    assert chance.between_clusters < 0.4
     assert chance.trustworthiness == pytest.approx(0.5, abs=0.03)
     assert chance.continuity == pytest.approx(0.5, abs=0.03)
     assert chance.triplets == pytest.approx(0.5, abs=0.02)
     assert chance.neighbors_kept < 0.06
+
+
+def test_distances_between_clusters_are_those_of_their_means(digits):
+    X, embedding, labels = digits
+    some = np.where(labels < 7, labels, -1)
+    middles = [
+        [rows[labels == each].mean(axis=0) for each in range(7)]
+        for rows in (X, embedding)
+    ]
+    wanted = spearmanr(*map(pdist, middles)).statistic
+    for rows in (X, sp.csr_matrix(X)):
+        found = map_quality(rows, embedding, clusters=some).between_clusters
+        assert found == pytest.approx(wanted)
+    turned = map_quality(X, embedding, metric="cosine", clusters=some)
+    assert turned.between_clusters not in (0, found)
+    three = np.minimum(labels, 2)
+    alike = np.tile(np.eye(4), (5, 1))  # all as far apart
+    for result in (
+        map_quality(X, embedding),
+        map_quality(X, embedding, clusters=three),
+        map_quality(alike, alike, clusters=np.tile(np.arange(4), 5)),
+    ):
+        assert np.isnan(result.between_clusters)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan"])

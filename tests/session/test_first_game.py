@@ -30,6 +30,7 @@ for compile_part, loop in first_game.find_parts().items():
     compile_part()
     assert loop.signatures, compile_part
 first_game.compile_markers()
+first_game.compile_large_picture()
 before = compiled()
 engine.warm_up(lambda: False)  # the window is closed meanwhile
 assert not COMPUTING.locked()

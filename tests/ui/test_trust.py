@@ -47,7 +47,7 @@ def test_the_figures_follow_the_map_and_its_colours(
     qtbot.waitUntil(lambda: "Trustworthy" in trust.summary.text())  # folded: once
     unfold(dock)
     qtbot.waitUntil(lambda: "on 40 points. " in trust.note.text())  # on all of them
-    for name in ("neighbors_kept", "trustworthiness", "continuity", "triplets"):
+    for name in trust_module.FIGURES:
         assert share(name).endswith("%")
         assert "%" in trust.figures.tips[name]
     is_doubtful = float(share("trustworthiness").rstrip("%")) < 80

@@ -25,12 +25,18 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.device import resolve_device
 from napari_embedding_game.core.errors import GivenDistancesError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
+from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edges import Edges, edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import check_distances
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.isolation import isolation
-from napari_embedding_game.core.settings import Settings, check_size, n_searched
+from napari_embedding_game.core.settings import (
+    NO_LARGE_PICTURE,
+    Settings,
+    check_size,
+    n_searched,
+)
 from napari_embedding_game.core.threads import limited
 
 
@@ -51,6 +57,8 @@ def check(X: Any, settings: Settings) -> None:
                     f'The {of} "{name}" needs the rows of the data, which '
                     f'metric="precomputed" does not have: choose another {alternative}.'
                 )
+        if settings.large_picture:
+            raise GivenDistancesError(NO_LARGE_PICTURE)
     resolve_device(settings.device)
     check_size(settings, X.shape[0])
 
@@ -73,6 +81,9 @@ def edges_and_start(
     with limited(settings.n_jobs):
         result = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
         result = replace(result, isolation=isolation(graph.indices, graph.distances))
+        if settings.metric != "precomputed":
+            rows = Coordinates(X, settings.metric, settings.random_state)
+            result = replace(result, coordinates=rows)
         if layout is None:
             options = settings.n_components, settings.init, settings.random_state
             layout = start_layout(result, X, *options, graph.n_neighbors)

@@ -51,7 +51,8 @@ def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
     ``least``, ``most`` and ``below`` bound a number; ``allowed`` is the rule in words;
     ``choices`` returns names and their titles; ``takes_functions``: whether Python may
     give a function instead of a name; ``shown`` are the limits and the step of
-    a window's control; ``steerable``: whether it may change in a game.
+    a window's control, ``slides`` whether it is a slider; ``steerable``: whether it may
+    change in a game.
     """
     metadata = {"title": title, "words": words, "steerable": False, **more}
     return field(default=default, metadata=metadata)
@@ -96,6 +97,18 @@ class Settings:
         "the papers' lambda times the number of rows.",
         allowed="a number above 0",
         least=sys.float_info.min,
+        steerable=True,
+    )
+    large_picture: float = _setting(
+        0.0,
+        "Large picture",
+        "How strongly groups that are far apart in the data are drawn far apart on the "
+        "map. At 0 only neighbours count; about 2 changes no neighbourhoods.",
+        allowed="a number at least 0",
+        least=0,
+        below=1e6,
+        shown=(0.0, 10.0, 0.5),
+        slides=True,
         steerable=True,
     )
     n_components: int = _setting(
@@ -302,6 +315,10 @@ NO_CHANGE = (
 NO_STEERING = (
     "Only a game is steered on its way: give the parameters to a new fit, or choose a "
     "method that is played as a game."
+)
+NO_LARGE_PICTURE = (
+    "The large picture needs the rows of the data, which this map does not have: set "
+    "it to 0."
 )
 NO_HAND = (
     "Only a game takes up what a hand does to its points: choose a method that is "

@@ -151,7 +151,8 @@ def _warm_up(compilers: Compilers) -> None:
     needed = [
         compile_part for compile_part, loop in parts.items() if not is_compiled(loop)
     ]
-    compilers.start_processes(needed, [first_game.compile_markers])
+    later = [first_game.compile_markers, first_game.compile_large_picture]
+    compilers.start_processes(needed, later)
 
     def wait() -> bool:
         goes_on = compilers.wait_for_needed()

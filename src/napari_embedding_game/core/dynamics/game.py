@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.dynamics.hand import AppliedForces
+from napari_embedding_game.core.dynamics.large_picture import LargePicture
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.schedule import Schedule, resolve_schedule
 from napari_embedding_game.core.dynamics.state import Problem, State
@@ -24,8 +25,10 @@ from napari_embedding_game.core.energy.objective import (
     make_objective,
 )
 from napari_embedding_game.core.energy.torch_forces import TorchForces
+from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
+    NO_LARGE_PICTURE,
     Settings,
     check_size,
     choose,
@@ -66,6 +69,8 @@ class Game:
         stiffness = sum_stiffness(problem.edges)
         self._stiffness = torch.as_tensor(stiffness, device=problem.device)
         self._hand: AppliedForces | None = None
+        self._large_picture: LargePicture | None = None
+        self._picture_strength = 0.0
         self._sums: Sums | PotentialSums | None = None
 
     def _player(self, positions: NDArray[np.floating] | Tensor) -> Player:
@@ -99,6 +104,7 @@ class Game:
         self._sums, self._schedule = None, schedule
         self._set_landmarks(min(settings.n_landmarks, n))
         self._choose_objective(settings)
+        self._choose_large_picture(settings.large_picture)
         self.objective.follow(self.y.positions, self.z.positions)
 
     def _choose_objective(self, settings: Settings) -> None:
@@ -119,6 +125,14 @@ class Game:
             self.objective = make_objective(approx, forces, self._repulsion, *law)
             self._forces = forces
         self.objective.repulsion = self._repulsion
+
+    def _choose_large_picture(self, strength: float) -> None:
+        coordinates, self._picture_strength = self._problem.coordinates, strength
+        if strength and self._large_picture is None:
+            if coordinates is None:
+                raise InputError(NO_LARGE_PICTURE)
+            rows = self._problem.memory_rows
+            self._large_picture = LargePicture(coordinates, rows)
 
     def _set_landmarks(self, n_landmarks: int) -> None:
         """Drop landmarks at random, or add some on top of random points."""
@@ -152,6 +166,8 @@ class Game:
             self.objective.repulsion = self._repulsion * schedule.repulsion(done)
             down, up = self.objective.gradients(y, z, sums)
             self.objective.repulsion = self._repulsion
+            if self._picture_strength and self._large_picture is not None:
+                self._large_picture.add_pull(down, y, z, self._picture_strength)
             factor = schedule.rate(done)
             scale = self._stiffness if schedule.by_pull else None
             self.y.step(down, -factor * schedule.learning_rate, momentum, scale)

@@ -96,7 +96,8 @@ def play(
     half.
 
     InputError: a setting is out of range, the points are too many for the method, or
-    they left every finite position.  Or forces or a warm start for what is no game.
+    they left every finite position.  Or forces or a warm start for what is no game, or
+    a large picture where ``edges`` know no coordinates.
     """
     settings.validate()
     if warm_start is not None:
@@ -111,6 +112,7 @@ def play(
         random_state=settings.random_state,
         device=resolve_device(settings.device, len(layout)),
         warm_start=warm_start,
+        coordinates=edges.coordinates,
     )
     try:
         with limited(settings.n_jobs):

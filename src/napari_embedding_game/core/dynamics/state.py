@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import Objective
+from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.snapshot import WarmStart
 
@@ -38,6 +39,8 @@ class Problem:
     """Iterations that were done before."""
     memory_rows: NDArray[np.intp] | None = None
     """(N,) row of each point of the data, where they lie in another order."""
+    coordinates: Coordinates | None = None
+    """Of each point, in the order of the data; None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

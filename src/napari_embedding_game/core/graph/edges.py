@@ -19,6 +19,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
+from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.graph.symmetric_rows import join_directions, permute
 from napari_embedding_game.core.loop_cache import njit
@@ -41,8 +42,9 @@ class Edges:
     ``indices`` (E,): the column of each entry, sorted within a row; ``weights`` (E,):
     their sum is 2 N K, unless some are below 0; ``scale``: the factor by which the
     affinity's symmetric weights were multiplied.  ``nearest`` (N, k): each point's
-    nearest neighbours, ``N_NEAREST`` at most, nearest first, and ``isolation`` (N,),
-    see :mod:`inspect.isolation`; None where only a matrix is known.
+    nearest neighbours, ``N_NEAREST`` at most, nearest first, ``isolation`` (N,), see
+    :mod:`inspect.isolation`, and ``coordinates``, what the points are in the data; None
+    where only a matrix is known.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -51,6 +53,7 @@ class Edges:
     scale: float = 1.0
     nearest: NDArray[np.int32] | None = None
     isolation: NDArray[np.float32] | None = None
+    coordinates: Coordinates | None = None
 
     @property
     def n_points(self) -> int:

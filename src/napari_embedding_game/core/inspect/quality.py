@@ -3,7 +3,8 @@
 Neighbours kept (by chance K / N), trustworthiness and continuity (0.5; Venna and Kaski,
 Neural Networks 19, 2006), random triplets (0.5; Wang et al., JMLR 22, 2021).  Each
 sampled point is compared with all others, so that of n points the error is some
-1 / sqrt(n) of the spread between points.
+1 / sqrt(n) of the spread between points.  The distances between clusters are of all
+points.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.neighbors import named
@@ -37,7 +38,8 @@ class GraphParts:
     """Parts of a graph of neighbours.
 
     No chain of attractions connects points of different parts: distances between parts,
-    and which of them are neighbours on the map, do not come from the data.
+    and which of them are neighbours on the map, come from the data only where the large
+    picture was played.
     """
 
     n_parts: int
@@ -78,6 +80,9 @@ class MapQuality:
     """The compared columns, that with the best agreement first."""
     clusters: ColumnAgreement | None = None
     """Agreement of the map's clusters with it, to compare columns with."""
+    between_clusters: float = math.nan
+    """Rank correlation (Spearman) of the distances between clusters on the map with
+    those between their means in the data, 0 if it is below; NaN of fewer than 4."""
 
 
 def map_quality(
@@ -137,7 +142,35 @@ def map_quality(
         n_neighbors=k,
         columns=tuple(sorted(agreeing, key=lambda one: -one.agreement)),
         clusters=last if last and not math.isnan(last.agreement) else None,
+        between_clusters=_likeness_of_clusters(X, embedding, clusters, metric),
     )
+
+
+def _likeness_of_clusters(
+    X: Any, embedding: NDArray[np.floating], clusters: Any, metric: str
+) -> float:
+    """Return ``MapQuality.between_clusters``."""
+    from scipy.stats import spearmanr
+    from sklearn.metrics import pairwise_distances
+
+    rows = np.array([]) if clusters is None else np.flatnonzero(clusters >= 0)
+    held, group = np.unique(clusters[rows] if len(rows) else [], return_inverse=True)
+    if len(held) < 4:
+        return math.nan
+    one = 1 / np.bincount(group)[group]
+    mean = csr_array((one, (group, rows)), shape=(len(held), len(embedding)))
+    pairs = np.triu_indices(len(held), 1)
+    with named(metric):
+        in_data = pairwise_distances(_dense(mean @ X), metric=metric)
+    on_map = pairwise_distances(_dense(mean @ embedding))
+    both = in_data[pairs], on_map[pairs]
+    if not all(map(np.ptp, both)):  # all as far apart: there is no order
+        return math.nan
+    return max(0.0, float(spearmanr(*both).statistic))
+
+
+def _dense(rows: Any) -> NDArray[Any]:
+    return np.asarray(rows.toarray() if issparse(rows) else rows)
 
 
 def _by_chance(codes: NDArray[np.integer]) -> float:

@@ -182,6 +182,8 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
         parts.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
+        if settings.large_picture:
+            parts.append(f"large picture {settings.large_picture:g}")
     if not record.is_branch:
         cited = " (Tucker)" if settings.init in _OF_FENCHEL else ""
         parts.append(f"{_in_words(settings.init)} start{cited}")

@@ -8,6 +8,7 @@ steps one after the other, and finds the loops in numba's cache.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,20 @@ def compile_merging() -> None:
 
     labels = np.arange(N_ROWS, dtype=np.int32) * N_LANDMARKS // N_ROWS
     Merging.of(_make_ring_edges(), labels, N_LANDMARKS)
+
+
+def compile_large_picture() -> None:
+    """Compile what moves landmarks' points as one."""
+    from napari_embedding_game.core.dynamics.play import play
+    from napari_embedding_game.core.graph.coordinates import Coordinates
+
+    rows = few_rows()
+    known = replace(_make_ring_edges(), coordinates=Coordinates(rows, "euclidean", 0))
+    settings = replace(few_settings(), large_picture=1.0)
+    playing = play(known, rows[:, :2].copy(), settings, frame_iterations=1)
+    next(playing)
+    next(playing)
+    playing.close()
 
 
 def compile_markers() -> None:

@@ -39,7 +39,7 @@ OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedu
 """Fields that say how the players of the game take their steps."""
 MAIN = (
     "method",
-    "approximation",
+    "large_picture",
     "n_components",
     "n_landmarks",
     "n_neighbors",
@@ -97,9 +97,11 @@ class MethodControls(Listener):
         spec = get_method(settings.method)
         is_entropic = with_affinity(settings.value).affinity == "entropic"
         dataset = session.dataset
+        has_rows = dataset is None or not dataset.is_distances
         for name, has_say in (
             *((name, not spec.moved_by) for name in ("approximation", *OF_THE_PLAYERS)),
-            ("metric", dataset is None or not dataset.is_distances),
+            ("large_picture", not spec.moved_by and has_rows),
+            ("metric", has_rows),
             ("n_neighbors", not is_entropic),
             ("perplexity", is_entropic),
         ):

@@ -66,6 +66,8 @@ def make_form(settings: ChosenSettings) -> Container[ValueWidget]:
             options["min"], options["max"], options["step"] = metadata["shown"]
         if name == "max_iter":  # magicgui's other box has no "Automatic"
             options["widget_type"] = "FloatSpinBox"
+        if metadata.get("slides"):
+            options["widget_type"] = "FloatSlider"
         kind = KINDS[name]
         if type(None) in get_args(kind):
             kind = get_args(kind)[0]

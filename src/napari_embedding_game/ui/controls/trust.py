@@ -49,7 +49,12 @@ FIGURES = {
     "triplets": (
         "Large picture",
         "Whether far distances are those of the data. Near 50 % distances between "
-        "groups mean nothing.",
+        "groups mean nothing; Large picture, under Method, raises it.",
+    ),
+    "between_clusters": (
+        "Between clusters",
+        "Whether clusters that are far apart on the map are far apart in the data: "
+        "0 % by chance, 100 % in the same order.",
     ),
 }
 """Title and meaning of the figures of a :class:`MapQuality`."""
@@ -207,8 +212,8 @@ def _list_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, st
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "
             f"{parts.n_parts:,} groups without any link ({parts.outside:.0%} of the "
-            "points are outside of the largest): distances between these mean nothing. "
-            "More Neighbours, under Method, may link them."
+            "points are outside of the largest). Distances between these mean nothing "
+            "without Large picture, under Method. More Neighbours may link them."
         )
     if column is not None:
         clusters, more = quality.clusters, ""
