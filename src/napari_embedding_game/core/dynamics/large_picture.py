@@ -6,13 +6,13 @@ the middles c_a of the landmarks' points lie as far apart, beside one another, a
 means C_a in the data do.  What is lowered besides the game's energy is
 
     mu / (2 R)  sum_ab  m_a m_b / N  (d_ab - t_ab)^2,    d_ab = |c_a - c_b|,
-    t_ab = max(0, d + s (D_ab - D)),                     D_ab = |C_a - C_b|,
+    t_ab = d + s (D_ab - D), from 0 to d + 3 r,          D_ab = |C_a - C_b|,
 
 with the m_a points of a landmark and the width of the map R.  The targets t_ab have the
-mean d and the spread of the map's own distances; D is the mean distance in the data, s
-the quotient of the spreads.  All three are of this moment, and have no gradient.  With
-targets s D_ab alone, of data whose rows are all about equally far apart, the map is
-pulled towards a ball (``docs/tried.md``).
+mean d and the spread r of the map's own distances; D is the mean distance in the data,
+s the quotient of the spreads.  They are of this moment, and have no gradient.  Few
+cells that are like no others, which would take most of the map for themselves, are
+drawn far away, but no farther than d + 3 r.  ``docs/tried.md`` has other targets.
 
 The pull on each point is mu times a number that is about 1 where the picture is wrong
 altogether, whatever the units of map and data.  Neighbourhoods stay, as all points of a
@@ -34,6 +34,8 @@ from napari_embedding_game.core.graph.edge_loops import by_group
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
+FARTHEST = 3.0
+"""Spreads above the mean distance on the map, beyond which no group is pulled."""
 ASKED_EVERY, PULLED_EVERY = 20, 4
 """Iterations after which points are asked for their landmarks anew, and for which a
 pull is held: both change slowly."""
@@ -151,11 +153,12 @@ def _fill_pull(middles, sizes, in_data, on_map, pull):
     spread = max(0.0, apart_squares / n_pairs - mean * mean)
     scale = math.sqrt(spread / spread_in_data)
     nearest = mean - scale * far / n_pairs
+    farthest = mean + FARTHEST * math.sqrt(spread)
     unit = 1 / math.sqrt(2 * apart_squares)
     for a in range(len(sizes)):
         for b in range(a):
             if on_map[a, b] > 0:
-                wanted = max(0.0, nearest + scale * in_data[a, b])
+                wanted = min(max(0.0, nearest + scale * in_data[a, b]), farthest)
                 share = unit * (1 - wanted / on_map[a, b])
                 for axis in range(middles.shape[1]):
                     force = share * (middles[a, axis] - middles[b, axis])
