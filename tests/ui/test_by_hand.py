@@ -116,6 +116,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
         area.viewport(),
         game.game.controls["method"].native,
         game.game.repulsion_slider.native,
+        game.game.controls["large_picture"].native,
         game.game.controls["n_neighbors"].native,
     ):
         settings = person.session.settings.value
@@ -163,6 +164,12 @@ def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
     write("40")
     person.run()  # without Enter, and the button need not take the cursor
     assert settings.n_landmarks == 40
+    slider = game.controls["large_picture"].native.findChild(W.QSlider)
+    focus(person, slider)
+    press(Qt.Key.Key_Right)
+    assert settings.large_picture == 0.5
+    press(Qt.Key.Key_Left)
+    assert settings.large_picture == 0
 
 
 def f2_and_ctrl_z_act_from_the_canvas_and_text_keeps_its_keys(person, qtbot):

@@ -132,7 +132,8 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
     assert affinity.choices == ("auto", "inner_products")
     assert session.settings.affinity == "auto"
     assert not game.repulsion.native.isVisibleTo(game.steering)
-    assert game.controls["learning_rate"].native.isHidden()
+    for name in ("learning_rate", "large_picture"):
+        assert game.controls[name].native.isHidden()
     play()
     assert "Finished" in run.stage.text()
     assert dock.trust.figures.frame.loc["pressured_share"].iloc[2] == "–"
@@ -147,6 +148,7 @@ def test_what_needs_a_restart_says_so_as_pca_with_its_own_edges(dock, session, p
 
 CHOSEN = {
     "approximation": "sampled_edges",
+    "large_picture": 2.5,
     "n_landmarks": 80,
     "n_neighbors": 30,
     "learning_rate": 0.2,
