@@ -7,7 +7,8 @@ The file has principal components (``obsm["X_pca"]``) and some thousand cells.  
 film the game is run, a cluster is dragged by its name, the repulsion is raised, both
 are taken back by the timeline, the two maps are compared and laid side by side, a group
 is brushed, and the cells that lie farthest from cells like them are followed to their
-neighbours in the data.  The films of gestures stand in the guide.
+neighbours in the data.  The films of gestures, all or those that are named behind
+``--gestures``, stand in the guide.
 """
 
 from __future__ import annotations
@@ -164,6 +165,18 @@ def raise_repulsion(person: Person, film: Film) -> None:
     film.follow_run()
 
 
+def draw_large_picture(person: Person, film: Film) -> None:
+    """Drag the handle of the large picture to the right."""
+    person.dock.method_fold.expand()
+    slider = person.dock.game.controls["large_picture"]
+    person.show(slider.native)
+    for strength in np.linspace(0.5, 4, 8):
+        slider.value = float(strength)
+        person.rest(0.1)
+        film.shoot()
+    film.follow_run()
+
+
 def compare(person: Person, film: Film) -> None:
     """Have the map lie beside the one with the higher repulsion."""
     timeline = person.dock.timeline
@@ -273,6 +286,7 @@ GESTURES: dict[str, Callable[[Person, Film], None]] = {
     "repulsion": raise_repulsion,
     "timeline": look_back,
     "compare": compare,
+    "large_picture": draw_large_picture,
 }
 """In an order in which each finds what it needs."""
 
@@ -298,10 +312,11 @@ def record(person: Person, path: Path) -> None:
     film.save(IMAGES / "film.gif")
 
 
-def record_gestures(person: Person, path: Path) -> None:
+def record_gestures(person: Person, path: Path, names: list[str]) -> None:
     """Play and save a film of each gesture."""
     begin(person, path, Film(person))
-    for name, act in GESTURES.items():
+    for name in names:
+        act = GESTURES[name]
         film = Film(person, SMALL_WIDTH)
         film.shoot(1_000)
         act(person, film)
@@ -312,15 +327,20 @@ def main() -> None:
     """Record and save it, or them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--gestures", action="store_true")
+    parser.add_argument(
+        "--gestures", nargs="*", choices=GESTURES, help="those named, or all"
+    )
     arguments = parser.parse_args()
-    size = SMALL_WINDOW if arguments.gestures else WINDOW
-    play = record_gestures if arguments.gestures else record
-    with opened(*size) as person:
+    is_film = arguments.gestures is None
+    with opened(*(WINDOW if is_film else SMALL_WINDOW)) as person:
         for dock in ("dockLayerList", "dockLayerControls"):  # room for the map
             getattr(person.viewer.window._qt_viewer, dock).hide()
         person.rest(2.0)
-        play(person, arguments.data)
+        if is_film:
+            record(person, arguments.data)
+        else:
+            names = arguments.gestures or list(GESTURES)
+            record_gestures(person, arguments.data, names)
 
 
 if __name__ == "__main__":
