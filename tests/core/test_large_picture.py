@@ -112,8 +112,9 @@ def test_it_acts_at_once_while_the_game_runs_and_stops_with_0():
         next(playing)
         for strength in strengths:
             changed = Settings(**{**vars_of(settings), "large_picture": strength})
-            for _ in range(6):
-                snapshot = playing.send(Steer(settings=changed))
+            snapshot = playing.send(Steer(settings=changed))
+            while not snapshot.finished:
+                snapshot = next(playing)
         return likeness(snapshot.embedding)
 
     assert likeness_after(0.0) < 0.3
