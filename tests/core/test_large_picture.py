@@ -118,10 +118,10 @@ def test_it_acts_at_once_while_the_game_runs_and_stops_with_0():
         return likeness(snapshot.embedding)
 
     assert likeness_after(0.0) < 0.3
-    steered = likeness_after(0.0, 5.0)
-    assert steered > 0.6
+    steered = likeness_after(0.0, 10.0, 10.0)
+    assert steered > 0.7
     # Neighbours alone tear nothing apart again.
-    assert likeness_after(0.0, 5.0, 0.0) == pytest.approx(steered, abs=0.15)
+    assert likeness_after(0.0, 10.0, 10.0, 0.0) == pytest.approx(steered, abs=0.15)
 
 
 def vars_of(settings):
