@@ -12,8 +12,8 @@ Of each data set at most 4,000 rows, drawn at random.
 - energy: of the game, to that without a large picture
 
 Figures are the mean over the seeds, and their standard deviation; times are seconds of
-a whole fit, in a process in which all is compiled.  ``--peers`` asks for more programs,
-where they are installed: openTSNE and PaCMAP.
+a whole fit, in a process in which all is compiled.  ``--peers`` names programs, none,
+umap-learn, openTSNE or PaCMAP, that are installed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,28 @@ from napari_embedding_game.papers.reproductions.metrics import (
 from quality import FEW_ROWS, umap_learn
 from shared import Input, arguments, load_all, report, timed
 
+
+def umap(X: np.ndarray, random_state: int) -> np.ndarray:
+    """Fit with defaults."""
+    return umap_learn(X, random_state)
+
+
+def open_tsne(X: np.ndarray, random_state: int) -> np.ndarray:
+    """Fit with defaults, on all cores."""
+    return np.asarray(
+        import_module("openTSNE").TSNE(n_jobs=-1, random_state=random_state).fit(X)
+    )
+
+
+def pacmap(X: np.ndarray, random_state: int) -> np.ndarray:
+    """Fit with defaults."""
+    found = import_module("pacmap").PaCMAP(random_state=random_state).fit_transform(X)
+    return np.asarray(found)
+
+
+PEERS = {"umap-learn": umap, "openTSNE": open_tsne, "pacmap": pacmap}
+
+
 INPUTS = (
     *("pbmc", "ifnb", "covid", "nuclei", "coil20", "digits", "mnist", "words"),
     *("newsgroups", "swiss roll"),
@@ -49,7 +71,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "default": 5},
     "inputs": {"nargs": "+", "choices": INPUTS, "default": INPUTS},
     "strengths": {"nargs": "+", "type": float, "default": [0, 1, 2, 3]},
-    "peers": {"nargs": "*", "choices": ("openTSNE", "pacmap"), "default": []},
+    "peers": {"nargs": "*", "choices": PEERS, "default": ["umap-learn"]},
 }
 Fit = Callable[[np.ndarray, int], tuple[np.ndarray, float]]
 """Returns a map of some rows by a seed, and its energy, NaN where it has none."""
@@ -69,22 +91,6 @@ def game(strength: float) -> Fit:
 def without_energy(fit: Callable[..., np.ndarray]) -> Fit:
     """Return the fit of another program."""
     return lambda X, seed: (fit(X, random_state=seed), math.nan)
-
-
-def open_tsne(X: np.ndarray, random_state: int) -> np.ndarray:
-    """Fit with defaults, on all cores."""
-    return np.asarray(
-        import_module("openTSNE").TSNE(n_jobs=-1, random_state=random_state).fit(X)
-    )
-
-
-def pacmap(X: np.ndarray, random_state: int) -> np.ndarray:
-    """Fit with defaults."""
-    found = import_module("pacmap").PaCMAP(random_state=random_state).fit_transform(X)
-    return np.asarray(found)
-
-
-PEERS = {"openTSNE": open_tsne, "pacmap": pacmap}
 
 
 def share_of_triplets(X: np.ndarray, embedding: np.ndarray) -> float:
@@ -152,7 +158,6 @@ def main() -> None:
     """Print a table for each input."""
     args = arguments(__doc__, 1, **OPTIONS)
     fits = {f"game, large picture {x:g}": game(x) for x in args.strengths}
-    fits["umap-learn"] = lambda X, seed: (umap_learn(X, seed), math.nan)
     fits |= {name: without_energy(PEERS[name]) for name in args.peers}
     fits["PCA"] = without_energy(partial(pca, n_components=2))
     noise = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
