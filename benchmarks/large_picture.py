@@ -60,8 +60,6 @@ def pacmap(X: np.ndarray, random_state: int) -> np.ndarray:
 
 
 PEERS = {"umap-learn": umap, "openTSNE": open_tsne, "pacmap": pacmap}
-
-
 INPUTS = (
     *("pbmc", "ifnb", "covid", "nuclei", "coil20", "digits", "mnist", "words"),
     *("newsgroups", "swiss roll"),
@@ -70,7 +68,7 @@ MAX_ROWS, N_TRIPLETS, FEW_LABELS = 4_000, 200_000, 5
 OPTIONS: dict[str, dict[str, Any]] = {
     "seeds": {"type": int, "default": 5},
     "inputs": {"nargs": "+", "choices": INPUTS, "default": INPUTS},
-    "strengths": {"nargs": "+", "type": float, "default": [0, 1, 2, 3]},
+    "strengths": {"nargs": "*", "type": float, "default": [0, 1, 2, 3]},
     "peers": {"nargs": "*", "choices": PEERS, "default": ["umap-learn"]},
 }
 Fit = Callable[[np.ndarray, int], tuple[np.ndarray, float]]
