@@ -76,8 +76,9 @@ def recipe(folder, cells):
     chosen = replace(RECIPE, batch_key="day", doublets=True, **LIMITS)
     desk = of_file(folder / "cells.h5ad", space="X", recipe=chosen)
     settings = desk.session.settings
-    settings.repulsion = 137.5
-    desk.play(at=20, then=lambda: settings.update(repulsion=411.0, learning_rate=0.3))
+    settings.update(repulsion=137.5, large_picture=1.0)
+    steered = {"repulsion": 411.0, "learning_rate": 0.3, "large_picture": 2.5}
+    desk.play(at=20, then=lambda: settings.update(**steered))
     assert len(desk.session.played.steered) == 1
     desk.session.look.split_by, desk.session.look.color_by = "day", "gene3"
     return desk.edit()
