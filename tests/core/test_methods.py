@@ -27,6 +27,7 @@ from napari_embedding_game.core.energy.pair_functions import UMAP_A, UMAP_B
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.estimator import EmbeddingGame
+from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import (
     Settings,
     choose,
@@ -284,6 +285,15 @@ def test_the_first_approximation_is_the_methods_own():
     assert choose("tsne", None)[1] == "mesh"
     assert choose("ssne", None)[1] == "landmarks"
     assert choose("umap", None)[1] == "sampled_edges"
+
+
+def test_umaps_repulsion_is_that_of_so_many_random_partners_for_each_pull():
+    n, k = 20, 3
+    ring = sum(np.roll(np.eye(n), step, axis=1) for step in range(1, k + 1))
+    edges = Edges.from_matrix(ring + ring.T)  # n k pulls, of weight 1
+    scale = METHODS["umap"].lambda_scale(edges)
+    # A random partner of each pull adds 1 / n to n pairs, each of which counts twice.
+    assert scale == pytest.approx(n * k / n / n / 2)
 
 
 def test_settings_left_open_are_the_methods_own():

@@ -283,11 +283,15 @@ def test_of_many_numbers_long_ones_are_ids_and_others_are_measured(tmp_path):
     names = [f"image_{i}" for i in range(40)]
     table = pd.DataFrame({"File": names, "barcode": 2**53 + 3 * np.arange(40)})
     table.loc[0, "barcode"] = 7
-    table.assign(dose=np.arange(40)).to_csv(tmp_path / "layout.csv", index=False)
+    batch = np.arange(40) % 30  # no more than groups may be
+    more = {"dose": np.arange(40), "batch": batch, "plate_age": np.arange(40) % 31}
+    table.assign(**more).to_csv(tmp_path / "layout.csv", index=False)
     file = tmp_path / "any.tif"
     pairs = [ImagePair(name=name, images=(file,), labels=file) for name in names]
     columns, _ = join_tables(pairs, [tmp_path / "layout.csv"])
     assert columns["dose"].tolist() == [*range(40)]
+    assert columns["batch"].tolist() == [*map(str, batch)]
+    assert columns["plate_age"].dtype.kind in "iu"
     assert columns["barcode"].tolist() == [*table["barcode"].astype(str)]
 
 
