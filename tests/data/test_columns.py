@@ -175,3 +175,11 @@ def test_columns_without_a_telling_name_are_groups_while_they_have_few_levels(
         levels = pd.Series([word.format(i % n) for i in range(404)], name="x")
         column = pd.to_numeric(levels) if word == "{}" else levels
         assert (find_role(column) == "groups") is is_group
+
+
+def test_a_column_that_shows_its_levels_late_has_all_of_them():
+    late = pd.Series(["a"] * 50 + ["b", "c", "d"])
+    assert columns.n_levels(late, 3) == 4
+    assert columns.n_levels(late, 10) == 4
+    many = pd.Series([f"n{i}" for i in range(1_000)])
+    assert 3 < columns.n_levels(many, 3) < 1_000  # not looked through
