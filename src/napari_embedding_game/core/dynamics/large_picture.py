@@ -91,15 +91,14 @@ class LargePicture:
             self._coordinates = self._read_coordinates.read()
             if self._memory_rows is not None:
                 self._coordinates = self._coordinates[np.argsort(self._memory_rows)]
-        nearest = nearest_landmark(positions, landmarks)
-        held, self._group_of = np.unique(nearest, return_inverse=True)
-        self._groups = by_group(self._group_of, len(held))
+        self._group_of = nearest_landmark(positions, landmarks)
+        self._groups = by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
         self._in_data = distances_between(mean_rows(self._coordinates, self._groups))
 
 
 def mean_rows(rows: NDArray[np.floating], groups: Groups) -> NDArray[np.float64]:
-    """Return the mean of the rows (N, p) of each group, (L, p)."""
+    """Return the mean of the rows (N, p) of each group, (L, p); 0 of no rows."""
     means = np.zeros((len(groups[0]) - 1, rows.shape[1]))
     run_blocks(_fill_means, len(means), rows.size, *groups, rows, means)
     return means
@@ -121,11 +120,10 @@ def pull_between(
     """Return the gradient, for mu = 1, in each point of each group, (L, d).
 
     ``middles`` (L, d) and ``sizes`` (L,) of the groups, their distances (L, L)
-    ``in_data``.  0 where fewer than three groups, or all at one place, are no picture.
+    ``in_data``.  0 where one group, or all at one place, are no picture.
     """
     pull = np.zeros_like(middles)
-    if len(sizes) >= 3:
-        _fill_pull(middles, sizes, in_data, np.empty_like(in_data), pull)
+    _fill_pull(middles, sizes, in_data, np.empty_like(in_data), pull)
     return pull
 
 
@@ -146,8 +144,10 @@ def _fill_pull(middles, sizes, in_data, on_map, pull):
             far_squares += pairs * in_data[a, b] * in_data[a, b]
             apart += pairs * on_map[a, b]
             apart_squares += pairs * squared
+    if apart_squares == 0:
+        return
     spread_in_data = far_squares / n_pairs - (far / n_pairs) ** 2
-    if apart_squares == 0 or spread_in_data <= 0:
+    if spread_in_data <= 0:
         return
     mean = apart / n_pairs
     spread = max(0.0, apart_squares / n_pairs - mean * mean)
@@ -172,8 +172,9 @@ def _fill_means(begin, end, begins, order, rows, means):
         for at in range(begins[group], begins[group + 1]):
             for column in range(rows.shape[1]):
                 means[group, column] += rows[order[at], column]
+        size = max(1, begins[group + 1] - begins[group])
         for column in range(rows.shape[1]):
-            means[group, column] /= begins[group + 1] - begins[group]
+            means[group, column] /= size
 
 
 @njit(**LOOP)
