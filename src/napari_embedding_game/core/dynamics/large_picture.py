@@ -53,7 +53,7 @@ class LargePicture:
     def __init__(
         self, coordinates: Coordinates, memory_rows: NDArray[np.intp] | None
     ) -> None:
-        self._read_coordinates = coordinates
+        self._source = coordinates
         self._memory_rows = memory_rows
         self._coordinates: NDArray[np.float32] | None = None
         self._n_pulled = 0
@@ -88,7 +88,7 @@ class LargePicture:
     ) -> None:
         """Ask points for their landmarks, and the data for the distances of these."""
         if self._coordinates is None:
-            self._coordinates = self._read_coordinates.read()
+            self._coordinates = self._source.read()
             if self._memory_rows is not None:
                 self._coordinates = self._coordinates[np.argsort(self._memory_rows)]
         self._group_of = nearest_landmark(positions, landmarks)
