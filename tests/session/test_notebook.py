@@ -178,7 +178,8 @@ def neighbours(folder, cells):
         sc.pp.neighbors(cells, n_neighbors=10, key_added="mine", **how)
     cells.write_h5ad(folder / "cells.h5ad")
     desk = of_file(folder / "cells.h5ad", space="obsp['mine_distances']")
-    desk.session.settings.n_neighbors = 9
+    # The slider's value is left from former data, and its control is hidden.
+    desk.session.settings.update(n_neighbors=9, large_picture=2.0)
     return desk.play().edit()
 
 

@@ -728,7 +728,8 @@ class Session:
         if self.dataset is None:
             return chosen
         if self.dataset.is_distances:
-            chosen = replace(chosen, metric="precomputed")
+            # Distances have no rows of data, which a large picture needs.
+            chosen = replace(chosen, metric="precomputed", large_picture=0.0)
         return with_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
