@@ -1,6 +1,7 @@
 """The large picture: what is far apart in the data is far apart on the map."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_it_acts_at_once_while_the_game_runs_and_stops_with_0():
         playing = play(edges, layout, settings, frame_iterations=50)
         next(playing)
         for strength in strengths:
-            changed = Settings(**{**vars_of(settings), "large_picture": strength})
+            changed = replace(settings, large_picture=strength)
             snapshot = playing.send(Steer(settings=changed))
             while not snapshot.finished:
                 snapshot = next(playing)
@@ -122,10 +123,6 @@ def test_it_acts_at_once_while_the_game_runs_and_stops_with_0():
     assert steered > 0.7
     # Neighbours alone tear nothing apart again.
     assert likeness_after(0.0, 10.0, 10.0, 0.0) == pytest.approx(steered, abs=0.15)
-
-
-def vars_of(settings):
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
 
 
 def test_the_bits_are_those_of_any_number_of_threads_and_any_order_inside(monkeypatch):
@@ -153,9 +150,7 @@ def test_a_graphics_card_adds_what_the_processor_adds():
         picture.add_pull(gradient, y, z, 2.0)
         if by_torch:
             gradient = torch.ones_like(y)
-            middles = module.mean_rows(y.numpy(), picture._groups)
-            pull = 2.0 * module.pull_between(middles, picture._sizes, picture._in_data)
-            picture._add_by_torch(gradient, pull)
+            picture._add_by_torch(gradient, 2.0 * picture._pull)
         found.append(gradient.numpy())
     np.testing.assert_allclose(*found, rtol=1e-6)
     assert np.ptp(found[0]) > 0.1
@@ -172,12 +167,14 @@ def test_long_rows_keep_their_distances_and_angles_have_no_length():
     rng = np.random.default_rng(0)
     few = rng.normal(size=(200, 10)).astype(np.float32)
     wide = (few @ np.linalg.qr(rng.normal(size=(300, 10)))[0].T).astype(np.float32)
-    read = coordinates.Coordinates(wide, "euclidean", 0).read()
+    read = coordinates.Coordinates(wide, "euclidean", 0).compute_rows()
     assert read.shape == (200, 100)
     scale = pdist(read).mean() / pdist(few).mean()  # a power of two
     np.testing.assert_allclose(pdist(read), scale * pdist(few), rtol=1e-3)
     longer = few * rng.uniform(0.5, 2, (200, 1)).astype(np.float32)
-    rows = [coordinates.Coordinates(x, "cosine", 0).read() for x in (few, longer)]
+    rows = [
+        coordinates.Coordinates(x, "cosine", 0).compute_rows() for x in (few, longer)
+    ]
     np.testing.assert_allclose(*map(pdist, rows), rtol=1e-3)
 
 

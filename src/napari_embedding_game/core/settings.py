@@ -103,7 +103,7 @@ class Settings:
         0.0,
         "Large picture",
         "How strongly groups that are far apart in the data are drawn far apart on the "
-        "map. At 0 only neighbours count; about 2 changes no neighbourhoods.",
+        "map. At 0 only neighbours count; about 2 hardly changes neighbourhoods.",
         allowed="a number at least 0",
         least=0,
         below=1e6,

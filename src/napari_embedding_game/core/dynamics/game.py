@@ -69,7 +69,9 @@ class Game:
         stiffness = sum_stiffness(problem.edges)
         self._stiffness = torch.as_tensor(stiffness, device=problem.device)
         self._hand: AppliedForces | None = None
-        self._large_picture: LargePicture | None = None
+        known = problem.coordinates
+        rows = problem.memory_rows
+        self._large_picture = None if known is None else LargePicture(known, rows)
         self._picture_strength = 0.0
         self._sums: Sums | PotentialSums | None = None
 
@@ -101,10 +103,12 @@ class Game:
         settings.validate()
         schedule, n = resolve_schedule(settings), len(self.y.positions)
         check_size(settings, n)
+        if settings.large_picture and self._large_picture is None:
+            raise InputError(NO_LARGE_PICTURE)
+        self._picture_strength = settings.large_picture
         self._sums, self._schedule = None, schedule
         self._set_landmarks(min(settings.n_landmarks, n))
         self._choose_objective(settings)
-        self._choose_large_picture(settings.large_picture)
         self.objective.follow(self.y.positions, self.z.positions)
 
     def _choose_objective(self, settings: Settings) -> None:
@@ -125,14 +129,6 @@ class Game:
             self.objective = make_objective(approx, forces, self._repulsion, *law)
             self._forces = forces
         self.objective.repulsion = self._repulsion
-
-    def _choose_large_picture(self, strength: float) -> None:
-        coordinates, self._picture_strength = self._problem.coordinates, strength
-        if strength and self._large_picture is None:
-            if coordinates is None:
-                raise InputError(NO_LARGE_PICTURE)
-            rows = self._problem.memory_rows
-            self._large_picture = LargePicture(coordinates, rows)
 
     def _set_landmarks(self, n_landmarks: int) -> None:
         """Drop landmarks at random, or add some on top of random points."""

@@ -22,6 +22,7 @@ landmark feel the same.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -53,9 +54,7 @@ class LargePicture:
     def __init__(
         self, coordinates: Coordinates, memory_rows: NDArray[np.intp] | None
     ) -> None:
-        self._source = coordinates
-        self._memory_rows = memory_rows
-        self._coordinates: NDArray[np.float32] | None = None
+        self._source, self._memory_rows = coordinates, memory_rows
         self._n_pulled = 0
         """Iterations with a pull."""
 
@@ -79,6 +78,12 @@ class LargePicture:
         else:
             self._add_by_torch(gradient, pull)
 
+    @cached_property
+    def _coordinates(self) -> NDArray[np.float32]:
+        """The rows of the data in the order of the points, (N, p)."""
+        rows, order = self._source.compute_rows(), self._memory_rows
+        return rows if order is None else rows[np.argsort(order)]
+
     def _add_by_torch(self, gradient: Tensor, pull: NDArray[np.float64]) -> None:
         of_points = torch.as_tensor(pull[self._group_of]).to(gradient.dtype)
         gradient += of_points.to(gradient.device)
@@ -87,10 +92,6 @@ class LargePicture:
         self, positions: NDArray[np.floating], landmarks: NDArray[np.floating]
     ) -> None:
         """Ask points for their landmarks, and the data for the distances of these."""
-        if self._coordinates is None:
-            self._coordinates = self._source.read()
-            if self._memory_rows is not None:
-                self._coordinates = self._coordinates[np.argsort(self._memory_rows)]
         self._group_of = nearest_landmark(positions, landmarks)
         self._groups = by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)

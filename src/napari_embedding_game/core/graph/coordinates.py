@@ -15,25 +15,27 @@ from napari_embedding_game.core.graph.principal_components import (
     START_POWERS,
     principal_components,
 )
-from napari_embedding_game.core.graph.rows import Rows
+from napari_embedding_game.core.graph.rows import SEARCHED, Rows
 
 MOST = 100
 """Numbers of a row; longer rows are those of their principal components."""
-OF_ANGLES = ("cosine", "correlation")
-"""Metrics for which rows have one length; for all others they are as they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
-    """Rows ``X`` (N, D), the metric between them, and the seed of their components."""
+    """Rows ``X`` (N, D), the metric between them, and the seed of their components.
+
+    For "cosine" and "correlation" rows have one length, for all other metrics their
+    own.
+    """
 
     X: Any
     metric: str
     random_state: int
 
-    def read(self) -> NDArray[np.float32]:
+    def compute_rows(self) -> NDArray[np.float32]:
         """Return the coordinates of each row, (N, 100) at most."""
-        metric = self.metric if self.metric in OF_ANGLES else "euclidean"
+        metric = self.metric if self.metric in SEARCHED else "euclidean"
         rows = Rows(self.X, metric)
         if rows.shape[1] <= MOST:
             return rows[:]

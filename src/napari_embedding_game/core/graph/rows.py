@@ -128,6 +128,21 @@ def summed(X: Any) -> Any:
     return X
 
 
+def mean_rows_of_groups(
+    X: Any, group: NDArray[np.integer], n_groups: int
+) -> NDArray[np.float64]:
+    """Return the mean of the rows ``X`` (N, D) of each group, (n_groups, D).
+
+    ``group`` (N,): number of each row's group, from 0; none is empty.
+    """
+    n, sizes = len(group), np.bincount(group, minlength=n_groups)
+    members = sparse.csr_array((np.ones(n), (group, np.arange(n))), (n_groups, n))
+    sums = members @ X
+    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums, np.float64)
+    means: NDArray[np.float64] = sums / sizes[:, None]
+    return means
+
+
 def are_filled(X: Any) -> NDArray[np.bool_]:
     """Return which rows are not of zeros alone, (N,)."""
     if sparse.issparse(X):

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.choices import STARTS
@@ -26,6 +25,7 @@ from napari_embedding_game.core.graph.principal_components import (
     directions,
     pad_columns,
 )
+from napari_embedding_game.core.graph.rows import mean_rows_of_groups
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
@@ -220,11 +220,8 @@ def side_by_side(
     Their positions are the principal components of their mean inputs, so that similar
     components start next to each other.
     """
-    size, n = np.bincount(part, minlength=n_parts), len(part)
-    members = sparse.csr_array((np.ones(n), (part, np.arange(n))), (n_parts, n))
-    sums = members @ X
-    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums, np.float64)
-    centred = sums / size[:, None]
+    size = np.bincount(part, minlength=n_parts)
+    centred = mean_rows_of_groups(X, part, n_parts)
     largest = np.abs(centred).max()
     centred -= np.average(centred, axis=0, weights=size)
     width = np.abs(centred).max()

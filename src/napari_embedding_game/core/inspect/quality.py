@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.neighbors import named
-from napari_embedding_game.core.graph.rows import centred
+from napari_embedding_game.core.graph.rows import centred, mean_rows_of_groups
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
@@ -142,35 +142,37 @@ def map_quality(
         n_neighbors=k,
         columns=tuple(sorted(agreeing, key=lambda one: -one.agreement)),
         clusters=last if last and not math.isnan(last.agreement) else None,
-        between_clusters=_likeness_of_clusters(X, embedding, clusters, metric),
+        between_clusters=(
+            math.nan
+            if clusters is None
+            else _correlate_cluster_distances(X, embedding, clusters, metric)
+        ),
     )
 
 
-def _likeness_of_clusters(
-    X: Any, embedding: NDArray[np.floating], clusters: Any, metric: str
+def _correlate_cluster_distances(
+    X: Any,
+    embedding: NDArray[np.floating],
+    clusters: NDArray[np.integer],
+    metric: str,
 ) -> float:
     """Return ``MapQuality.between_clusters``."""
     from scipy.stats import spearmanr
     from sklearn.metrics import pairwise_distances
 
-    rows = np.array([]) if clusters is None else np.flatnonzero(clusters >= 0)
-    held, group = np.unique(clusters[rows] if len(rows) else [], return_inverse=True)
-    if len(held) < 4:
+    ids, group = np.unique(clusters, return_inverse=True)
+    pairs = np.triu_indices(int((ids >= 0).sum()), 1)
+    if len(pairs[0]) < 6:  # of four clusters
         return math.nan
-    one = 1 / np.bincount(group)[group]
-    mean = csr_array((one, (group, rows)), shape=(len(held), len(embedding)))
-    pairs = np.triu_indices(len(held), 1)
+    of_data, of_map = (
+        mean_rows_of_groups(rows, group, len(ids))[ids >= 0] for rows in (X, embedding)
+    )
     with named(metric):
-        in_data = pairwise_distances(_dense(mean @ X), metric=metric)
-    on_map = pairwise_distances(_dense(mean @ embedding))
-    both = in_data[pairs], on_map[pairs]
-    if not all(map(np.ptp, both)):  # all as far apart: there is no order
+        in_data = pairwise_distances(of_data, metric=metric)[pairs]
+    on_map = pairwise_distances(of_map)[pairs]
+    if np.ptp(in_data) == 0 or np.ptp(on_map) == 0:  # there is no order
         return math.nan
-    return max(0.0, float(spearmanr(*both).statistic))
-
-
-def _dense(rows: Any) -> NDArray[Any]:
-    return np.asarray(rows.toarray() if issparse(rows) else rows)
+    return max(0.0, float(spearmanr(in_data, on_map).statistic))
 
 
 def _by_chance(codes: NDArray[np.integer]) -> float:

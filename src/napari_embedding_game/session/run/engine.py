@@ -83,8 +83,7 @@ def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
         next(playing)
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
-    # What is needed once there is a map: clusters, markers, and one more slider.
+    # What is needed once there is a map: clusters and markers.
     with COMPUTING, limited(1):
         first_game.compile_merging()
         first_game.compile_markers()
-        first_game.compile_large_picture()

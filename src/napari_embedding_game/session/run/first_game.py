@@ -66,14 +66,9 @@ def compile_edges() -> None:
 
 def compile_game() -> None:
     """Compile the first step of a game, and what its frames show."""
-    from napari_embedding_game.core.dynamics.play import play
-
-    edges, layout = _make_ring_edges(), few_rows()[:, :2].copy()
+    edges = _make_ring_edges()
     edges.in_order(np.arange(N_ROWS)[::-1])  # as of many points
-    playing = play(edges, layout, few_settings(), frame_iterations=1)
-    next(playing)
-    next(playing)
-    playing.close()
+    _play_one_frame(edges, few_settings())
 
 
 def compile_merging() -> None:
@@ -86,16 +81,11 @@ def compile_merging() -> None:
 
 def compile_large_picture() -> None:
     """Compile what moves landmarks' points as one."""
-    from napari_embedding_game.core.dynamics.play import play
     from napari_embedding_game.core.graph.coordinates import Coordinates
 
-    rows = few_rows()
-    known = replace(_make_ring_edges(), coordinates=Coordinates(rows, "euclidean", 0))
-    settings = replace(few_settings(), large_picture=1.0)
-    playing = play(known, rows[:, :2].copy(), settings, frame_iterations=1)
-    next(playing)
-    next(playing)
-    playing.close()
+    rows = Coordinates(few_rows(), "euclidean", 0)
+    edges = replace(_make_ring_edges(), coordinates=rows)
+    _play_one_frame(edges, replace(few_settings(), large_picture=1.0))
 
 
 def compile_markers() -> None:
@@ -105,6 +95,15 @@ def compile_markers() -> None:
     rows = few_rows()
     for values in (rows, sparse.csr_matrix(rows)):
         markers(values, np.arange(N_ROWS) < 2)
+
+
+def _play_one_frame(edges: Any, settings: Settings) -> None:
+    from napari_embedding_game.core.dynamics.play import play
+
+    playing = play(edges, few_rows()[:, :2].copy(), settings, frame_iterations=1)
+    next(playing)  # the start
+    next(playing)
+    playing.close()
 
 
 def _make_ring_neighbors() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
