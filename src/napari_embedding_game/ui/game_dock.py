@@ -42,7 +42,12 @@ from napari_embedding_game.ui.style.form_widgets import (
     scrolled,
     set_role,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, plain_tabs, row
+from napari_embedding_game.ui.style.layouts import (
+    frameless_tabs,
+    horizontal_box,
+    vertical_box,
+    widget_with_layout,
+)
 from napari_embedding_game.ui.tour import PLUGIN, Stop, Tour
 from napari_embedding_game.ui.upstream_fixes import mend
 from napari_embedding_game.ui.workspace import Workspace
@@ -205,9 +210,11 @@ class GameDock(MapWidget):
         notices = self.data.breadcrumb, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
         steered = self.game.steering, self.select.tools, self.trust.line
-        page = column(*notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4))
-        self.scroll = scrolled(panel(page))
-        self.tabs = plain_tabs(self.larger)
+        page = vertical_box(
+            *notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4)
+        )
+        self.scroll = scrolled(widget_with_layout(page))
+        self.tabs = frameless_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
         self.tabs.addTab(scrolled(self.inspector), "Selection")
         self.tabs.addTab(self.plots, "Plots")
@@ -220,7 +227,9 @@ class GameDock(MapWidget):
         self.column.addWidget(self.clusters.message)
         self.column.addWidget(self.run)
         edits = self.clusters.edits
-        self.column.addLayout(row(edits.back, edits.forth, None, wide=()))
+        self.column.addLayout(
+            horizontal_box(edits.back, edits.forth, None, stretched=())
+        )
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # after a click keys are for it
         calm(self)

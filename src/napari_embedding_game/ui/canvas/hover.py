@@ -29,7 +29,7 @@ from napari_embedding_game.ui.style.coloring import (
     composition_columns,
     name_of,
 )
-from napari_embedding_game.ui.style.layouts import as_tip
+from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import theme_colors
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -85,7 +85,7 @@ class Hover(QObject):
         tooltip, points = self._viewer.tooltip, self._layers.points
         is_of_map = self._viewer.layers.selection.active is points is not None
         if is_of_map and tooltip.text != self._layer_tip:  # which is heard again
-            self._layer_tip = as_tip(tooltip.text)
+            self._layer_tip = escape_tooltip(tooltip.text)
             tooltip.text = self._layer_tip
 
     def _on_move(self, viewer: Any, event: Any) -> None:

@@ -12,11 +12,11 @@ from superqt import QElidingLabel
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.layouts import (
-    add_entries,
-    as_tip,
-    column,
+    add_menu_entries,
+    escape_tooltip,
+    horizontal_box,
     push_button,
-    row,
+    vertical_box,
 )
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -40,8 +40,10 @@ class Breadcrumb(QWidget):
         self.parts = push_button("Other maps  ", PARTS_TIP)
         self.parts.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.parts.setMenu(QMenu(self.parts))
-        self._row = row(self.current)
-        self.setLayout(column(self._row, row(self.parts, None, wide=())))
+        self._row = horizontal_box(self.current)
+        self.setLayout(
+            vertical_box(self._row, horizontal_box(self.parts, None, stretched=()))
+        )
         Connections(self).connect(self.refresh, self._maps.changed)
         self.refresh()
 
@@ -60,11 +62,11 @@ class Breadcrumb(QWidget):
         width = self.fontMetrics().horizontalAdvance(LEGIBLE)
         self.current.setMinimumWidth(width if title else 1)
         self.current.setText(title.rpartition(" · ")[2])  # what is not in that above
-        self.current.setToolTip(as_tip(title))
+        self.current.setToolTip(escape_tooltip(title))
         menu = self.parts.menu()
         menu.clear()
         openers = (partial(self._maps.open, part.key) for part in parts)
-        add_entries(menu, zip(map(_title_text, parts), openers, repeat("")))
+        add_menu_entries(menu, zip(map(_title_text, parts), openers, repeat("")))
         self.parts.setVisible(bool(parts))
         self.setVisible(len(path) > 1 or bool(parts))
 

@@ -15,7 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.ui.style.form_widgets import Choice, Text
-from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
@@ -140,7 +140,7 @@ class CellQualityView(QWidget):
         self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, is_dragged=True)
         self.canvas.setFixedHeight(HEIGHT)
         self.canvas.dragged.connect(self._on_dragged)
-        self.setLayout(column(self.view, self.state, self.canvas))
+        self.setLayout(vertical_box(self.view, self.state, self.canvas))
 
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""

@@ -13,7 +13,7 @@ from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.roles import ROLES
 from napari_embedding_game.ui.style.form_widgets import Choice, Fold, form
-from napari_embedding_game.ui.style.layouts import evenly, push_button
+from napari_embedding_game.ui.style.layouts import equal_width_box, push_button
 
 MAX_COLUMNS = 2_000
 """Columns above which they are not listed one by one, such as genes."""
@@ -74,7 +74,7 @@ class ColumnsPanel(Fold):
         self.gene_kind = Choice(GENES_TIP)
         self.gene_kind.offer(GENE_KINDS.items())
         self._form = form(("Take for", self.role), ("Genes hold", self.gene_kind))
-        buttons = evenly(self.all, self.none, self.apply)
+        buttons = equal_width_box(self.all, self.none, self.apply)
         super().__init__("Columns", search, self._form, buttons)
         self.list.itemChanged.connect(self._show_choices)
         self.list.itemSelectionChanged.connect(self._show_choices)

@@ -41,12 +41,12 @@ from napari_embedding_game.ui.style.form_widgets import (
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import (
-    column,
-    move_bar,
-    panel,
+    horizontal_box,
     push_button,
-    row,
-    slim_bar,
+    slim_progress_bar,
+    update_progress_bar,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
@@ -96,7 +96,7 @@ class DataControls(QWidget):
         self._shown: tuple[Any, ...] = ()
         """What is read, and was read, when choices were offered."""
         self.title, self.summary = Text(TITLE, "title"), Text()
-        self.bar = slim_bar()
+        self.bar = slim_progress_bar()
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
         self.space = Choice(
@@ -160,7 +160,7 @@ class DataControls(QWidget):
     # Inside
 
     def _build(self) -> None:
-        self._progress = panel(row(self.bar, self.cancel))
+        self._progress = widget_with_layout(horizontal_box(self.bar, self.cancel))
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
         self._form = form(spaces, batches)
         read = self.title, self.summary, self._progress, self._form
@@ -168,7 +168,7 @@ class DataControls(QWidget):
         options = self.genes_in_rows, self.transpose, self.drop, self.recipe
         folds = self.columns, self.measure, self.others
         parts = *read, *messages, *options, *folds
-        self.setLayout(column(*parts, spacing=5))
+        self.setLayout(vertical_box(*parts, spacing=5))
         self._offer_batches([], None)
 
     # Asking
@@ -203,7 +203,7 @@ class DataControls(QWidget):
         """Show how far reading is, and offer what else could come of the data."""
         reading, stage, read = self.reading, self.reading.stage, self.reading.read
         self._progress.setVisible(stage is not None)
-        move_bar(self.bar, round(100 * ((stage and stage.share) or 0)), 100)
+        update_progress_bar(self.bar, round(100 * ((stage and stage.share) or 0)), 100)
         self._update_summary()
         of: tuple[object, ...] = reading.request, reading.refused
         of += () if read is None else (read.source, read.options)

@@ -18,7 +18,7 @@ from napari_embedding_game.ui.style.coloring import (
     choices,
 )
 from napari_embedding_game.ui.style.form_widgets import Choice, check_box, form
-from napari_embedding_game.ui.style.layouts import column, panel
+from napari_embedding_game.ui.style.layouts import vertical_box, widget_with_layout
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -68,9 +68,9 @@ class DisplayControls(Listener):
         self.gene_sets = GeneSetsPanel(session)
         self._rows = form(("Split by", self.split_by))
         parts = form(("Colour by", self.color_by)), self.legend, self.objects
-        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
+        self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
         drawn = self.landmarks, self.names, self.pressure
-        self.more = panel(column(self._rows, *drawn, self.gene_sets))
+        self.more = widget_with_layout(vertical_box(self._rows, *drawn, self.gene_sets))
         """What is used now and then."""
         offers = session.dataset_changed, session.restored, session.columns_changed
         offers += (

@@ -20,7 +20,7 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Fold, Text
-from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
@@ -52,7 +52,7 @@ class GeneSetsPanel(Fold):
         )
         self.file = push_button("From file…", FILE_TIP, self._open)
         self.state = Text()
-        buttons = row(self.name, self.score, self.file)
+        buttons = horizontal_box(self.name, self.score, self.file)
         super().__init__("Gene sets", self.genes, buttons, self.state)
         self._scoring = PaneJobs(self, "Scoring …", self._on_scored, self._show_message)
         self.genes.textChanged.connect(self._enable)

@@ -33,7 +33,11 @@ from napari_embedding_game.ui.style.form_widgets import (
     form,
     set_role,
 )
-from napari_embedding_game.ui.style.layouts import column, panel, row
+from napari_embedding_game.ui.style.layouts import (
+    horizontal_box,
+    vertical_box,
+    widget_with_layout,
+)
 
 OF_THE_PLAYERS = ("learning_rate", "landmark_learning_rate", "momentum", "schedule")
 """Fields that say how the players of the game take their steps."""
@@ -76,10 +80,12 @@ class MethodControls(Listener):
         self._rows = {name: main if name in MAIN else fine for name in NAMES}
         self.controls["method"].native.setAccessibleName(self.controls["method"].label)
         self.more = Fold("More settings", fine)
-        self.setLayout(column(main, self.more, spacing=5))
-        strength = panel(row(self.repulsion_slider, self.repulsion))
+        self.setLayout(vertical_box(main, self.more, spacing=5))
+        strength = widget_with_layout(
+            horizontal_box(self.repulsion_slider, self.repulsion)
+        )
         self._strength = form(("Repulsion", strength, tip))
-        self.steering = panel(column(self._strength, self.stale))
+        self.steering = widget_with_layout(vertical_box(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
         hear = self._heard.connect
         hear(self._on_setting, self._settings.changed)

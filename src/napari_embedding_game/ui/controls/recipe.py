@@ -22,7 +22,7 @@ from napari_embedding_game.ui.style.form_widgets import (
     finish_typing,
     form,
 )
-from napari_embedding_game.ui.style.layouts import column, push_button
+from napari_embedding_game.ui.style.layouts import push_button, vertical_box
 
 OFFER = "These are raw counts, which need normalising before a map means anything."
 PREPARE_TIP = "Filter, normalise, logarithm, variable genes, scale, components."
@@ -72,7 +72,7 @@ class RecipePanel(QWidget):
         self.fold = Fold("Quality control", *parts)
         preparation = Fold("Preparation", self._form(PREPARATION))
         self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply)
-        self.setLayout(column(self.offer, self.fold, preparation, self.apply))
+        self.setLayout(vertical_box(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
             self.numbers[name].changed.connect(self._update_state)
         batches.changed.connect(self._update_state)

@@ -20,14 +20,14 @@ from napari_embedding_game.ui.style.form_widgets import (
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import (
-    add_entries,
-    column,
-    evenly,
-    in_lines,
-    literal,
-    move_bar,
+    add_menu_entries,
+    equal_width_box,
+    escape_ampersands,
     push_button,
-    slim_bar,
+    slim_progress_bar,
+    update_progress_bar,
+    vertical_box,
+    wrap_button_text,
 )
 from napari_embedding_game.ui.tasks.compilation import PARTS, CompilationWatch
 from napari_embedding_game.ui.tasks.writing import WritingTask
@@ -81,7 +81,7 @@ class RunControls(QWidget):
         self.stop = push_button("Stop", stop_tip, session.stop)
         self.remedy_button = push_button("", "", self._apply_remedy, "main")
         self.save = save_button(session, writing)
-        self.bar = slim_bar()
+        self.bar = slim_progress_bar()
         self.stage, self.message = Text(role="plain"), Text(role="warning")
         self.saved = Text()
         self.stage.setToolTip(STAGE_TIP)
@@ -89,10 +89,10 @@ class RunControls(QWidget):
         """Where the map is from, if it was not played now."""
         self._last_state_text: str | None = None
         """What was said last of the state."""
-        buttons = evenly(self.run, self.pause, self.stop, self.save)
+        buttons = equal_width_box(self.run, self.pause, self.stop, self.save)
         parts = self.continue_button, buttons, self.plain, self.given_button
         parts += self.stage, self.saved, self.bar, self.message, self.remedy_button
-        self.setLayout(column(*parts, margins=(0, 0, 0, 6)))
+        self.setLayout(vertical_box(*parts, margins=(0, 0, 0, 6)))
         self._compilation = CompilationWatch(self)
         connections = Connections(self)
         connections.call(self._compilation.stop)
@@ -131,7 +131,7 @@ class RunControls(QWidget):
         has_choice, is_asked = len(maps) > 1, session.settings.method == "given"
         named = f"Show the map {maps[0]}" if maps else ""
         self.given_button.setText(
-            "Show a map of the file" if has_choice else literal(named)
+            "Show a map of the file" if has_choice else escape_ampersands(named)
         )
         self.given_button.setMenu(self.maps if has_choice else None)
         set_role(self.given_button, "menu" if has_choice else "link")
@@ -176,7 +176,7 @@ class RunControls(QWidget):
         self.maps.clear()
         names = self._session.given_maps
         entries = [(name, partial(self._show_given, name), "") for name in names]
-        add_entries(self.maps, entries)
+        add_menu_entries(self.maps, entries)
 
     def _show_given(self, name: str = "") -> None:
         session = self._session
@@ -214,7 +214,7 @@ class RunControls(QWidget):
         self._origin = ""
         if state == "preparing":
             self._progress = None
-            move_bar(self.bar, 0, 100)
+            update_progress_bar(self.bar, 0, 100)
         self.refresh()
 
     def _on_progress(self, progress: Progress) -> None:
@@ -222,14 +222,14 @@ class RunControls(QWidget):
         snapshot = progress.snapshot
         if snapshot is not None:
             done = min(snapshot.iteration, snapshot.n_iter)
-            move_bar(self.bar, done, max(snapshot.n_iter, 1))
+            update_progress_bar(self.bar, done, max(snapshot.n_iter, 1))
 
     def _on_compilation(self) -> None:
         """Show how far compiling is, while it is what a run waits for."""
         if self._is_compiling:
-            move_bar(self.bar, *self._compiled_parts)
+            update_progress_bar(self.bar, *self._compiled_parts)
         elif self._session.state == "preparing":
-            move_bar(self.bar, 0, 100)
+            update_progress_bar(self.bar, 0, 100)
         self._update_message()
 
     @property
@@ -277,7 +277,7 @@ class RunControls(QWidget):
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         text = settings_text(self._remedy)
         changes = text if len(self._remedy) == 1 else "these changes"
-        self.remedy_button.setText(in_lines(f"Run with {changes}"))
+        self.remedy_button.setText(wrap_button_text(f"Run with {changes}"))
         self.remedy_button.setToolTip(REMEDY_TIP.format(text))
         self.refresh()
 

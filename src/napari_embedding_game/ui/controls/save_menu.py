@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QMenu, QPushButton
 
 from napari_embedding_game.session.file.archive import ENDING
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.layouts import add_entries, push_button
+from napari_embedding_game.ui.style.layouts import add_menu_entries, push_button
 from napari_embedding_game.ui.tasks.save_dialog import ask
 from napari_embedding_game.ui.tasks.writing import WritingTask
 
@@ -55,7 +55,7 @@ def save_button(session: Session, writing: WritingTask) -> QPushButton:
     button.setMenu(menu := QMenu(button))
     for words, (kinds, tip) in FORMATS.items():
         text = f"{words} ({', '.join(kinds)})…"
-        add_entries(menu, [(text, partial(save, kinds), tip)])
+        add_menu_entries(menu, [(text, partial(save, kinds), tip)])
     menu.addSeparator()
     shared = menu.addAction(SHARE)
     shared.setToolTip(SHARE_TIP)

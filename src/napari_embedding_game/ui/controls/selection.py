@@ -12,11 +12,11 @@ from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import CTRL, Text
 from napari_embedding_game.ui.style.layouts import (
-    column,
-    evenly,
-    panel,
+    equal_width_box,
+    horizontal_box,
     push_button,
-    row,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -60,12 +60,14 @@ class SelectionControls(QWidget):
         self.by_hand = Text()
         self.lasso.setCheckable(True)
         self.brush.setCheckable(True)
-        self.tools = panel(column(evenly(self.lasso, self.brush), self.tool_hint))
+        self.tools = widget_with_layout(
+            vertical_box(equal_width_box(self.lasso, self.brush), self.tool_hint)
+        )
         """What selects points on the map."""
-        self.held_row = panel(row(self.by_hand, self.release))
+        self.held_row = widget_with_layout(horizontal_box(self.by_hand, self.release))
         """What is held, and the way to free it, also where nothing is selected."""
-        buttons = evenly(self.embed, self.neighbors, self.hold)
-        self.setLayout(column(buttons, self.show_objects, self.message))
+        buttons = equal_width_box(self.embed, self.neighbors, self.hold)
+        self.setLayout(vertical_box(buttons, self.show_objects, self.message))
         hear = Connections(self).connect
         hear(self.refresh, session.state_changed, self._linked.changed)
         hear(self._on_hand, session.hand.changed, session.settings.changed)

@@ -14,11 +14,11 @@ from napari_embedding_game.session.file.autosave import mark_opened
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
-    add_entries,
-    column,
-    empty,
-    evenly,
+    add_menu_entries,
+    clear_layout,
+    equal_width_box,
     push_button,
+    vertical_box,
 )
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
@@ -44,17 +44,17 @@ class Start(QWidget):
         samples = QMenu(self)
         sources = {words: SampleSource(key) for key, words in SAMPLES.items()}
         loads = ((w, partial(reading.load, s), "") for w, s in sources.items())
-        add_entries(samples, loads)
+        add_menu_entries(samples, loads)
         self.sample_button.setMenu(samples)
         menu = QMenu(self)
         of_folder = "Folder…", self.choose_folder, FOLDER_TIP
-        add_entries(menu, [("File…", self.choose_file, ""), of_folder])
+        add_menu_entries(menu, [("File…", self.choose_file, ""), of_folder])
         self.open_button.setMenu(menu)
-        self._lines = column(spacing=2, margins=(0, 12, 0, 0))
+        self._lines = vertical_box(spacing=2, margins=(0, 12, 0, 0))
         self.tour = push_button("Show me around", "In five notes.", role="link")
-        buttons = evenly(self.layer_button, self.sample_button)
+        buttons = equal_width_box(self.layer_button, self.sample_button)
         parts = self.open_button, buttons, self.tour, self._lines
-        self.setLayout(column(*parts, spacing=6, margins=(0, 6, 0, 0)))
+        self.setLayout(vertical_box(*parts, spacing=6, margins=(0, 6, 0, 0)))
 
     def choose_file(self) -> None:
         """Ask for a file of data or a session, and load it."""
@@ -76,7 +76,7 @@ class Start(QWidget):
 
     def show_last_maps(self) -> None:
         """Show a line for each of the last maps."""
-        empty(self._lines)
+        clear_layout(self._lines)
         recent = self._reading.store.recent()[:MAX_LAST_MAPS]
         if recent:
             self._lines.addWidget(Text("Recent maps"))

@@ -21,12 +21,12 @@ from napari_embedding_game.session.timeline import Mark
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
-    add_entries,
-    as_tip,
-    column,
-    panel,
+    add_menu_entries,
+    escape_tooltip,
+    horizontal_box,
     push_button,
-    row,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.style.theme import ThemeColors
 from napari_embedding_game.ui.tasks.errors import tried
@@ -69,10 +69,10 @@ class Timeline(Listener):
         self.marks.setToolTip(TIP)
         self.words = Text()
         """The map on show, or its differences from the compared one."""
-        under = row(self.words, self.compare, wide=(self.words,))
+        under = horizontal_box(self.words, self.compare, stretched=(self.words,))
         parts = Text(HINT), self.marks, under, self.end
-        self._content = panel(column(*parts, spacing=3))
-        self.setLayout(column(self._content))
+        self._content = widget_with_layout(vertical_box(*parts, spacing=3))
+        self.setLayout(vertical_box(self._content))
         view = session.view
         self._heard.call(partial(view.compare, None))
         self.listen(self.catch_up, session.timeline.changed, session.state_changed)
@@ -99,7 +99,7 @@ class Timeline(Listener):
                 if mark is not previous.get(number):
                     item = self.marks.item(number)
                     item.setIcon(self._picture(mark))
-                    item.setToolTip(as_tip(mark_text(mark)))
+                    item.setToolTip(escape_tooltip(mark_text(mark)))
                     item.setData(Qt.ItemDataRole.AccessibleTextRole, mark.title)
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
@@ -120,7 +120,7 @@ class Timeline(Listener):
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
         remove = partial(self._do, timeline.remove, number)
         rename = "Rename…", partial(self._rename, mark), ""
-        add_entries(menu, [rename, ("Delete", remove, "")])
+        add_menu_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
     def begin_comparison(self, number: int) -> None:
@@ -159,7 +159,7 @@ class Timeline(Listener):
         for mark in self._marks_of_others():
             compare = partial(self._do, self.begin_comparison, mark.number)
             entry = f"{mark.title}, {mark.origin}", compare, ""
-            for action in add_entries(self.others, [entry]):
+            for action in add_menu_entries(self.others, [entry]):
                 action.setIcon(self._picture(mark))
 
     def _on_chosen(self) -> None:

@@ -17,7 +17,12 @@ from napari_embedding_game.session.view import is_same
 from napari_embedding_game.ui.connections import Listener, in_step
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import Text
-from napari_embedding_game.ui.style.layouts import column, panel, push_button, row
+from napari_embedding_game.ui.style.layouts import (
+    horizontal_box,
+    push_button,
+    vertical_box,
+    widget_with_layout,
+)
 from napari_embedding_game.ui.style.table import Bar, Column, Table
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -91,14 +96,16 @@ class TrustControls(Listener):
         tip = "Colour the points by how misplaced they are."
         color = partial(setattr, session.look, "color_by", STRETCH)
         self.show_misplaced = push_button("Show", tip, color, "link")
-        self.line = panel(row(self.summary, self.show_misplaced, spacing=0))
+        self.line = widget_with_layout(
+            horizontal_box(self.summary, self.show_misplaced, spacing=0)
+        )
         """How far the map can be trusted, in one line."""
         bars = Column("Figure"), Column("", is_bar=True), Column("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
         self.figures = Table(*bars, has_head=False, max_rows=n_rows)
         self.warning, self.note = Text("", "warning"), Text()
         parts = self.figures, self.warning, self.note
-        self.setLayout(column(*parts, spacing=5, margins=(0, 0, 0, 6)))
+        self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
         self._show_soon = in_step(self, session, self._show)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.catch_up)

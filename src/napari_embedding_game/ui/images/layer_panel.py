@@ -9,7 +9,7 @@ from superqt.utils import qdebounced
 
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import Text
-from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 
@@ -20,7 +20,7 @@ class LayerPanel(QWidget):
         super().__init__()
         self._viewer, self._reading = reading.viewer, reading
         self.text = Text()
-        self.rows = column()
+        self.rows = vertical_box()
         self.setLayout(self.rows)
         self._connections = Connections(self)
         self._soon = qdebounced(self.refresh, 0, parent=self)

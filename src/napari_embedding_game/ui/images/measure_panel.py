@@ -45,11 +45,11 @@ from napari_embedding_game.ui.style.form_widgets import (
     form,
 )
 from napari_embedding_game.ui.style.layouts import (
-    column,
-    empty,
-    evenly,
-    panel,
+    clear_layout,
+    equal_width_box,
     push_button,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
@@ -108,7 +108,7 @@ class MeasurePanel(LayerPanel):
         self._clues: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
         """The pixels that were looked at, and what they say of their first axis."""
         self._clues = WeakKeyDictionary()
-        self.images = column(spacing=2)
+        self.images = vertical_box(spacing=2)
         """A tick for each image that fits, and why the others do not."""
         self._ticks: dict[Image, QCheckBox] = {}
         self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
@@ -124,12 +124,19 @@ class MeasurePanel(LayerPanel):
         boxes = [*self.groups.values()]
         self._form = form(
             ("Objects", self.labels),
-            ("Measure in", panel(self.images), TIPS["images"]),
+            ("Measure in", widget_with_layout(self.images), TIPS["images"]),
             ("First axis", self.axis),
-            ("Measures", panel(column(evenly(*boxes[:2]), evenly(*boxes[2:])))),
+            (
+                "Measures",
+                widget_with_layout(
+                    vertical_box(
+                        equal_width_box(*boxes[:2]), equal_width_box(*boxes[2:])
+                    )
+                ),
+            ),
             ("", self.without_border),
         )
-        self._body = panel(self._form)
+        self._body = widget_with_layout(self._form)
         for part in (self._body, self.text, self.measure):
             self.rows.addWidget(part)
         hear, layers = self._connections.connect, viewer.layers
@@ -202,7 +209,7 @@ class MeasurePanel(LayerPanel):
 
     def _offer_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
         """List images with the ticks of a person for these labels, or the proposal."""
-        empty(self.images)
+        clear_layout(self.images)
         self._ticks, ticked = {}, self._chosen.get(labels) if images else None
         if ticked is None and images:
             ticked = proposed(labels, images, list(self._viewer.layers.selection))

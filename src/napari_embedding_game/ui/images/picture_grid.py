@@ -12,7 +12,7 @@ from qtpy.QtGui import QIcon, QImage, QPixmap, QResizeEvent
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QStyle
 
 from napari_embedding_game.ui.style.form_widgets import steady_icon
-from napari_embedding_game.ui.style.layouts import as_tip
+from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.tasks.worker import Latest
 
 SIDE, GAP = 60, 4
@@ -84,7 +84,7 @@ class PictureGrid(QListWidget):
         for row in rows.tolist():
             item = QListWidgetItem(self._icons.get(row, QIcon()), "", self)
             item.setSizeHint(QSize(SIDE + GAP, SIDE + GAP))
-            item.setToolTip(as_tip(self.row_name(row)))
+            item.setToolTip(escape_tooltip(self.row_name(row)))
         pictures, lacking = self.pictures, [r for r in rows if r not in self._icons]
 
         def make() -> Generator[RowPictures, None, RowPictures]:

@@ -46,7 +46,11 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.images.measure_panel import measured
-from napari_embedding_game.ui.style.layouts import in_lines, literal, push_button
+from napari_embedding_game.ui.style.layouts import (
+    escape_ampersands,
+    push_button,
+    wrap_button_text,
+)
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.reading import ReadingTask, Request
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -249,7 +253,7 @@ class Relink(LayerPanel):
         text, words, _ = self._problem()
         is_new = text not in ("", self.text.text())
         self.text.say(text, "warning")
-        self.button.setText(literal(in_lines(words)))
+        self.button.setText(escape_ampersands(wrap_button_text(words)))
         self.button.setVisible(bool(words))
         self.setVisible(bool(text))
         if is_new and self._record.missed is not None:

@@ -26,7 +26,12 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_of
 from napari_embedding_game.ui.style.form_widgets import Text
-from napari_embedding_game.ui.style.layouts import as_tip, in_lines, literal, row
+from napari_embedding_game.ui.style.layouts import (
+    escape_ampersands,
+    escape_tooltip,
+    horizontal_box,
+    wrap_button_text,
+)
 from napari_embedding_game.ui.style.table import Table
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.save_dialog import save
@@ -92,9 +97,11 @@ class ClusterEdits(QWidget):
         """Say what can be undone, and offer what can be done with the clusters."""
         steps = self._clusters.undo_label, self._clusters.redo_label
         for action, label in zip((self.undo, self.redo), steps, strict=True):
-            text = literal(in_lines(label, MAX_LETTERS))
+            text = escape_ampersands(wrap_button_text(label, MAX_LETTERS))
             action.setText(text)
-            action.setToolTip(as_tip(f"{label} ({action.shortcut().toString()})"))
+            action.setToolTip(
+                escape_tooltip(f"{label} ({action.shortcut().toString()})")
+            )
             action.setVisible(bool(label))
         self.undo.setIconText(f"↶  {self.undo.text()}")
         self.redo.setIconText("↷  Redo")
@@ -166,7 +173,7 @@ class ClusterEdits(QWidget):
         every = (*self._buttons, more)
         for button in every:
             button.setSizePolicy(*[QSizePolicy.Policy.Expanding] * 2)
-        self.setLayout(row(*every, wide=every))
+        self.setLayout(horizontal_box(*every, stretched=every))
 
     def _open_menu(self, point: QPoint) -> None:
         menu = QMenu(self._table)
@@ -242,7 +249,7 @@ class ClusterEdits(QWidget):
     def _offer_column(self) -> None:
         column = self._column()
         self.use.setVisible(bool(column))
-        self.use.setText(literal(AS_ANNOTATION.format(column)))
+        self.use.setText(escape_ampersands(AS_ANNOTATION.format(column)))
 
     def _use_column(self) -> None:
         dataset, name = self._session.dataset, self._column()

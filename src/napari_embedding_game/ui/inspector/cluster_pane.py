@@ -16,7 +16,7 @@ from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
 from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.style.form_widgets import CTRL, Text
-from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -72,7 +72,7 @@ class ClusterPane(Listener):
         self.listen(self._follow, session.selection.changed)
         self.listen(self.catch_up, session.dataset_changed)
         self.follow(self.catch_up)
-        self.setLayout(column(self.table, self.slider))
+        self.setLayout(vertical_box(self.table, self.slider))
         self.catch_up()
 
     def catch_up(self) -> None:

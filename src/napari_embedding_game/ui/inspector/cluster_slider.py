@@ -11,7 +11,11 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
 from napari_embedding_game.ui.style.form_widgets import form, set_role
-from napari_embedding_game.ui.style.layouts import column, panel, row
+from napari_embedding_game.ui.style.layouts import (
+    horizontal_box,
+    vertical_box,
+    widget_with_layout,
+)
 
 MIN_CLUSTERS = 1
 DELAY_MS = 40
@@ -38,8 +42,14 @@ class ClusterSlider(Listener):
         self.number.setKeyboardTracking(False)
         set_role(self.number, "number")
         self.strip = FirmnessStrip()
-        rows = form(("Clusters", panel(row(self.slider, self.number)), TIP))
-        self.setLayout(column(rows, self.strip))
+        rows = form(
+            (
+                "Clusters",
+                widget_with_layout(horizontal_box(self.slider, self.number)),
+                TIP,
+            )
+        )
+        self.setLayout(vertical_box(rows, self.strip))
         self._apply_soon = qdebounced(self._apply, DELAY_MS, parent=self)
         self._is_moving = False
         """Whether the slider has not rested yet."""

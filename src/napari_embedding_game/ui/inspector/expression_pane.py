@@ -31,7 +31,7 @@ from napari_embedding_game.ui.style.coloring import (
     worded,
 )
 from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
-from napari_embedding_game.ui.style.layouts import evenly, row
+from napari_embedding_game.ui.style.layouts import equal_width_box, horizontal_box
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
@@ -79,8 +79,8 @@ class ExpressionPane(PlotPane):
         self.kind = Choice(KIND_TIP, self._draw, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
         self.kind.offer(KINDS.items())
-        self.head.addLayout(evenly(self.rows, self.kind))
-        self.head.addLayout(row(self.genes, self.scaled))
+        self.head.addLayout(equal_width_box(self.rows, self.kind))
+        self.head.addLayout(horizontal_box(self.genes, self.scaled))
         in_order = self.rows, self.kind, self.genes, self.scaled, self.canvas
         for one, following in pairwise(in_order):
             self.setTabOrder(one, following)

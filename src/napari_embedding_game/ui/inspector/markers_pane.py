@@ -39,11 +39,11 @@ from napari_embedding_game.ui.style.form_widgets import (
     Text,
 )
 from napari_embedding_game.ui.style.layouts import (
-    as_tip,
-    column,
-    panel,
+    escape_tooltip,
+    horizontal_box,
     push_button,
-    row,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.save_dialog import save
@@ -151,10 +151,12 @@ class MarkersPane(Listener):
         self.second.setAccessibleName("Second group")
         self.state, self.table = Text(), Table(*COLUMNS, min_rows=3)
         pair = self.first, QLabel("vs"), self.second
-        self.levels = panel(row(*pair, wide=(self.first, self.second)))
-        under = row(self.test, self.saved)
+        self.levels = widget_with_layout(
+            horizontal_box(*pair, stretched=(self.first, self.second))
+        )
+        under = horizontal_box(self.test, self.saved)
         parts = self.against, self.levels, under, self.state, self.table
-        self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
+        self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         color = workspace.color_by_value
         self.table.picked.connect(lambda names, _: list(map(color, names)))
@@ -282,7 +284,7 @@ class MarkersPane(Listener):
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
         self.state.say(text)
-        self.state.setToolTip(as_tip(tip))
+        self.state.setToolTip(escape_tooltip(tip))
         self.compared_changed.emit()
 
     def _show(self, compared: Compared) -> None:

@@ -12,7 +12,7 @@ from napari_embedding_game.ui.inspector.expression_pane import ExpressionPane
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.scatter_pane import ScatterPane
 from napari_embedding_game.ui.inspector.volcano_pane import VolcanoPane
-from napari_embedding_game.ui.style.layouts import column, plain_tabs
+from napari_embedding_game.ui.style.layouts import frameless_tabs, vertical_box
 from napari_embedding_game.ui.tasks.save_dialog import save
 
 FIGURES = {".pdf": "PDF", ".svg": "Scalable picture", ".png": "Picture"}
@@ -38,12 +38,12 @@ class PlotsTab(QWidget):
         self.saved.setProperty("role", "edit")
         self.saved.setToolTip(SAVE_TIP)
         self.saved.clicked.connect(self._save)
-        self.tabs = plain_tabs(self.saved)
+        self.tabs = frameless_tabs(self.saved)
         self.tabs.addTab(self.volcano, "Volcano")
         self.tabs.addTab(self.expression, "Expression")
         self.tabs.addTab(self.scatter, "Scatter")
         self.tabs.setCurrentWidget(self.expression)
-        self.setLayout(column(self.tabs, margins=(0, 4, 0, 4)))
+        self.setLayout(vertical_box(self.tabs, margins=(0, 4, 0, 4)))
 
     def _save(self) -> None:
         """Save the plot that is seen."""

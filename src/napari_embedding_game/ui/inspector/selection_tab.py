@@ -38,11 +38,11 @@ from napari_embedding_game.ui.style.form_widgets import (
     Text,
 )
 from napari_embedding_game.ui.style.layouts import (
-    as_tip,
-    column,
-    literal,
-    panel,
-    plain_tabs,
+    escape_ampersands,
+    escape_tooltip,
+    frameless_tabs,
+    vertical_box,
+    widget_with_layout,
 )
 from napari_embedding_game.ui.style.table import Bar, Column, Table
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -159,7 +159,7 @@ class SelectionTab(Listener):
         self.differences.setToolTip(DIFFERENCES_TIP)
         self.numbers.setToolTip(NUMBERS_TIP)
         self.texts.setToolTip("Members of the selection, drawn at random: click one.")
-        self.tabs = plain_tabs(self.channels)
+        self.tabs = frameless_tabs(self.channels)
         for page, name in (
             (self.thumbnails, "Pictures"),
             (self.texts, "Texts"),
@@ -169,10 +169,10 @@ class SelectionTab(Listener):
             self.tabs.addTab(page, name)
             page.setAccessibleName(name)
         head = self.title, self.numbers, self.note, self.two, *actions
-        inside = column(*head, self.column, self.composition, self.tabs)
-        self._report = panel(inside)
+        inside = vertical_box(*head, self.column, self.composition, self.tabs)
+        self._report = widget_with_layout(inside)
         inside.setStretchFactor(self.tabs, 1)
-        outside = column(self.hint, self._report, margins=(0, 6, 0, 4))
+        outside = vertical_box(self.hint, self._report, margins=(0, 6, 0, 4))
         outside.setStretchFactor(self._report, 1)
         outside.addStretch(0)
         self.setLayout(outside)
@@ -263,7 +263,7 @@ class SelectionTab(Listener):
         if names != [action.data() for action in self._channel_menu.actions()]:
             self._channel_menu.clear()
             for name in names:
-                action = self._channel_menu.addAction(literal(name))
+                action = self._channel_menu.addAction(escape_ampersands(name))
                 action.setData(name)
                 action.setCheckable(True)
                 action.setChecked(name not in off)
@@ -409,7 +409,7 @@ class SelectionTab(Listener):
             self.title.setCursorPosition(0)  # of a long name the beginning is seen
             self.title.setReadOnly(not is_one)
             tip = f"{title}\n{RENAME_TIP}" if is_one else title
-            self.title.setToolTip(as_tip(tip))
+            self.title.setToolTip(escape_tooltip(tip))
             one = clusters[0] if is_one else None
             clustering = self._session.clusters.clustering
             self._titled = self._session.dataset, one, clustering

@@ -7,7 +7,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.session.firmness import separation_job
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.form_widgets import Text
-from napari_embedding_game.ui.style.layouts import column, push_button
+from napari_embedding_game.ui.style.layouts import push_button, vertical_box
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 
@@ -30,7 +30,7 @@ class TwoClusters(QWidget):
         self._job = PaneJobs(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
-        self.setLayout(column(self.ask, self.answer, spacing=0))
+        self.setLayout(vertical_box(self.ask, self.answer, spacing=0))
 
     def refresh(self) -> None:
         """Forget the answer where other clusters are selected, or have other points."""

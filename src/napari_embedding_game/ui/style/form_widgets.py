@@ -24,11 +24,11 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.layouts import (
-    column,
-    in_lines,
-    literal,
-    panel,
+    escape_ampersands,
     push_button,
+    vertical_box,
+    widget_with_layout,
+    wrap_button_text,
 )
 
 LABEL_WIDTH, INDENT = 76, 4
@@ -210,8 +210,10 @@ class Fold(QWidget):
         self.button = push_button("", "", self._flip, "fold")
         """The line of text, which opens and shuts it."""
         self.button.setMinimumWidth(1)
-        self.inside = panel(column(*inside, margins=(self.indent, 0, 0, self.below)))
-        self.setLayout(column(self.button, self.inside, spacing=2))
+        self.inside = widget_with_layout(
+            vertical_box(*inside, margins=(self.indent, 0, 0, self.below))
+        )
+        self.setLayout(vertical_box(self.button, self.inside, spacing=2))
         self.expand(False)
 
     @property
@@ -247,9 +249,11 @@ class Fold(QWidget):
         # What is beside its name goes below it.
         if wide(text) > self.width() - self.indent:
             n_letters = max(self.width() // wide("n"), 1)
-            parts = (in_lines(part, n_letters) for part in text.split("  ·  ", 1))
+            parts = (
+                wrap_button_text(part, n_letters) for part in text.split("  ·  ", 1)
+            )
             text = "\n    ".join(parts)
-        self.button.setText(literal(text))
+        self.button.setText(escape_ampersands(text))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Write the title for another width.

@@ -1,4 +1,4 @@
-"""Widgets below and next to each other, buttons and menus, in a line each."""
+"""Build layouts, buttons, progress bars, menus and tabs in one call each."""
 
 from __future__ import annotations
 
@@ -20,94 +20,101 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-LETTERS = 30
-"""In a line of a button, at most."""
-Entry = tuple[str, Callable[[], Any], str]
-"""Text, what it does, and its tooltip."""
+MAX_BUTTON_LETTERS = 30
+"""The longest line of a button has so many letters."""
+MenuEntry = tuple[str, Callable[[], Any], str]
+"""The text of an entry, the function that it calls, and its tooltip."""
 
 
-def column(
-    *parts: Any, spacing: int = 4, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
+def vertical_box(
+    *items: Any, spacing: int = 4, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
 ) -> QVBoxLayout:
-    """Return a layout of widgets, of Qt or magicgui, and layouts from top to bottom."""
+    """Return a layout that holds widgets and layouts from top to bottom.
+
+    A widget is of Qt or magicgui; None adds a stretch of free space.
+    """
     layout = QVBoxLayout()
     layout.setContentsMargins(*margins)
     layout.setSpacing(spacing)
-    for part in parts:
-        _add(layout, part, 0)
+    for item in items:
+        _add_to_box(layout, item, 0)
     return layout
 
 
-def row(
-    *parts: Any, spacing: int = 4, wide: Iterable[Any] | None = None
+def horizontal_box(
+    *items: Any, spacing: int = 4, stretched: Iterable[Any] | None = None
 ) -> QHBoxLayout:
-    """Return a layout from left to right; the first, or what is ``wide``, has the room.
+    """Return a layout that holds widgets and layouts from left to right.
 
-    None leaves the rest free.
+    The items in ``stretched`` share the spare width; by default the first item has it.
+    An item that is None adds a stretch of free space.
     """
     layout = QHBoxLayout()
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(spacing)
-    wide = parts[:1] if wide is None else list(wide)
-    for part in parts:
-        _add(layout, part, int(any(part is one for one in wide)))
+    stretched = items[:1] if stretched is None else list(stretched)
+    for item in items:
+        _add_to_box(layout, item, int(any(item is other for other in stretched)))
     return layout
 
 
-def empty(layout: QLayout) -> None:
-    """Take all widgets out of a layout, and delete them."""
+def clear_layout(layout: QLayout) -> None:
+    """Remove and delete all widgets of a layout; it must hold widgets only."""
     while (item := layout.takeAt(0)) is not None:
         item.widget().hide()
         item.widget().deleteLater()
 
 
-def evenly(*parts: Any) -> QHBoxLayout:
-    """Return a layout from left to right, each as wide as the others."""
-    return row(*parts, wide=parts)
+def equal_width_box(*items: Any) -> QHBoxLayout:
+    """Return a layout from left to right whose items share the width equally."""
+    return horizontal_box(*items, stretched=items)
 
 
-def panel(layout: QLayout) -> QWidget:
-    """Return a widget with this layout."""
+def widget_with_layout(layout: QLayout) -> QWidget:
+    """Return a new widget that has this layout."""
     widget = QWidget()
     widget.setLayout(layout)
     return widget
 
 
 def push_button(
-    text: str, tip: str, act: Callable[[], Any] | None = None, role: str = ""
+    text: str, tip: str, on_click: Callable[[], Any] | None = None, role: str = ""
 ) -> QPushButton:
-    """Return a button that calls a function without arguments."""
-    button = QPushButton(literal(text))
-    button.setToolTip(as_tip(tip))
+    """Return a button with a tooltip that calls ``on_click`` without arguments.
+
+    ``role`` is what the style sheet selects by, for instance "main" or "link".
+    """
+    button = QPushButton(escape_ampersands(text))
+    button.setToolTip(escape_tooltip(tip))
     button.setProperty("role", role)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click draws no frame around it
-    if act is not None:
-        button.clicked.connect(lambda _=False: act())
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves no focus frame
+    if on_click is not None:
+        button.clicked.connect(lambda _=False: on_click())
     return button
 
 
-def literal(text: str) -> str:
-    """Return what shows a text as it is: Qt takes "&" for a key to press."""
+def escape_ampersands(text: str) -> str:
+    """Return a text with each "&" doubled, since Qt reads "&" as a shortcut mark."""
     return text.replace("&", "&&")
 
 
-def as_tip(text: str) -> str:
-    """Return what shows a text as it is in a tooltip or a message box.
+def escape_tooltip(text: str) -> str:
+    """Return a text, escaped where needed, that a tooltip or a message box shows as is.
 
-    Qt takes one with a tag for HTML: a name might draw a picture, or hide a part.
+    Qt renders a text with a tag as HTML: a name could show an image or hide letters.
     """
     if not Qt.mightBeRichText(text):
         return text
     return f"<span style='white-space:pre-wrap'>{escape(text)}</span>"
 
 
-def in_lines(text: str, n_letters: int = LETTERS) -> str:
-    """Return a text in lines of a button, which widen no dock."""
+def wrap_button_text(text: str, n_letters: int = MAX_BUTTON_LETTERS) -> str:
+    """Return a text wrapped into short lines, so that its button widens no dock."""
     return "\n".join(textwrap.wrap(text, n_letters))
 
 
-def slim_bar() -> QProgressBar:
-    """Return a thin bar of progress, from 0 to 100."""
+def slim_progress_bar() -> QProgressBar:
+    """Return a thin progress bar without text, from 0 to 100."""
     bar = QProgressBar()
     bar.setProperty("role", "slim")
     bar.setTextVisible(False)
@@ -116,44 +123,49 @@ def slim_bar() -> QProgressBar:
     return bar
 
 
-def move_bar(bar: QProgressBar, value: int, top: int) -> None:
-    """Set a bar and have it drawn with all else: alone it draws the whole window."""
-    if (bar.value(), bar.maximum()) != (value, top):
+def update_progress_bar(bar: QProgressBar, value: int, maximum: int) -> None:
+    """Set value and maximum of a progress bar, without an immediate repaint.
+
+    An immediate repaint of the bar would repaint the whole window.
+    """
+    if (bar.value(), bar.maximum()) != (value, maximum):
         bar.setUpdatesEnabled(False)
-        bar.setMaximum(top)
+        bar.setMaximum(maximum)
         bar.setValue(value)
         bar.setUpdatesEnabled(True)
 
 
-def add_entries(menu: QMenu, entries: Iterable[Entry]) -> list[QAction]:
-    """Add entries to a menu."""
+def add_menu_entries(menu: QMenu, entries: Iterable[MenuEntry]) -> list[QAction]:
+    """Add entries to a menu, and return their actions in the same order."""
     menu.setToolTipsVisible(True)
     actions = []
-    for text, act, tip in entries:
-        action = menu.addAction(literal(text))
-        action.setToolTip(as_tip(tip))
-        action.triggered.connect(lambda _=False, act=act: act())
+    for text, on_trigger, tip in entries:
+        action = menu.addAction(escape_ampersands(text))
+        action.setToolTip(escape_tooltip(tip))
+        action.triggered.connect(lambda _=False, call=on_trigger: call())
         actions.append(action)
     return actions
 
 
-def _add(layout: QVBoxLayout | QHBoxLayout, part: Any, stretch: int) -> None:
-    if part is None:
+def _add_to_box(layout: QVBoxLayout | QHBoxLayout, item: Any, stretch: int) -> None:
+    if item is None:
         layout.addStretch(1)
-    elif isinstance(part, QLayout):
-        layout.addLayout(part, stretch)
+    elif isinstance(item, QLayout):
+        layout.addLayout(item, stretch)
     else:
-        layout.addWidget(part if isinstance(part, QWidget) else part.native, stretch)
+        layout.addWidget(item if isinstance(item, QWidget) else item.native, stretch)
 
 
-def plain_tabs(corner: QWidget) -> QTabWidget:
-    """Return tabs without a frame, and something in their corner."""
+def frameless_tabs(corner_widget: QWidget) -> QTabWidget:
+    """Return an empty tab widget without a frame, with a widget in its corner."""
     tabs = QTabWidget()
     tabs.setDocumentMode(True)
     tabs.tabBar().setDrawBase(False)
-    tabs.setUsesScrollButtons(False)  # of large letters some go instead
+    tabs.setUsesScrollButtons(False)  # large fonts elide the titles instead
     tabs.setElideMode(Qt.TextElideMode.ElideRight)
-    tabs.setCornerWidget(corner)
-    tabs.setFocusProxy(None)  # Tab goes to the bar: a hidden one let nobody past
+    tabs.setCornerWidget(corner_widget)
+    tabs.setFocusProxy(
+        None
+    )  # Tab goes to the tab bar: while it was hidden the focus got stuck
     tabs.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return tabs

@@ -14,7 +14,7 @@ from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
 from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Colored
 from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, Text
-from napari_embedding_game.ui.style.layouts import column
+from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.table import Column, Table
 
 MAX_ROWS = 12
@@ -46,7 +46,7 @@ class LegendView(QWidget):
         self.levels.picked.connect(self._on_picked)
         self.scale = _Scale(self)
         parts = self.levels, self.scale, self.text
-        self.setLayout(column(*parts, margins=(0, 2, 0, 0)))
+        self.setLayout(vertical_box(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(UNCOLORED)
 
     def set_legend(self, legend: Colored) -> None:

@@ -16,7 +16,11 @@ from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text, adds
-from napari_embedding_game.ui.style.layouts import as_tip, column, panel
+from napari_embedding_game.ui.style.layouts import (
+    escape_tooltip,
+    vertical_box,
+    widget_with_layout,
+)
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 MIN_DRAG = 4
@@ -70,7 +74,7 @@ class PlotCanvas(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setMinimumSize(180, 120)
         self.setAccessibleName("Plot")
-        self.setWidget(panel(column()))
+        self.setWidget(widget_with_layout(vertical_box()))
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -189,7 +193,7 @@ class PlotCanvas(QScrollArea):
         if self.axes is None:
             return
         if self._begun is None:
-            self.canvas.setToolTip(as_tip(self._tip(*self._position_at(event))))
+            self.canvas.setToolTip(escape_tooltip(self._tip(*self._position_at(event))))
         elif self._is_drag(event):
             ends = self._begun[0], _pixel(event)
             corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
@@ -225,9 +229,9 @@ class PlotPane(Listener):
         super().__init__(session)
         self.state = Text()
         self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
-        self.head = column()
+        self.head = vertical_box()
         parts = self.head, self.state, self.canvas
-        self.setLayout(column(*parts, margins=(0, 4, 0, 0)))
+        self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
 
     def clear_data(self) -> None:

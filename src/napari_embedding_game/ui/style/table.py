@@ -41,7 +41,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.style.form_widgets import adds, settle, steady_icon
-from napari_embedding_game.ui.style.layouts import as_tip
+from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
 
 GAP, SWATCH = 6, 11
@@ -321,7 +321,7 @@ class Table(QTableWidget):
         cell = QTableWidgetItem(text)
         cell.setTextAlignment(_RIGHT if section else _LEFT)
         tip = self.tips.get(key, "")
-        cell.setToolTip(as_tip(tip if section else f"{text}\n{tip}".strip()))
+        cell.setToolTip(escape_tooltip(tip if section else f"{text}\n{tip}".strip()))
         color = self._colors.get(key)
         cell.setData(COLOR, color)
         if not column.is_edited:

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session, error_text
-from napari_embedding_game.ui.style.layouts import as_tip
+from napari_embedding_game.ui.style.layouts import escape_tooltip
 
 OTHER_DATA = "Nothing was saved, as other data have come meanwhile: save again."
 
@@ -66,7 +66,7 @@ def save(
 
 
 def _is_replaced(parent: QWidget | None, path: Path) -> bool:
-    question = as_tip(f"{path.name} already exists. Replace it?")
+    question = escape_tooltip(f"{path.name} already exists. Replace it?")
     return (
         QMessageBox.question(parent, "Save", question) == QMessageBox.StandardButton.Yes
     )

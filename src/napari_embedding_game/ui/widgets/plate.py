@@ -19,7 +19,7 @@ from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import shades, value_colors
 from napari_embedding_game.ui.style.form_widgets import Choice
-from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 
 COUNT = "Number of points"
@@ -56,7 +56,7 @@ class PlateWidget(MapTool):
         self.canvas = PlotCanvas(self._tip, is_dragged=True)
         self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
         self.canvas.dragged.connect(self._choose)
-        head = row(self.plate, None, self.saved, wide=())
+        head = horizontal_box(self.plate, None, self.saved, stretched=())
         self.lay_out(head, self.state, self.canvas)
         self.column.setStretchFactor(self.canvas, 1)
         self.listen(self.catch_up, session.dataset_changed, session.columns_changed)

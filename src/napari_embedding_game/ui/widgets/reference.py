@@ -25,7 +25,7 @@ from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
 from napari_embedding_game.ui.style.form_widgets import Choice, check_box, set_role
-from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -69,7 +69,10 @@ class ReferenceWidget(MapTool):
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])
         self._heard.connect(self._reset, self._session.dataset_changed)
-        rows = row(self.file, self.cancel), row(self.label, self.predict)
+        rows = (
+            horizontal_box(self.file, self.cancel),
+            horizontal_box(self.label, self.predict),
+        )
         self.lay_out(*rows, self.place, self.correct, self.state)
         self._reset()
 

@@ -21,7 +21,7 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
-from napari_embedding_game.ui.style.layouts import push_button, row
+from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.table import Column, Table
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -82,7 +82,10 @@ class TeachWidget(MapTool):
         self.listen(self.catch_up, session.look.events.color_by)
         self.listen(self._update, session.selection.changed)
         self.lay_out(
-            self.classes, row(self.new, self.add, self.learn), self.state, self.doubtful
+            self.classes,
+            horizontal_box(self.new, self.add, self.learn),
+            self.state,
+            self.doubtful,
         )
         rows = QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum
         self.classes.setSizePolicy(*rows)
