@@ -42,7 +42,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.ui.game_dock import SELECTION
-from napari_embedding_game.ui.style.form_widgets import Fold
+from napari_embedding_game.ui.style.form_widgets import FoldingSection
 
 SECONDS = 120.0
 """Longest wait for anything."""
@@ -277,7 +277,7 @@ class Person:
         for place in range(tabs.count()):
             if tabs.widget(place).isAncestorOf(widget):
                 self._click_tab(tabs, place)
-        for fold in self.dock.findChildren(Fold):
+        for fold in self.dock.findChildren(FoldingSection):
             button = fold.button
             is_in = fold.inside.isAncestorOf(widget)
             if is_in and not fold.is_expanded and button.isVisible():

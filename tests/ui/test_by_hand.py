@@ -13,7 +13,7 @@ from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector.cluster_pane import MISPLACED, SIZE
 from napari_embedding_game.ui.style.coloring import CLUSTER
-from napari_embedding_game.ui.style.form_widgets import Fold
+from napari_embedding_game.ui.style.form_widgets import FoldingSection
 from napari_embedding_game.ui.workspace import open_workspace
 
 BY_TAB = Qt.FocusPolicy.TabFocus
@@ -391,7 +391,7 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
             assert widget.accessibleName() or getattr(widget, "text", str)(), widget
         if type(widget) in EXPLAINED and widget.isVisibleTo(game):
             tip = widget.toolTip() or widget.parentWidget().toolTip()
-            assert tip or isinstance(widget.parentWidget(), Fold), widget
+            assert tip or isinstance(widget.parentWidget(), FoldingSection), widget
     focus(person, game.run.run)
     press(Qt.Key.Key_Space)  # it hides
     assert game.isAncestorOf(QApplication.focusWidget())

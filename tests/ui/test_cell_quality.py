@@ -14,7 +14,7 @@ import worlds
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.session.sources import FileSource, SampleSource
-from napari_embedding_game.ui.style.form_widgets import Fold
+from napari_embedding_game.ui.style.form_widgets import FoldingSection
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -95,7 +95,7 @@ def test_a_plot_is_whole_while_preparation_is_open_in_a_window_of_any_height(
     qtbot, recipe, dock
 ):
     cells, page, view = recipe.cells, dock.scroll.widget(), dock.scroll.viewport()
-    folds = recipe.findChildren(Fold)
+    folds = recipe.findChildren(FoldingSection)
     (preparation,) = (fold for fold in folds if fold is not recipe.fold)
     preparation.button.click()
     dock.resize(300, 900)

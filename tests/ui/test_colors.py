@@ -16,13 +16,13 @@ from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
     UNCOLORED,
-    choice_of_value,
-    choices,
-    colored,
+    choice_of_feature,
+    color_by_column,
+    color_points,
     composition_columns,
-    metadata_columns,
-    name_of,
-    of_column,
+    informative_metadata_columns,
+    list_color_choices,
+    name_in_file,
 )
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.tasks.writing import colors_of
@@ -33,28 +33,28 @@ def test_what_can_colour_names_before_numbers(dataset):
     dataset = replace(dataset, profile_names=tuple(f"PC{i}" for i in range(5)))
     dataset.obs.insert(0, "barcode", [f"ACGT{i}" for i in range(40)])
     dataset.obs["empty"] = np.nan
-    listed = choices(dataset)
+    listed = list_color_choices(dataset)
     assert listed == [*BUILT_IN, "barcode", "kind", "counts"]
-    assert choices(None) == list(BUILT_IN)
-    assert metadata_columns(dataset) == ["barcode", "kind", "counts"]
+    assert list_color_choices(None) == list(BUILT_IN)
+    assert informative_metadata_columns(dataset) == ["barcode", "kind", "counts"]
     numbers = np.random.default_rng(0).random((40, 3))
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20
     table.loc[0, "area"] = np.finfo(float).max  # stands for a missing one
     loaded = from_features(table, "nuclei").dataset
-    assert np.ptp(of_column("area", loaded).extent) < 1
+    assert np.ptp(color_by_column("area", loaded).extent) < 1
     assert axis_of(loaded, "area").isna().tolist() == [True] + 39 * [False]
-    listed = choices(loaded)
+    listed = list_color_choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
-    assert choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
+    assert list_color_choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
     stains = ("DAPI1", "DAPI2", "actin1", "actin2", "actin3")
-    assert choices(replace(marked, profile_names=stains))[-5:] == [*stains]
+    assert list_color_choices(replace(marked, profile_names=stains))[-5:] == [*stains]
     two = from_features(table[["area", "roundness"]], "nuclei").dataset
-    assert choices(two) == [*BUILT_IN, "area", "roundness"]
+    assert list_color_choices(two) == [*BUILT_IN, "area", "roundness"]
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
-    assert choices(from_features(many.add_prefix("m"), "many").dataset) == list(
-        BUILT_IN
-    )
+    assert list_color_choices(
+        from_features(many.add_prefix("m"), "many").dataset
+    ) == list(BUILT_IN)
 
 
 def test_columns_called_as_what_is_built_in_are_those_of_the_file(
@@ -65,7 +65,7 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
     obs["Cluster (file)"] = ["u", "v"] * 20
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     both = replace(dataset, obs=obs, profile_names=genes)
-    assert sorted(set(choices(both)) - set(BUILT_IN)) == [
+    assert sorted(set(list_color_choices(both)) - set(BUILT_IN)) == [
         "Cluster (file)",
         "Cluster (file) (file)",
         "Pressure (file)",
@@ -75,28 +75,28 @@ def test_columns_called_as_what_is_built_in_are_those_of_the_file(
         ("Cluster (file)", ["x", "y"]),
         ("Cluster (file) (file)", ["u", "v"]),
     ):
-        levels = of_column(choice, both).levels
+        levels = color_by_column(choice, both).levels
         assert [name for name, _ in levels] == names
-    assert of_column("Pressure (file)", both).extent == (0, 9)
+    assert color_by_column("Pressure (file)", both).extent == (0, 9)
 
 
 def test_genes_called_as_something_else_can_be_reached(dataset):
     genes = ("a", "Pressure", "kind", "d", "Cluster")
     named = replace(dataset, profile_names=genes, has_expression=True)
     for place, choice in ((1, "Pressure (file)"), (2, "kind (gene)"), (0, "a")):
-        assert choice_of_value(genes[place], named) == choice
-        assert name_of(choice, named) == genes[place]
+        assert choice_of_feature(genes[place], named) == choice
+        assert name_in_file(choice, named) == genes[place]
         values = dataset.profile[:, place]
-        extent = of_column(choice, named).extent
+        extent = color_by_column(choice, named).extent
         assert extent == pytest.approx((values.min(), values.max()))
-    assert name_of("a (file)", named) is name_of("moon", named) is None
+    assert name_in_file("a (file)", named) is name_in_file("moon", named) is None
 
 
 def test_a_figure_has_the_red_of_the_map(dataset):
     session = worlds.session_of(dataset)
     worlds.play(session)
     snapshot = replace(session.snapshot, stretch=np.linspace(0, 6, 40, dtype="f4"))
-    shown = colored(STRETCH, session, snapshot)
+    shown = color_points(STRETCH, session, snapshot)
     colors = shown.for_figure("Misplaced")
     assert colors.limits == shown.extent
     np.testing.assert_array_equal(colors.scale[-1], shown.rgba[-1])
@@ -108,7 +108,7 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
         ["B"] * 10 + [None] * 10 + ["T"] * 20, categories=["A", "B", "T"]
     )
     dataset = replace(dataset, level_colors={"kind": {"B": "red"}})
-    by_kind = of_column("kind", dataset)
+    by_kind = color_by_column("kind", dataset)
     assert len(np.unique(by_kind.rgba, axis=0)) == 3
     assert by_kind.levels == (("B", 10), ("T", 20), ("(missing)", 10))
     np.testing.assert_array_equal(by_kind.colors[1], by_kind.rgba[-1])
@@ -117,7 +117,9 @@ def test_a_category_has_one_colour_and_its_legend_counts(dataset):
     assert codes.tolist() == [0] * 10 + [-1] * 10 + [1] * 20
     batches = pd.DataFrame({"batch": np.arange(40) % 3}, dataset.obs.index)
     whole, rows = worlds.rows(np.eye(40), obs=batches), np.arange(40) % 3 > 0
-    of_part, of_whole = (of_column("batch", x) for x in (whole.subset(rows), whole))
+    of_part, of_whole = (
+        color_by_column("batch", x) for x in (whole.subset(rows), whole)
+    )
     np.testing.assert_array_equal(of_part.rgba, of_whole.rgba[rows])
 
 
@@ -191,7 +193,7 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
     after = dock.controller.scene.colored.colors
     assert to_hex(after[0]) == "#e69f00"
     drawn = dock.controller.scene.layers.points.face_color
-    of_kind = of_column("kind", session.dataset).rgba
+    of_kind = color_by_column("kind", session.dataset).rgba
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL
     np.testing.assert_array_equal(dock.controller.scene.colored.colors, before)

@@ -14,7 +14,7 @@ from napari_embedding_game.ui.controls.data import NO_TABLE
 from napari_embedding_game.ui.controls.method import AUTOMATICALLY
 from napari_embedding_game.ui.controls.settings_form import AUTOMATIC
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.style.coloring import of_column
+from napari_embedding_game.ui.style.coloring import color_by_column
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -211,7 +211,7 @@ def test_a_dock_that_is_opened_again_shows_what_is_set(
         assert again.look.split_by.value == session.look.split_by == ""
         assert again.game.controls["learning_rate"].value == 0.5
         assert not again.game.stale.isHidden()
-        colors = of_column("c", session.dataset).rgba
+        colors = color_by_column("c", session.dataset).rgba
         session.selection.select_points(np.arange(5))
         shown = again.controller.scene.layers.points.face_color
         np.testing.assert_allclose(shown[:5], colors[:5], atol=1e-6)

@@ -8,7 +8,11 @@ from qtpy.QtGui import QImage, QPainter
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.ui.canvas.names import UNSELECTED_OPACITY
-from napari_embedding_game.ui.style.halo_text import ON_DARK, half_size, write
+from napari_embedding_game.ui.style.halo_text import (
+    ON_DARK,
+    paint_text_with_halo,
+    text_half_size,
+)
 from worlds import names_read
 
 
@@ -44,13 +48,13 @@ def test_a_name_has_room_for_its_letters_and_their_halo(qtbot):
     for text, is_bold in (("Tg", False), ("ÄÅ T cells, NK", True)):
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
-        write(painter, QPointF(150, 50), text, is_bold, ON_DARK)
+        paint_text_with_halo(painter, QPointF(150, 50), text, is_bold, ON_DARK)
         painter.end()
         inked = np.array(
             [(y, x) for y in range(100) for x in range(300) if picture.pixel(x, y)]
         )
         away = np.abs(inked + 0.5 - [50, 150]).max(axis=0)
-        room = np.array(half_size(text, is_bold))
+        room = np.array(text_half_size(text, is_bold))
         assert (away < room).all()
         assert (room < away + 8).all()  # and hardly more
 

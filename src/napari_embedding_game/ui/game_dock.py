@@ -37,10 +37,10 @@ from napari_embedding_game.ui.larger_map import LargerMap
 from napari_embedding_game.ui.map_widget import MapWidget
 from napari_embedding_game.ui.style.coloring import CLUSTER
 from napari_embedding_game.ui.style.form_widgets import (
-    Fold,
-    calm,
-    scrolled,
+    FoldingSection,
+    prevent_accidental_changes,
     set_role,
+    wrap_in_scroll_area,
 )
 from napari_embedding_game.ui.style.layouts import (
     frameless_tabs,
@@ -202,10 +202,10 @@ class GameDock(MapWidget):
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
-        self.data_fold = Fold("Data", self.data)
-        self.method_fold = Fold("Method", self.game)
-        self.trust_fold = Fold(TRUST, self.trust, self.timeline)
-        self.look_fold = Fold("Look", self.look.more)
+        self.data_fold = FoldingSection("Data", self.data)
+        self.method_fold = FoldingSection("Method", self.game)
+        self.trust_fold = FoldingSection(TRUST, self.trust, self.timeline)
+        self.look_fold = FoldingSection("Look", self.look.more)
         folds = self.data_fold, self.method_fold, self.trust_fold, self.look_fold
         notices = self.data.breadcrumb, self.data.relink
         looks = self.clusters.search, self.look, self.clusters
@@ -213,10 +213,10 @@ class GameDock(MapWidget):
         page = vertical_box(
             *notices, *looks, *steered, *folds, None, margins=(0, 6, 0, 4)
         )
-        self.scroll = scrolled(widget_with_layout(page))
+        self.scroll = wrap_in_scroll_area(widget_with_layout(page))
         self.tabs = frameless_tabs(self.larger)
         self.tabs.addTab(self.scroll, "Map")
-        self.tabs.addTab(scrolled(self.inspector), "Selection")
+        self.tabs.addTab(wrap_in_scroll_area(self.inspector), "Selection")
         self.tabs.addTab(self.plots, "Plots")
         self.column.setContentsMargins(4, 5, 4, 0)  # below napari's title
         self.column.setSpacing(4)
@@ -232,7 +232,7 @@ class GameDock(MapWidget):
         )
         self.setAcceptDrops(True)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # after a click keys are for it
-        calm(self)
+        prevent_accidental_changes(self)
 
     def _connect(self) -> None:
         """Connect the views with the controller and with one another."""

@@ -13,7 +13,7 @@ from napari_embedding_game.session.maps import MapTree
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.compat import unwrap
 from napari_embedding_game.ui.images.linked_layers import LinkedLayers
-from napari_embedding_game.ui.style.coloring import choice_of_value
+from napari_embedding_game.ui.style.coloring import choice_of_feature
 
 
 class Workspace:
@@ -38,7 +38,7 @@ class Workspace:
         """Colour the map by a gene, or another column of numbers."""
         dataset = self.session.dataset
         if dataset is not None:
-            self.session.look.color_by = choice_of_value(name, dataset)
+            self.session.look.color_by = choice_of_feature(name, dataset)
 
 
 _open: WeakKeyDictionary[object, Workspace] = WeakKeyDictionary()

@@ -27,7 +27,7 @@ from napari_embedding_game.ui.style.coloring import (
     PRESSURE,
     STRETCH,
     composition_columns,
-    name_of,
+    name_in_file,
 )
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import theme_colors
@@ -145,7 +145,7 @@ class Hover(QObject):
                 is_listed = name in (choice, ISOLATION) and values is not None
                 if is_listed and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])
-        column = name_of(choice, dataset)
+        column = name_in_file(choice, dataset)
         if column in dataset.obs and choice.endswith(dataset.value_suffix):
             column = choice
         names = [*filter(None, [column]), *composition_columns(dataset)]

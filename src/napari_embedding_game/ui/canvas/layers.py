@@ -33,7 +33,7 @@ from napari_embedding_game.ui.canvas.projection import (
 from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import OF_MAP, finest
-from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
+from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
 COMPARED, REFERENCE = "compared maps", "cells of the reference"
@@ -93,7 +93,7 @@ class MapLayers:
         hear, layers = self._connections.connect, viewer.layers.events
         hear(self._on_layer_removed, layers.removed)
         hear(self._follow_units, layers.inserted, layers.removed)
-        hear(self._update_landmark_colors, *canvas_color_changes(viewer))
+        hear(self._update_landmark_colors, *canvas_color_events(viewer))
         self._canvas_size = viewer.canvas.size
         hear(self.keep_in_view, viewer.canvas.events.size)
 

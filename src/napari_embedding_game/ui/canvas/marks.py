@@ -12,9 +12,9 @@ from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.style.halo_text import (
     ON_DARK,
     ON_LIGHT,
-    fitted,
-    half_size,
-    write,
+    elide_text,
+    paint_text_with_halo,
+    text_half_size,
 )
 
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
@@ -42,15 +42,17 @@ def add_captions(overlay: MapOverlay) -> None:
         for (title, detail), (x, y) in each:
             if np.isfinite(x + y):
                 text = f"{title} · {detail}" if detail else title
-                is_short = not detail or 2 * half_size(text, True)[1] <= width
+                is_short = not detail or 2 * text_half_size(text, True)[1] <= width
                 lines = [(text, True)] if is_short else [(title, True), (detail, False)]
-                height = 2 * half_size(title, True)[0]
+                height = 2 * text_half_size(title, True)[0]
                 room = height * len(lines)
                 # Above its panel; on it where the canvas ends there.
                 top = max(y - room, min(projection.cell[1], y + room))
                 for number, (line, is_bold) in enumerate(lines):
                     at = QPointF(x, top + (number + 0.5) * height)
-                    write(painter, at, fitted(line, is_bold, width), is_bold, colors)
+                    paint_text_with_halo(
+                        painter, at, elide_text(line, is_bold, width), is_bold, colors
+                    )
 
     def follow() -> None:
         overlay.want(paint, session.view.panels is not None)

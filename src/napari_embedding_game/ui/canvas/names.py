@@ -26,7 +26,12 @@ from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.projection import Projection
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import CLUSTER
-from napari_embedding_game.ui.style.halo_text import ON_DARK, ON_LIGHT, half_size, write
+from napari_embedding_game.ui.style.halo_text import (
+    ON_DARK,
+    ON_LIGHT,
+    paint_text_with_halo,
+    text_half_size,
+)
 
 MAX_NUMBERED = 40
 """More clusters than this show the names that were given, and no numbers."""
@@ -195,7 +200,7 @@ class MapNames(QObject):
         named = tuple(clusters[group // n_maps] for group in present)
         texts = tuple(map(name_text, named))
         pairs = zip(texts, named, strict=True)
-        halves = np.array([half_size(text, c.is_named) for text, c in pairs])
+        halves = np.array([text_half_size(text, c.is_named) for text, c in pairs])
         centers, radii = centers_and_radii(seen, parts)
         panels = np.array(present) % n_maps
         return Names(named, texts, centers, radii, halves, panels)
@@ -211,7 +216,9 @@ class MapNames(QObject):
         for number in reversed(np.flatnonzero(seen > 0).tolist()):
             painter.setOpacity(seen[number])
             text, is_given = names.texts[number], names.clusters[number].is_named
-            write(painter, QPointF(*pixels[number]), text, is_given, colors)
+            paint_text_with_halo(
+                painter, QPointF(*pixels[number]), text, is_given, colors
+            )
 
 
 def named_clusters(session: Session) -> tuple[Cluster, ...]:

@@ -28,7 +28,7 @@ from napari_embedding_game.ui.canvas.projection import Projection, view_changes
 from napari_embedding_game.ui.canvas.scene import Scene
 from napari_embedding_game.ui.compat import canvas_widget, show_status_as_text
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
+from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
 Paint = Callable[[QPainter, Projection], None]
 """A painter over a map, given its projection."""
@@ -94,7 +94,7 @@ class MapOverlay(QWidget):
         """Of this and its painters."""
         viewer, hear = scene.viewer, self.connections.connect
         hear(self.refresh, scene.drawn, *view_changes(viewer))
-        hear(self.refresh, *canvas_color_changes(viewer))
+        hear(self.refresh, *canvas_color_events(viewer))
         self.connections.call(self._detach)
 
     @property

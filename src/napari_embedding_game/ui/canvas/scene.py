@@ -36,11 +36,11 @@ from napari_embedding_game.ui.style.coloring import (
     CLUSTER,
     MOVEMENT,
     UNCOLORED,
-    colored,
-    name_of,
-    of_column,
+    color_by_column,
+    color_points,
+    name_in_file,
 )
-from napari_embedding_game.ui.style.theme import canvas_color_changes, is_canvas_light
+from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MAX_MAGNIFIED = 1.4, 3.0
@@ -96,7 +96,7 @@ class Scene(QObject):
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
         hear(self.draw, *edits, session.selection.changed)
-        hear(self.draw, view.compared_changed, *canvas_color_changes(viewer))
+        hear(self.draw, view.compared_changed, *canvas_color_events(viewer))
         hear(self._tidy_soon, *edits)
         hear(self._on_dataset, session.dataset_changed)
         hear(self.show_stored, session.restored, session.looked_back)
@@ -364,9 +364,9 @@ class Scene(QObject):
         try:
             if snapshot is not None and is_ours:
                 if choice != MOVEMENT or compared is not None:
-                    colors = colored(choice, session, snapshot, limits)
-            elif name_of(choice, dataset) is not None:
-                colors = of_column(choice, dataset, limits)
+                    colors = color_points(choice, session, snapshot, limits)
+            elif name_in_file(choice, dataset) is not None:
+                colors = color_by_column(choice, dataset, limits)
         except DataError as error:  # the file that the gene is in may be gone
             session.show_message(str(error))
         if colors is None:

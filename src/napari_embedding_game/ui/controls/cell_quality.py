@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QWidget
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.quality_control import find_doublets
-from napari_embedding_game.ui.style.form_widgets import Choice, Text
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -133,7 +133,7 @@ class CellQualityView(QWidget):
         self._limits: Limits = {}
         self._dataset: Dataset | None = None
         self._column, self._batch = "", None
-        self.view = Choice("What is drawn; each sample has a line.", self._draw)
+        self.view = ChoiceBox("What is drawn; each sample has a line.", self._draw)
         self.state = Text()
         words, show = "Scoring doublets …", self.state.say
         self._finding = PaneJobs(self, words, self._on_scores, show)

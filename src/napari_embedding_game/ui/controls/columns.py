@@ -12,7 +12,11 @@ from superqt import QSearchableListWidget
 from napari_embedding_game.data.column_names import Role
 from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.roles import ROLES
-from napari_embedding_game.ui.style.form_widgets import Choice, Fold, form
+from napari_embedding_game.ui.style.form_widgets import (
+    ChoiceBox,
+    FoldingSection,
+    form_layout,
+)
 from napari_embedding_game.ui.style.layouts import equal_width_box, push_button
 
 MAX_COLUMNS = 2_000
@@ -35,7 +39,7 @@ ROLE_TIP = (
 SEVERAL = "several"
 
 
-class ColumnsPanel(Fold):
+class ColumnsPanel(FoldingSection):
     """A folded list of columns, with ticks on those that can be embedded.
 
     Parameters
@@ -65,15 +69,17 @@ class ColumnsPanel(Fold):
             "say what they are taken for."
         )
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
-        self.role = Choice(ROLE_TIP, self._take_selected_for)
+        self.role = ChoiceBox(ROLE_TIP, self._take_selected_for)
         self.all = push_button("All", "", lambda: self._tick(CHECKED))
         self.none = push_button("None", "", lambda: self._tick(UNCHECKED))
         self.apply = push_button(
             "Read again", "Read the data again in this way.", self._read_again
         )
-        self.gene_kind = Choice(GENES_TIP)
+        self.gene_kind = ChoiceBox(GENES_TIP)
         self.gene_kind.offer(GENE_KINDS.items())
-        self._form = form(("Take for", self.role), ("Genes hold", self.gene_kind))
+        self._form = form_layout(
+            ("Take for", self.role), ("Genes hold", self.gene_kind)
+        )
         buttons = equal_width_box(self.all, self.none, self.apply)
         super().__init__("Columns", search, self._form, buttons)
         self.list.itemChanged.connect(self._show_choices)

@@ -33,11 +33,11 @@ from napari_embedding_game.ui.images.linked_layers import OF_MAP, finest
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
 from napari_embedding_game.ui.images.relink import Relink
 from napari_embedding_game.ui.style.form_widgets import (
-    Choice,
-    Fold,
+    ChoiceBox,
+    FoldingSection,
     Text,
     check_box,
-    form,
+    form_layout,
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import (
@@ -99,16 +99,16 @@ class DataControls(QWidget):
         self.bar = slim_progress_bar()
         tip = "Stop reading; what was loaded before stays."
         self.cancel = push_button("Cancel", tip, reading.cancel)
-        self.space = Choice(
+        self.space = ChoiceBox(
             SPACE_TIP, lambda space: reading.reload(**OF_ROWS | {"space": space})
         )
-        self.batches = Choice(BATCHES_TIP, self._on_batches)
+        self.batches = ChoiceBox(BATCHES_TIP, self._on_batches)
         self.notes, self.trouble = Text(), Text(role="error")
         self.genes_in_rows = Text(role="warning")
         self.transpose = push_button("Transpose", TRANSPOSE_TIP, self._on_transpose)
         self.drop = check_box(DROP, DROP_TIP, self._on_drop)
         self.start = Start(reading, self.use_layer)
-        self.others = Fold("Open other data", self.start)
+        self.others = FoldingSection("Open other data", self.start)
         self.breadcrumb = Breadcrumb(reading.workspace)
         self.recipe = RecipePanel(
             self.batches, lambda recipe: reading.reload(recipe=recipe)
@@ -162,7 +162,7 @@ class DataControls(QWidget):
     def _build(self) -> None:
         self._progress = widget_with_layout(horizontal_box(self.bar, self.cancel))
         spaces, batches = ("Space", self.space), ("Mix batches of", self.batches)
-        self._form = form(spaces, batches)
+        self._form = form_layout(spaces, batches)
         read = self.title, self.summary, self._progress, self._form
         messages = self.notes, self.join, self.trouble
         options = self.genes_in_rows, self.transpose, self.drop, self.recipe

@@ -15,9 +15,13 @@ from napari_embedding_game.ui.style.coloring import (
     MAX_COLORS,
     MOVEMENT,
     PRESSURE,
-    choices,
+    list_color_choices,
 )
-from napari_embedding_game.ui.style.form_widgets import Choice, check_box, form
+from napari_embedding_game.ui.style.form_widgets import (
+    ChoiceBox,
+    check_box,
+    form_layout,
+)
 from napari_embedding_game.ui.style.layouts import vertical_box, widget_with_layout
 from napari_embedding_game.ui.style.legend import LegendView
 from napari_embedding_game.ui.workspace import Workspace
@@ -55,8 +59,8 @@ class DisplayControls(Listener):
         super().__init__(session := workspace.session)
         self._linked = workspace.linked
         self._look = look = session.look
-        self.color_by = Choice(COLOR_TIP, partial(setattr, look, "color_by"))
-        self.split_by = Choice(SPLIT_TIP, partial(setattr, look, "split_by"))
+        self.color_by = ChoiceBox(COLOR_TIP, partial(setattr, look, "color_by"))
+        self.split_by = ChoiceBox(SPLIT_TIP, partial(setattr, look, "split_by"))
         self.landmarks, self.names, self.pressure, self.objects = (
             check_box(*texts, partial(setattr, look, field))
             for field, texts in CHECKS.items()
@@ -66,8 +70,8 @@ class DisplayControls(Listener):
         self.legend = LegendView()
         self.legend.limits_changed.connect(partial(setattr, look, "limits"))
         self.gene_sets = GeneSetsPanel(session)
-        self._rows = form(("Split by", self.split_by))
-        parts = form(("Colour by", self.color_by)), self.legend, self.objects
+        self._rows = form_layout(("Split by", self.split_by))
+        parts = form_layout(("Colour by", self.color_by)), self.legend, self.objects
         self.setLayout(vertical_box(*parts, spacing=5, margins=(0, 0, 0, 6)))
         drawn = self.landmarks, self.names, self.pressure
         self.more = widget_with_layout(vertical_box(self._rows, *drawn, self.gene_sets))
@@ -112,7 +116,7 @@ class DisplayControls(Listener):
                 self.split_by.value = look.split_by
 
     def _offer_colors(self) -> None:
-        names = choices(self._session.dataset)
+        names = list_color_choices(self._session.dataset)
         if not self._has_pressure:
             names.remove(PRESSURE)
         if self._session.view.compared is None:

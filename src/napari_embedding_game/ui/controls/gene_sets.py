@@ -19,7 +19,7 @@ from napari_embedding_game.data.gene_sets import (
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import Fold, Text
+from napari_embedding_game.ui.style.form_widgets import FoldingSection, Text
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -32,7 +32,7 @@ FILE_TIP = "Take sets from a .gmt file (MSigDB, Enrichr), or one from a text fil
 FILES = "Gene sets (*.gmt *.txt *.grp *.csv);;All files (*)"
 
 
-class GeneSetsPanel(Fold):
+class GeneSetsPanel(FoldingSection):
     """The genes of a set, a list of sets from a file, and a button.
 
     The score becomes a column of the metadata; the map is coloured by it.

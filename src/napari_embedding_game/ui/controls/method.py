@@ -28,9 +28,9 @@ from napari_embedding_game.ui.controls.settings_form import (
     show_value,
 )
 from napari_embedding_game.ui.style.form_widgets import (
-    Fold,
+    FoldingSection,
     Text,
-    form,
+    form_layout,
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import (
@@ -75,16 +75,16 @@ class MethodControls(Listener):
         self.stale = Text()
         rows = {control.name: (control.label, control) for control in self.controls}
         rows["method"] = "", self.controls["method"]  # whose name is above it
-        main = form(*(rows.pop(name) for name in NAMES if name in MAIN))
-        fine = form(*rows.values())
+        main = form_layout(*(rows.pop(name) for name in NAMES if name in MAIN))
+        fine = form_layout(*rows.values())
         self._rows = {name: main if name in MAIN else fine for name in NAMES}
         self.controls["method"].native.setAccessibleName(self.controls["method"].label)
-        self.more = Fold("More settings", fine)
+        self.more = FoldingSection("More settings", fine)
         self.setLayout(vertical_box(main, self.more, spacing=5))
         strength = widget_with_layout(
             horizontal_box(self.repulsion_slider, self.repulsion)
         )
-        self._strength = form(("Repulsion", strength, tip))
+        self._strength = form_layout(("Repulsion", strength, tip))
         self.steering = widget_with_layout(vertical_box(self._strength, self.stale))
         """The repulsion, and what it means that the map is of other settings."""
         hear = self._heard.connect

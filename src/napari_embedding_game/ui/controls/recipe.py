@@ -15,12 +15,12 @@ from napari_embedding_game.data.quality_control import LIMITS, left_out
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
 from napari_embedding_game.ui.style.form_widgets import (
-    Choice,
-    Fold,
+    ChoiceBox,
+    FoldingSection,
     Text,
     check_box,
-    finish_typing,
-    form,
+    commit_typed_number,
+    form_layout,
 )
 from napari_embedding_game.ui.style.layouts import push_button, vertical_box
 
@@ -54,7 +54,7 @@ class RecipePanel(QWidget):
     ``batches``: the column whose samples are mixed, or None.
     """
 
-    def __init__(self, batches: Choice, prepare: Callable[[Recipe], object]) -> None:
+    def __init__(self, batches: ChoiceBox, prepare: Callable[[Recipe], object]) -> None:
         super().__init__()
         self._batches, self._prepare = batches, prepare
         self.is_offered = False
@@ -69,8 +69,8 @@ class RecipePanel(QWidget):
         self.doublets = check_box(DOUBLETS, DOUBLETS_TIP, self._update_state)
         self.no_mito, self.state = Text(NO_MITOCHONDRIA), Text()
         parts = self.cells, self._limits, self.no_mito, self.doublets, self.state
-        self.fold = Fold("Quality control", *parts)
-        preparation = Fold("Preparation", self._form(PREPARATION))
+        self.fold = FoldingSection("Quality control", *parts)
+        preparation = FoldingSection("Preparation", self._form(PREPARATION))
         self.apply = push_button("Prepare again", PREPARE_TIP, self._on_apply)
         self.setLayout(vertical_box(self.offer, self.fold, preparation, self.apply))
         for name in LIMITS:
@@ -119,13 +119,13 @@ class RecipePanel(QWidget):
     # Inside
 
     def _on_apply(self) -> None:
-        finish_typing()
+        commit_typed_number()
         self._prepare(self.recipe())
 
     def _form(self, parameters: dict[str, tuple[str, str]]) -> QFormLayout:
         boxes = {name: _number(name, tip) for name, (_, tip) in parameters.items()}
         self.numbers |= boxes
-        return form(*((parameters[name][0], box) for name, box in boxes.items()))
+        return form_layout(*((parameters[name][0], box) for name, box in boxes.items()))
 
     def _show_cells(
         self, quality: pd.DataFrame, dataset: Dataset, previous: pd.DataFrame | None

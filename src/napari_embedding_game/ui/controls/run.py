@@ -16,7 +16,7 @@ from napari_embedding_game.ui.controls.save_menu import save_button
 from napari_embedding_game.ui.controls.settings_form import settings_text
 from napari_embedding_game.ui.style.form_widgets import (
     Text,
-    finish_typing,
+    commit_typed_number,
     set_role,
 )
 from napari_embedding_game.ui.style.layouts import (
@@ -161,7 +161,7 @@ class RunControls(QWidget):
     # Inside
 
     def _run(self) -> None:
-        finish_typing()
+        commit_typed_number()
         prepare = self._first_step()[1]
         if prepare is None:
             self._play()
@@ -169,7 +169,7 @@ class RunControls(QWidget):
             prepare(self._play)
 
     def _play(self) -> None:
-        finish_typing()
+        commit_typed_number()
         self._session.play_wanted.emit(self._session.begin)
 
     def _list_maps(self) -> None:
@@ -185,7 +185,7 @@ class RunControls(QWidget):
         self._play()
 
     def _continue(self) -> None:
-        finish_typing()
+        commit_typed_number()
         if self._session.settings.method == "given":
             self._session.settings.choose_method("game")
         self._session.play_wanted.emit(self._session.play_on)

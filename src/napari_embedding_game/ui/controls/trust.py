@@ -23,7 +23,7 @@ from napari_embedding_game.ui.style.layouts import (
     vertical_box,
     widget_with_layout,
 )
-from napari_embedding_game.ui.style.table import Bar, Column, Table
+from napari_embedding_game.ui.style.table import Bar, Table, TableColumn
 from napari_embedding_game.ui.tasks.worker import Latest
 
 AGAIN_MS, SOON_MS = 2_000, 150
@@ -100,7 +100,7 @@ class TrustControls(Listener):
             horizontal_box(self.summary, self.show_misplaced, spacing=0)
         )
         """How far the map can be trusted, in one line."""
-        bars = Column("Figure"), Column("", is_bar=True), Column("Share")
+        bars = TableColumn("Figure"), TableColumn("", is_bar=True), TableColumn("Share")
         n_rows = len(FIGURES) + len(OF_POINTS)
         self.figures = Table(*bars, has_head=False, max_rows=n_rows)
         self.warning, self.note = Text("", "warning"), Text()

@@ -10,7 +10,7 @@ from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.session.sources import FeaturesSource, FileSource
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import finest, labels_of, layer_of
-from napari_embedding_game.ui.style.form_widgets import Choice, form
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox, form_layout
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
 NO_LAYER, CHOOSE = "No objects of a layer", "Choose …"
@@ -32,8 +32,8 @@ class JoinPanel(LayerPanel):
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
-        fields = [(words, Choice(tip)) for words, tip in FIELDS]
-        self._form = form(*fields)
+        fields = [(words, ChoiceBox(tip)) for words, tip in FIELDS]
+        self._form = form_layout(*fields)
         self.layer, self.column, self.picture = (box for _, box in fields)
         self.layer.changed.connect(self._on_layer)
         for box in (self.column, self.picture):

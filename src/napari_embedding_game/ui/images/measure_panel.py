@@ -39,10 +39,10 @@ from napari_embedding_game.ui.images.linked_layers import (
     use_as_labels,
 )
 from napari_embedding_game.ui.style.form_widgets import (
-    Choice,
+    ChoiceBox,
     Text,
     check_box,
-    form,
+    form_layout,
 )
 from napari_embedding_game.ui.style.layouts import (
     clear_layout,
@@ -101,8 +101,8 @@ class MeasurePanel(LayerPanel):
         self._session, viewer = (session := reading.workspace.session), reading.viewer
         self._of_layers = Connections(self)
         """To the layers that are on offer."""
-        self.labels = Choice(TIPS["labels"], self._show)
-        self.axis = Choice(TIPS["axis"], self._on_axis)
+        self.labels = ChoiceBox(TIPS["labels"], self._show)
+        self.axis = ChoiceBox(TIPS["axis"], self._on_axis)
         self._axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
         """What a person chose as the first axis of the labels."""
         self._clues: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
@@ -122,7 +122,7 @@ class MeasurePanel(LayerPanel):
         tip = TIPS["measure"]
         self.measure = push_button("Measure objects", tip, self.measure_objects)
         boxes = [*self.groups.values()]
-        self._form = form(
+        self._form = form_layout(
             ("Objects", self.labels),
             ("Measure in", widget_with_layout(self.images), TIPS["images"]),
             ("First axis", self.axis),

@@ -11,7 +11,7 @@ from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap, QResizeEvent
 from qtpy.QtWidgets import QListWidget, QListWidgetItem, QStyle
 
-from napari_embedding_game.ui.style.form_widgets import steady_icon
+from napari_embedding_game.ui.style.form_widgets import icon_with_fixed_colors
 from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -117,7 +117,7 @@ class PictureGrid(QListWidget):
         """Show what has been made by now."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
-            self._icons[row] = steady_icon(QPixmap.fromImage(image))
+            self._icons[row] = icon_with_fixed_colors(QPixmap.fromImage(image))
         for index in self.indices(np.array([*new], np.intp)):
             self.item(index).setIcon(self._icons[int(self.rows[index])])
 

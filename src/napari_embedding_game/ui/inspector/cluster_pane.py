@@ -17,7 +17,7 @@ from napari_embedding_game.ui.inspector.cluster_slider import ClusterSlider
 from napari_embedding_game.ui.inspector.search_box import SearchBox
 from napari_embedding_game.ui.style.form_widgets import CTRL, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 from napari_embedding_game.ui.workspace import Workspace
@@ -27,14 +27,14 @@ SIZE_TIP = "How many points it has. Its area on the map says little of that."
 MANY = 0.02
 """Share of misplaced points from which on a cluster's is written as a warning."""
 COLUMNS = (
-    Column(
+    TableColumn(
         "Cluster",
         "Name of the cluster, or its number. Double-click to rename it, "
         f"{CTRL}-click a second one to compare the two.",
         is_edited=True,
     ),
-    Column("Points", SIZE_TIP, "{:,}".format, is_bar=True),
-    Column(
+    TableColumn("Points", SIZE_TIP, "{:,}".format, is_bar=True),
+    TableColumn(
         "Misplaced",
         f"Share of its points that lie far from similar points: doubt these. Amber "
         f"from {MANY:.0%} on.",

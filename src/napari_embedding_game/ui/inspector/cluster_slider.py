@@ -10,7 +10,7 @@ from superqt.utils import qdebounced
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.firmness_strip import FirmnessStrip
-from napari_embedding_game.ui.style.form_widgets import form, set_role
+from napari_embedding_game.ui.style.form_widgets import form_layout, set_role
 from napari_embedding_game.ui.style.layouts import (
     horizontal_box,
     vertical_box,
@@ -42,7 +42,7 @@ class ClusterSlider(Listener):
         self.number.setKeyboardTracking(False)
         set_role(self.number, "number")
         self.strip = FirmnessStrip()
-        rows = form(
+        rows = form_layout(
             (
                 "Clusters",
                 widget_with_layout(horizontal_box(self.slider, self.number)),

@@ -26,11 +26,11 @@ from napari_embedding_game.session.cluster_expression import (
 )
 from napari_embedding_game.ui.style.coloring import (
     composition_columns,
-    shades,
-    value_limits,
-    worded,
+    percentile_limits,
+    replace_gene_word,
+    viridis_shades,
 )
-from napari_embedding_game.ui.style.form_widgets import CTRL, Choice, check_box
+from napari_embedding_game.ui.style.form_widgets import CTRL, ChoiceBox, check_box
 from napari_embedding_game.ui.style.layouts import equal_width_box, horizontal_box
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 from napari_embedding_game.ui.tasks.worker import PaneJobs
@@ -72,11 +72,11 @@ class ExpressionPane(PlotPane):
         self._rows: Rows | None = None
         """Those of the latest request, with the present names."""
         self.result: ClusterExpression | None = None
-        self.rows, self.genes = Choice(ROWS_TIP, self.refresh), QLineEdit()
+        self.rows, self.genes = ChoiceBox(ROWS_TIP, self.refresh), QLineEdit()
         self.scaled = check_box("Scale genes", SCALED_TIP, self._draw, is_on=True)
         self.genes.setClearButtonEnabled(True)
         self.genes.setAccessibleName("Genes")
-        self.kind = Choice(KIND_TIP, self._draw, n_letters=5)
+        self.kind = ChoiceBox(KIND_TIP, self._draw, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
         self.kind.offer(KINDS.items())
         self.head.addLayout(equal_width_box(self.rows, self.kind))
@@ -135,8 +135,8 @@ class ExpressionPane(PlotPane):
             "genes": result.genes,
             "groups": tuple(rows.of_points.categories),
             "values": values,
-            "scale": shades(),
-            "limits": (0.0, 1.0) if is_scaled else value_limits(values.ravel()),
+            "scale": viridis_shades(),
+            "limits": (0.0, 1.0) if is_scaled else percentile_limits(values.ravel()),
         }
         if kind is DotPlot:
             title += " (size: share > 0)"
@@ -158,11 +158,11 @@ class ExpressionPane(PlotPane):
                 example = ", ".join(dataset.profile_names[:2])
         self.rows.offer((choice.text, choice) for choice in choices)
         self.rows.setVisible(len(choices) > 1)
-        offer = worded("Leading markers, or genes: ", dataset)
+        offer = replace_gene_word("Leading markers, or genes: ", dataset)
         self.genes.setPlaceholderText(offer + example)
-        self.genes.setToolTip(worded(GENES_TIP, dataset))
-        self.scaled.setText(worded("Scale genes", dataset))
-        self.scaled.setToolTip(worded(SCALED_TIP, dataset))
+        self.genes.setToolTip(replace_gene_word(GENES_TIP, dataset))
+        self.scaled.setText(replace_gene_word("Scale genes", dataset))
+        self.scaled.setToolTip(replace_gene_word(SCALED_TIP, dataset))
 
     def _on_failed(self, message: str) -> None:
         self.result, self._request = None, ()  # asked again where it is wanted again

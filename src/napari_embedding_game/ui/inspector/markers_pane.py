@@ -32,10 +32,10 @@ from napari_embedding_game.session.groups import (
     title_comparison,
 )
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.coloring import worded
+from napari_embedding_game.ui.style.coloring import replace_gene_word
 from napari_embedding_game.ui.style.form_widgets import (
     CTRL,
-    Choice,
+    ChoiceBox,
     Text,
 )
 from napari_embedding_game.ui.style.layouts import (
@@ -45,7 +45,7 @@ from napari_embedding_game.ui.style.layouts import (
     vertical_box,
     widget_with_layout,
 )
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.save_dialog import save
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
@@ -75,19 +75,19 @@ def p_text(p: float) -> str:
 
 
 COLUMNS = (
-    Column("Column", f"Click a row to colour the map by it. {CTRL}+C copies all."),
-    Column(
+    TableColumn("Column", f"Click a row to colour the map by it. {CTRL}+C copies all."),
+    TableColumn(
         "log2 FC",
         "Log2 of how many times higher the mean is inside, as in scanpy.",
         lambda x: f"{x:+.1f}" if np.isfinite(x) else "–",
     ),
-    Column(
+    TableColumn(
         "p adj.",
         "p-value adjusted for the number of tests (Benjamini-Hochberg).",
         p_text,
     ),
-    Column("In", "Share of the selected points above 0.", share_text),
-    Column("Out", "Share of the compared points above 0.", share_text),
+    TableColumn("In", "Share of the selected points above 0.", share_text),
+    TableColumn("Out", "Share of the compared points above 0.", share_text),
 )
 NAMES = ["names", "logfoldchanges", "pvals_adj", "pct_nz_group", "pct_nz_reference"]
 """Of a :class:`MarkerTable`, in the same order."""
@@ -134,7 +134,7 @@ class MarkersPane(Listener):
         self._request: object = None
         """The latest request: the title, the points and the test."""
         self.against, self.test, self.first, self.second = (
-            Choice(tip, self.catch_up, n_letters=6)
+            ChoiceBox(tip, self.catch_up, n_letters=6)
             for tip in (
                 AGAINST_TIP,
                 f"The test, as in scanpy. Samples: {SAMPLES_TIP}",
@@ -174,7 +174,7 @@ class MarkersPane(Listener):
         """Compare the selection, unless that is the latest request."""
         dataset, selection = self._session.dataset, self._session.selection
         self._offer()
-        self.table.name_first(worded("Gene", dataset))
+        self.table.name_first(replace_gene_word("Gene", dataset))
         if dataset is None:
             return
         comparison = self._comparison()

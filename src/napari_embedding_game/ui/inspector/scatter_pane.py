@@ -17,8 +17,8 @@ from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.style.coloring import value_extent, worded
-from napari_embedding_game.ui.style.form_widgets import CTRL, form
+from napari_embedding_game.ui.style.coloring import replace_gene_word, value_extent
+from napari_embedding_game.ui.style.form_widgets import CTRL, form_layout
 from napari_embedding_game.ui.style.plot_canvas import PlotPane
 
 HINT = "Type two names, such as two genes: a part is enough to find them."
@@ -85,7 +85,7 @@ class ScatterPane(PlotPane):
         self.names = QStringListModel(self)
         """What can be an axis."""
         self.across, self.up = self._field(), self._field()
-        self.head.addLayout(form(("Across", self.across), ("Up", self.up)))
+        self.head.addLayout(form_layout(("Across", self.across), ("Up", self.up)))
         self.setTabOrder(self.up, self.canvas)
         self.canvas.dragged.connect(self._select)
         self.canvas.clicked.connect(lambda *_: session.selection.clear())
@@ -105,7 +105,9 @@ class ScatterPane(PlotPane):
             is_other, names = self._obs is None, axis_names(dataset)
             self._obs, self._axes = dataset.obs, None
             for field in (self.across, self.up):
-                field.setPlaceholderText(worded("Gene, score or column", dataset))
+                field.setPlaceholderText(
+                    replace_gene_word("Gene, score or column", dataset)
+                )
                 if is_other and field.text() not in names:  # of former data
                     field.clear()
             self.names.setStringList(names)
@@ -148,7 +150,7 @@ class ScatterPane(PlotPane):
         dataset = self._session.dataset
         names = self.across.text().strip(), self.up.text().strip()
         if dataset is None or not all(names):
-            self._show(None, worded(HINT, dataset))
+            self._show(None, replace_gene_word(HINT, dataset))
             return
         if self._axes is not None and names == tuple(a.name for a in self._axes):
             return

@@ -16,8 +16,8 @@ from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import (
     COLUMN,
     choice_of_column,
-    choice_of_value,
-    metadata_columns,
+    choice_of_feature,
+    informative_metadata_columns,
 )
 from napari_embedding_game.ui.style.form_widgets import CTRL
 from napari_embedding_game.ui.workspace import Workspace
@@ -115,7 +115,7 @@ class SearchBox(QLineEdit):
             if not are_of.any():
                 session.show_message(f'No text has "{name}".')
         else:
-            choice_of = choice_of_column if kind == COLUMN else choice_of_value
+            choice_of = choice_of_column if kind == COLUMN else choice_of_feature
             session.look.color_by = choice_of(name, dataset)
 
     def _matches(self, text: str) -> list[tuple[str, str]]:
@@ -149,7 +149,7 @@ class SearchBox(QLineEdit):
         if dataset is None:
             return
         yield CLUSTER, [cluster.name for cluster in session.clusters.clusters]
-        yield COLUMN, metadata_columns(dataset)
+        yield COLUMN, informative_metadata_columns(dataset)
         if dataset.images is None:  # else these are pixels
             yield _kind_of_values(dataset), dataset.profile_names
         rows = dataset.obs.index

@@ -30,11 +30,11 @@ from napari_embedding_game.ui.images.row_pictures import (
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
 from napari_embedding_game.ui.inspector.two_clusters import TwoClusters
-from napari_embedding_game.ui.style.coloring import composition_columns, name_of
+from napari_embedding_game.ui.style.coloring import composition_columns, name_in_file
 from napari_embedding_game.ui.style.form_widgets import (
     CLICK_TIP,
     CTRL,
-    Choice,
+    ChoiceBox,
     Text,
 )
 from napari_embedding_game.ui.style.layouts import (
@@ -44,7 +44,7 @@ from napari_embedding_game.ui.style.layouts import (
     vertical_box,
     widget_with_layout,
 )
-from napari_embedding_game.ui.style.table import Bar, Column, Table
+from napari_embedding_game.ui.style.table import Bar, Table, TableColumn
 from napari_embedding_game.ui.tasks.worker import PaneJobs
 from napari_embedding_game.ui.workspace import Workspace
 
@@ -102,14 +102,19 @@ class SelectionTab(Listener):
         self.hint, self.numbers = Text(), Text()
         self.title, self.note = QLineEdit(), Text(role="plain")
         self.two = TwoClusters(session)
-        self.column = Choice(COLUMN_TIP, self._describe)
+        self.column = ChoiceBox(COLUMN_TIP, self._describe)
         self.channels, self._channel_menu = menu_button("Channels", "")
-        bars, shares = (Column(""), Column("", is_bar=True)), Column("", "", share_text)
+        bars, shares = (
+            (TableColumn(""), TableColumn("", is_bar=True)),
+            TableColumn("", "", share_text),
+        )
         options = {"has_head": False, "max_rows": MAX_BARS, "min_rows": MIN_BARS}
         self.composition = Table(*bars, shares, **options)
-        sizes = Column("", "", "{:+.2f} sd".format)
+        sizes = TableColumn("", "", "{:+.2f} sd".format)
         self.differences = Table(*bars, sizes, has_head=False)
-        self.texts = Table(Column("Text"), is_many=True, has_head=False, wraps=True)
+        self.texts = Table(
+            TableColumn("Text"), is_many=True, has_head=False, wraps=True
+        )
         self.markers = MarkersPane(workspace)
         self.thumbnails = PictureGrid(self._on_pick)
         self._images_heard = Connections(self)
@@ -208,7 +213,7 @@ class SelectionTab(Listener):
         dataset, colors = self._session.dataset, self._session.look.color_by
         columns = composition_columns(dataset) if dataset else []
         are_other, self._color_by = colors != self._color_by, colors
-        proposed = name_of(colors, dataset) if dataset and are_other else None
+        proposed = name_in_file(colors, dataset) if dataset and are_other else None
         self.column.offer(((name, name) for name in columns), proposed)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))

@@ -61,7 +61,7 @@ DARKEST = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Colored:
+class Coloring:
     """The colour of each point, and how to read it: by levels, or on a scale."""
 
     rgba: Colors
@@ -85,21 +85,21 @@ class Colored:
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
-        scale = shades()
+        scale = viridis_shades()
         if bar is not None and (bar[0][-1] == RED).all():  # whatever the limits
             scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
 
 
-UNCOLORED = Colored(np.empty((0, 4), np.float32))
+UNCOLORED = Coloring(np.empty((0, 4), np.float32))
 
 
-def colored(
+def color_points(
     choice: str,
     session: Session,
     snapshot: Snapshot,
     limits: tuple[float, float] | None = None,
-) -> Colored:
+) -> Coloring:
     """Return the points of a snapshot coloured by one of the choices, or by a gene.
 
     Parameters
@@ -114,23 +114,26 @@ def colored(
     """
     if choice == CLUSTER:
         clustering = session.clusters.clustering
-        return Colored(point_colors(clustering), find_levels=lambda: clustering.names)
+        return Coloring(point_colors(clustering), find_levels=lambda: clustering.names)
     if choice not in BUILT_IN:
-        return of_column(choice, session.dataset, limits)
-    values, usual = _measured(choice, session, snapshot)
+        return color_by_column(choice, session.dataset, limits)
+    values, usual = _built_in_values_and_limits(choice, session, snapshot)
     if values is None or len(values) != len(snapshot.embedding):
         rgba = np.tile(MISSING, (len(snapshot.embedding), 1))
         title = LONG_NAMES.get(choice, choice)
-        return Colored(rgba, f"{title}: not known of this map.")
+        return Coloring(rgba, f"{title}: not known of this map.")
     extent = value_extent(values)
     if usual is not None:
         extent = 0.0, float(np.clip(extent[1], usual[1], 2 * usual[1]))
-    limits, alarm = limits or usual or value_limits(values), ALARMS.get(choice, np.inf)
+    limits, alarm = (
+        limits or usual or percentile_limits(values),
+        ALARMS.get(choice, np.inf),
+    )
     values = np.minimum(values, extent[1])  # also what has no bound
-    return _of_scale(TITLES.get(choice, ""), values, limits, extent, alarm)
+    return _color_on_scale(TITLES.get(choice, ""), values, limits, extent, alarm)
 
 
-def _measured(
+def _built_in_values_and_limits(
     choice: str, session: Session, snapshot: Snapshot
 ) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
     """Return values of a built-in choice, if they are known, and their usual limits."""
@@ -140,46 +143,48 @@ def _measured(
         return snapshot.isolation, (1.0, UNLIKE)
     if choice == PRESSURE:
         values = snapshot.pressure if snapshot.has_pressure else np.empty(0)
-        return values, (0.0, value_limits(values)[1])
+        return values, (0.0, percentile_limits(values)[1])
     compared = session.view.compared
     return None if compared is None else compared.maps.moved, None
 
 
-def of_column(
+def color_by_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
-) -> Colored:
+) -> Coloring:
     """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    choices = _columns_of(dataset)
+    choices = _find_colorable_columns(dataset)
     if choice not in choices.columns:
         index = dataset.profile_names.index(choices.values[choice])
-        return of_values(dataset.expression.column(index), limits)  # as logarithms
+        return color_by_values(
+            dataset.expression.column(index), limits
+        )  # as logarithms
     column = choices.columns[choice]
     values = dataset.obs[column]
     if is_continuous(values):
-        return of_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
+        return color_by_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
     whole = None if column in dataset.added_columns else dataset.source_obs
     if whole is not None and column in whole and values.dtype != "category":
         values = values.astype(whole[column].astype("category").dtype)
-    return _of_levels(choice, values, dataset.level_colors.get(column, {}))
+    return _color_by_levels(choice, values, dataset.level_colors.get(column, {}))
 
 
-def of_values(
+def color_by_values(
     numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
-) -> Colored:
+) -> Coloring:
     """Return points coloured by numbers (N,), NaN where one is missing."""
     numbers = drawable(numbers)
-    limits = limits or value_limits(numbers)
+    limits = limits or percentile_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
-    return _of_scale(title, numbers, limits, value_extent(numbers))
+    return _color_on_scale(title, numbers, limits, value_extent(numbers))
 
 
-def _of_scale(
+def _color_on_scale(
     title: str,
     numbers: NDArray[np.floating],
     limits: tuple[float, float],
     extent: tuple[float, float],
     alarm: float = np.inf,
-) -> Colored:
+) -> Coloring:
     """Return points coloured by numbers (N,), from those of an alarm on in red."""
 
     def paint(values: NDArray[np.floating]) -> Colors:
@@ -192,10 +197,12 @@ def _of_scale(
     shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
-    return Colored(paint(numbers), title, limits=limits, extent=extent, bar=bar)
+    return Coloring(paint(numbers), title, limits=limits, extent=extent, bar=bar)
 
 
-def _of_levels(name: str, values: pd.Series, color_of: Mapping[str, str]) -> Colored:
+def _color_by_levels(
+    name: str, values: pd.Series, color_of: Mapping[str, str]
+) -> Coloring:
     """Return points coloured by names, some in colours that the file has for them."""
     whole = values.astype("category").cat
     coded = whole.remove_unused_categories().cat
@@ -210,17 +217,17 @@ def _of_levels(name: str, values: pd.Series, color_of: Mapping[str, str]) -> Col
         rows = [*zip(map(str, names), counts, strict=True)]
         rows += [(NO_LEVEL, n_missing)] if n_missing else []
         options |= {"title": name, "levels": tuple(rows), "colors": table[: len(rows)]}
-    return Colored(table.take(codes, axis=0), find_levels=lambda: levels, **options)
+    return Coloring(table.take(codes, axis=0), find_levels=lambda: levels, **options)
 
 
-def choices(dataset: Dataset | None) -> list[str]:
+def list_color_choices(dataset: Dataset | None) -> list[str]:
     """Return what the points of a dataset can be coloured by, best known first.
 
     A column that is called as one of the built-in ones is "(file)".
     """
     if dataset is None:
         return list(BUILT_IN)
-    _, columns, values = _columns_of(dataset)
+    _, columns, values = _find_colorable_columns(dataset)
     # Few measures are listed as well, in their own units.  Genes are too many, and
     # the names of components or pixels only number them.
     named = {name.rstrip("0123456789") for name in dataset.profile_names}
@@ -232,7 +239,7 @@ def choices(dataset: Dataset | None) -> list[str]:
     return [*BUILT_IN, *columns, *others]
 
 
-class _Columns(NamedTuple):
+class _ColorableColumns(NamedTuple):
     """The columns of a dataset that can be coloured by; slow to find."""
 
     usable: list[str]
@@ -243,14 +250,14 @@ class _Columns(NamedTuple):
     """Genes, or other columns of the profile, by choice."""
 
 
-_cache: WeakKeyDictionary[Dataset, _Columns] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Dataset, _ColorableColumns] = WeakKeyDictionary()
 
 
-def _columns_of(dataset: Dataset) -> _Columns:
+def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
     """Return what the points of a dataset can be coloured by."""
     obs, named = dataset.obs, _cache.get(dataset)
     if named is None:
-        ranks = {c: _rank(obs[c]) for c in obs.columns}
+        ranks = {c: _column_rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         labels = [] if dataset.objects is None else id_columns(obs)[:1]
         usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) not in labels]
@@ -264,14 +271,16 @@ def _columns_of(dataset: Dataset) -> _Columns:
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
             values[name + dataset.value_suffix if choice in columns else choice] = name
-        named = _cache[dataset] = _Columns(list(map(str, usable)), columns, values)
+        named = _cache[dataset] = _ColorableColumns(
+            list(map(str, usable)), columns, values
+        )
     return named
 
 
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
 
 
-def _rank(values: pd.Series) -> int:
+def _column_rank(values: pd.Series) -> int:
     """Return where a column is listed: names, very many names, numbers; 0 nowhere.
 
     Names that hardly two rows share, as barcodes, are nowhere if they are many.
@@ -286,12 +295,12 @@ def _rank(values: pd.Series) -> int:
     return _CROWDED if n <= min(MAX_COLORS, len(values) // 2) else 0
 
 
-def metadata_columns(dataset: Dataset) -> list[str]:
+def informative_metadata_columns(dataset: Dataset) -> list[str]:
     """Return the metadata columns that are informative for one row.
 
     Categories come first; the label of an object, which no two rows share, is none.
     """
-    return list(_columns_of(dataset).usable)
+    return list(_find_colorable_columns(dataset).usable)
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
@@ -301,7 +310,9 @@ def composition_columns(dataset: Dataset) -> list[str]:
     out.
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
-    named = [name for name in metadata_columns(dataset) if name not in positions]
+    named = [
+        name for name in informative_metadata_columns(dataset) if name not in positions
+    ]
     columns = [name for name in named if dataset.roles[name] != "ids"]
 
     def is_no_kind(name: str) -> bool:
@@ -310,33 +321,33 @@ def composition_columns(dataset: Dataset) -> list[str]:
     return sorted(columns, key=is_no_kind)
 
 
-def name_of(choice: str, dataset: Dataset) -> str | None:
+def name_in_file(choice: str, dataset: Dataset) -> str | None:
     """Return what a choice is called in the file; None if it is not of the file."""
-    choices = _columns_of(dataset)
+    choices = _find_colorable_columns(dataset)
     return choices.columns.get(choice) or choices.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
     """Return the choice of an informative metadata column."""
-    return _choice_of(name, _columns_of(dataset).columns)
+    return _choice_with_name(name, _find_colorable_columns(dataset).columns)
 
 
-def choice_of_value(name: str, dataset: Dataset) -> str:
+def choice_of_feature(name: str, dataset: Dataset) -> str:
     """Return the choice that means a gene, or another column of the profile."""
-    return _choice_of(name, _columns_of(dataset).values)
+    return _choice_with_name(name, _find_colorable_columns(dataset).values)
 
 
-def _choice_of(name: str, names: Mapping[str, str]) -> str:
+def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
     return next(choice for choice, one in names.items() if one == name)
 
 
-def worded(text: str, dataset: Dataset | None) -> str:
+def replace_gene_word(text: str, dataset: Dataset | None) -> str:
     """Return a text about genes as one about what the columns of these data are."""
     word = "gene" if dataset is None else dataset.word
     return text.replace("gene", word).replace("Gene", word.capitalize())
 
 
-def value_limits(values: NDArray[np.floating]) -> tuple[float, float]:
+def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
     """Return the 1st and 99th percentile: a few outliers must not grey the map."""
     valid = values[np.isfinite(values)]
     low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
@@ -351,7 +362,7 @@ def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
     return low, high if high > low else low + max(1.0, abs(low))
 
 
-def shades() -> Colors:
+def viridis_shades() -> Colors:
     """Return viridis from the first to the last colour: (SHADES, 4)."""
     return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 

@@ -39,7 +39,7 @@ CTRL = "Cmd" if sys.platform == "darwin" else "Ctrl"
 CLICK_TIP = f"Click selects its points; Shift or {CTRL} adds them."
 
 
-def adds(event: QMouseEvent) -> bool:
+def is_adding_click(event: QMouseEvent) -> bool:
     """Return whether a click adds to what is selected."""
     keys = Qt.KeyboardModifier
     adding = keys.ShiftModifier | keys.ControlModifier | keys.MetaModifier
@@ -77,7 +77,7 @@ def set_role(widget: QWidget, role: str) -> None:
         widget.style().polish(widget)
 
 
-def settle(widget: QWidget) -> None:
+def activate_parent_layouts(widget: QWidget) -> None:
     """Give a widget its new size at once: a running game holds Qt's own way up."""
     around = widget.parentWidget()
     while around is not None and not around.isWindow():
@@ -86,14 +86,14 @@ def settle(widget: QWidget) -> None:
         around = around.parentWidget()
 
 
-def steady_icon(picture: QPixmap) -> QIcon:
+def icon_with_fixed_colors(picture: QPixmap) -> QIcon:
     """Return a picture that keeps its colours when it is selected."""
     icon = QIcon(picture)
     icon.addPixmap(picture, QIcon.Mode.Selected)
     return icon
 
 
-def scrolled(widget: QWidget) -> QScrollArea:
+def wrap_in_scroll_area(widget: QWidget) -> QScrollArea:
     """Return a new area in which a widget, that is in none yet, is scrolled."""
     area = QScrollArea()
     area.setWidgetResizable(True)
@@ -106,7 +106,7 @@ def scrolled(widget: QWidget) -> QScrollArea:
     return area
 
 
-def form(*rows: tuple[Any, ...]) -> QFormLayout:
+def form_layout(*rows: tuple[Any, ...]) -> QFormLayout:
     """Return a form that stays readable when the dock is narrow.
 
     Each row has a label, "" for none, a widget, and a tooltip, by default the widget's.
@@ -133,7 +133,7 @@ def form(*rows: tuple[Any, ...]) -> QFormLayout:
     return layout
 
 
-class Choice(QComboBox):
+class ChoiceBox(QComboBox):
     """A list of texts with values, as narrow as some letters.
 
     ``act`` receives the value that was chosen.
@@ -198,7 +198,7 @@ def check_box(
     return box
 
 
-class Fold(QWidget):
+class FoldingSection(QWidget):
     """Parts that are used now and then, folded away under a line of text."""
 
     indent, below = 12, 6
@@ -238,7 +238,7 @@ class Fold(QWidget):
         """Show another line of text."""
         self._title = title
         self._write_title()
-        settle(self.button)
+        activate_parent_layouts(self.button)
 
     def _write_title(self) -> None:
         """Write the title in as many lines as it takes."""
@@ -267,7 +267,7 @@ class Fold(QWidget):
         self.expand(not self.is_expanded)
 
 
-def calm(root: QWidget) -> None:
+def prevent_accidental_changes(root: QWidget) -> None:
     """Have keys and wheel change no setting by the way.
 
     The wheel scrolls the dock and changes no field that it passes over; numbers count
@@ -277,7 +277,7 @@ def calm(root: QWidget) -> None:
     """
     for field in root.findChildren(QAbstractSpinBox):
         field.setKeyboardTracking(False)
-    guard = _Guard(root)
+    guard = _WheelAndPointFilter(root)
     for kind in (QComboBox, QAbstractSlider, QAbstractSpinBox):
         for widget in root.findChildren(kind):
             if not isinstance(widget, QScrollBar):  # which the wheel is for
@@ -285,14 +285,14 @@ def calm(root: QWidget) -> None:
                 widget.installEventFilter(guard)
 
 
-def finish_typing() -> None:
+def commit_typed_number() -> None:
     """Take the number that is being typed: a button need not take the cursor."""
     field = QApplication.focusWidget()
     if isinstance(field, QAbstractSpinBox):
         field.clearFocus()
 
 
-class _Guard(QObject):
+class _WheelAndPointFilter(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
             event.ignore()

@@ -8,7 +8,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 from qtpy.QtWidgets import QApplication
 
-SIZE, HALO, AIR = 10, 3.6, 5.0
+FONT_POINTS, HALO_WIDTH, PADDING = 10, 3.6, 5.0
 """Of the type, in points; width of the line around the letters, and what is kept free
 around a name, in pixels."""
 ON_DARK = (QColor("#ffffff"), QColor(16, 18, 22, 225))
@@ -16,14 +16,14 @@ ON_LIGHT = (QColor("#14161a"), QColor(255, 255, 255, 230))
 """Colour of the letters and of the line around them."""
 
 
-def half_size(text: str, is_bold: bool) -> tuple[float, float]:
+def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
     """Return half the height and half the width that a name needs, in pixels."""
-    metrics = QFontMetricsF(_font(is_bold))
-    width = metrics.horizontalAdvance(text) + HALO + AIR
-    return (metrics.height() + AIR) / 2, width / 2
+    metrics = QFontMetricsF(_text_font(is_bold))
+    width = metrics.horizontalAdvance(text) + HALO_WIDTH + PADDING
+    return (metrics.height() + PADDING) / 2, width / 2
 
 
-def write(
+def paint_text_with_halo(
     painter: QPainter,
     middle: QPointF,
     text: str,
@@ -31,17 +31,17 @@ def write(
     colors: tuple[QColor, QColor],
 ) -> None:
     """Write a name around a point, with a line around its letters."""
-    path = _letters(text, is_bold).translated(middle)
-    pen = QPen(colors[1], HALO)
+    path = _text_outline(text, is_bold).translated(middle)
+    pen = QPen(colors[1], HALO_WIDTH)
     pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
     painter.strokePath(path, pen)
     painter.fillPath(path, colors[0])
 
 
 @lru_cache(maxsize=512)
-def _letters(text: str, is_bold: bool) -> QPainterPath:
+def _text_outline(text: str, is_bold: bool) -> QPainterPath:
     """Return the outline of a text around (0, 0)."""
-    path, font = QPainterPath(), _font(is_bold)
+    path, font = QPainterPath(), _text_font(is_bold)
     metrics = QFontMetricsF(font)
     left = -metrics.horizontalAdvance(text) / 2
     path.addText(left, metrics.capHeight() / 2, font, text)
@@ -49,15 +49,15 @@ def _letters(text: str, is_bold: bool) -> QPainterPath:
 
 
 @lru_cache(maxsize=2)
-def _font(is_bold: bool) -> QFont:
+def _text_font(is_bold: bool) -> QFont:
     font = QFont(QApplication.font())
-    font.setPointSize(SIZE)
+    font.setPointSize(FONT_POINTS)
     font.setBold(is_bold)
     return font
 
 
-def fitted(text: str, is_bold: bool, width: float) -> str:
+def elide_text(text: str, is_bold: bool, width: float) -> str:
     """Return a text, cut at its end where it is wider than so many pixels."""
-    room = width - HALO - AIR
-    metrics = QFontMetricsF(_font(is_bold))
+    room = width - HALO_WIDTH - PADDING
+    metrics = QFontMetricsF(_text_font(is_bold))
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)

@@ -12,10 +12,10 @@ from superqt import QDoubleRangeSlider
 
 from napari_embedding_game.data.columns import number_text
 from napari_embedding_game.data.palette import Colors, hexes
-from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Colored
+from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Coloring
 from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Table, TableColumn
 
 MAX_ROWS = 12
 """Levels that are seen without scrolling."""
@@ -40,16 +40,19 @@ class LegendView(QWidget):
         super().__init__()
         self.text = Text()
         self.levels = Table(
-            *(Column("Level", CLICK_TIP), Column("Points", "", "{:,}".format)),
+            *(
+                TableColumn("Level", CLICK_TIP),
+                TableColumn("Points", "", "{:,}".format),
+            ),
             max_rows=MAX_ROWS,
         )
         self.levels.picked.connect(self._on_picked)
-        self.scale = _Scale(self)
+        self.scale = _ColorScale(self)
         parts = self.levels, self.scale, self.text
         self.setLayout(vertical_box(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(UNCOLORED)
 
-    def set_legend(self, legend: Colored) -> None:
+    def set_legend(self, legend: Coloring) -> None:
         """Show how to read these colours."""
         is_scale = legend.limits is not None
         has_levels = bool(legend.levels)
@@ -69,7 +72,7 @@ class LegendView(QWidget):
             self.picked.emit(index, is_added)
 
 
-class _Scale(QWidget):
+class _ColorScale(QWidget):
     """A bar from low to high, whose limits can be moved."""
 
     def __init__(self, view: LegendView) -> None:
@@ -95,7 +98,7 @@ class _Scale(QWidget):
         grid.addWidget(self.slider, 1, 1)
         grid.addWidget(self.high, 0, 2, 2, 1)
 
-    def show_limits(self, legend: Colored) -> None:
+    def show_limits(self, legend: Coloring) -> None:
         """Show the limits of a legend within its extent."""
         self._paint(*legend.bar)
         for number, limit in zip((self.low, self.high), legend.limits, strict=True):

@@ -15,7 +15,7 @@ from napari_embedding_game.data.export.plots import Plot
 from napari_embedding_game.data.palette import category_colors, hexes
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
-from napari_embedding_game.ui.style.form_widgets import Text, adds
+from napari_embedding_game.ui.style.form_widgets import Text, is_adding_click
 from napari_embedding_game.ui.style.layouts import (
     escape_tooltip,
     vertical_box,
@@ -34,7 +34,7 @@ much larger it grows where there is room.
 
 Its letters are 8 points at 100 dots per inch, and 10 points in a file.
 """
-Tip = Callable[[float, float], str]
+TooltipText = Callable[[float, float], str]
 
 
 class PlotCanvas(QScrollArea):
@@ -53,7 +53,7 @@ class PlotCanvas(QScrollArea):
     dragged = Signal(float, float, float, float, bool)
     """Two corners (x, y) of a rectangle, and whether it adds to the selection."""
 
-    def __init__(self, tip: Tip, *, is_dragged: bool = False) -> None:
+    def __init__(self, tip: TooltipText, *, is_dragged: bool = False) -> None:
         super().__init__()
         self._tip, self._is_dragged = tip, is_dragged
         self._colors: ThemeColors | None = None
@@ -148,7 +148,7 @@ class PlotCanvas(QScrollArea):
             self.widget().setMaximumSize(*most)
         if self.plot is not None:
             figure.set_layout_engine("constrained")
-            with rc_context(_style(self._colors)):
+            with rc_context(_matplotlib_style(self._colors)):
                 self.axes = figure.add_subplot()
                 self.plot.paint(self.axes)
             figure.set_layout_engine("none")  # the room does not change until then
@@ -187,7 +187,7 @@ class PlotCanvas(QScrollArea):
 
     def _on_press(self, event: Any) -> None:
         if event.button == 1 and self.axes is not None:
-            self._begun = _pixel(event), self._position_at(event)
+            self._begun = _event_pixel(event), self._position_at(event)
 
     def _on_move(self, event: Any) -> None:
         if self.axes is None:
@@ -195,7 +195,7 @@ class PlotCanvas(QScrollArea):
         if self._begun is None:
             self.canvas.setToolTip(escape_tooltip(self._tip(*self._position_at(event))))
         elif self._is_drag(event):
-            ends = self._begun[0], _pixel(event)
+            ends = self._begun[0], _event_pixel(event)
             corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
             self._band.setGeometry(QRect(*corners).normalized())
             self._band.show()
@@ -208,14 +208,14 @@ class PlotCanvas(QScrollArea):
         self._begun = None
         if self.axes is None:  # the plot went meanwhile
             return
-        position, is_added = self._position_at(event), adds(event.guiEvent)
+        position, is_added = self._position_at(event), is_adding_click(event.guiEvent)
         if is_drag:
             self.dragged.emit(*begin, *position, is_added)
         else:
             self.clicked.emit(*position, is_added)
 
     def _is_drag(self, event: Any) -> bool:
-        moved = _pixel(event) - self._begun[0]
+        moved = _event_pixel(event) - self._begun[0]
         return self._is_dragged and moved.manhattanLength() >= MIN_DRAG
 
 
@@ -225,7 +225,9 @@ class PlotPane(Listener):
     ``tip`` and ``is_dragged`` are those of :class:`PlotCanvas`.
     """
 
-    def __init__(self, session: Session, tip: Tip, *, is_dragged: bool = False) -> None:
+    def __init__(
+        self, session: Session, tip: TooltipText, *, is_dragged: bool = False
+    ) -> None:
         super().__init__(session)
         self.state = Text()
         self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
@@ -239,11 +241,11 @@ class PlotPane(Listener):
         self.canvas.show_plot(None)
 
 
-def _pixel(event: Any) -> QPoint:
+def _event_pixel(event: Any) -> QPoint:
     return event.guiEvent.position().toPoint()
 
 
-def _style(colors: ThemeColors) -> dict[str, Any]:
+def _matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
     """Return matplotlib's settings for a theme of napari, with the map's colours."""
     from matplotlib import cycler
 

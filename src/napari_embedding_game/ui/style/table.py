@@ -40,9 +40,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from napari_embedding_game.ui.style.form_widgets import adds, settle, steady_icon
+from napari_embedding_game.ui.style.form_widgets import (
+    activate_parent_layouts,
+    icon_with_fixed_colors,
+    is_adding_click,
+)
 from napari_embedding_game.ui.style.layouts import escape_tooltip
-from napari_embedding_game.ui.style.theme import LOWER, ThemeColors
+from napari_embedding_game.ui.style.theme import LOWER_COLOR, ThemeColors
 
 GAP, SWATCH = 6, 11
 """Pixels around the text of a row, and of the disc in the colour of a row."""
@@ -70,7 +74,7 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """How a column of a frame is shown."""
 
     title: str
@@ -84,7 +88,7 @@ class Column:
     """Value from which on it is written in the colour of a warning."""
 
 
-class _Cells(QStyledItemDelegate):
+class _BarDelegate(QStyledItemDelegate):
     """Paints the bars of a table."""
 
     colors: ThemeColors | None = None
@@ -105,7 +109,9 @@ class _Cells(QStyledItemDelegate):
             super().paint(painter, option, index)
             return
         begin, end, mark, is_orange = bar
-        color = QColor(color) if color else LOWER if is_orange else self.colors.line
+        color = (
+            QColor(color) if color else LOWER_COLOR if is_orange else self.colors.line
+        )
         number = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER if text else "")
         room = QRectF(option.rect).adjusted(4, 4, -4 - number, -4)
         bar = QRectF(room)
@@ -156,7 +162,7 @@ class Table(QTableWidget):
 
     def __init__(
         self,
-        *columns: Column,
+        *columns: TableColumn,
         is_many: bool = False,
         has_head: bool = True,
         wraps: bool = False,
@@ -179,7 +185,7 @@ class Table(QTableWidget):
         self._colors: Mapping[Any, str] = {}
         """Of the swatches of rows, by their keys, as "#rrggbb"."""
         self._warning = QColor("orange")
-        self._cells = _Cells(self)
+        self._cells = _BarDelegate(self)
         self.setItemDelegate(self._cells)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
         self.setSelectionMode(
@@ -272,7 +278,7 @@ class Table(QTableWidget):
         if is_other:
             self.scrollToTop()
             self.updateGeometry()
-            settle(self)
+            activate_parent_layouts(self)
 
     def _sort(self, *event: object) -> None:
         """Stand by another heading; what is being typed counts for its own row."""
@@ -308,7 +314,7 @@ class Table(QTableWidget):
         section = head.sortIndicatorSection()
         if not 0 <= section < frame.shape[1]:
             return frame
-        ranks = [_rank(value) for value in frame.iloc[:, section]]
+        ranks = [_natural_sort_key(value) for value in frame.iloc[:, section]]
         falls = head.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
@@ -327,7 +333,7 @@ class Table(QTableWidget):
         if not column.is_edited:
             cell.setFlags(cell.flags() & ~Qt.ItemFlag.ItemIsEditable)
         if not section and color is not None:
-            cell.setIcon(_disc(QColor(color)))
+            cell.setIcon(_disc_icon(QColor(color)))
         if column.is_bar:
             bar = Bar(0.0, float(value / highest)) if is_text else value
             cell.setData(BAR, bar)
@@ -420,7 +426,7 @@ class Table(QTableWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Note whether a click adds to what is selected."""
-        self._adds = adds(event)
+        self._adds = is_adding_click(event)
         super().mousePressEvent(event)
         self._adds = False
 
@@ -429,14 +435,14 @@ class Table(QTableWidget):
             self.picked.emit(self.chosen(), self._adds)
 
 
-def _rank(value: Any) -> Any:
+def _natural_sort_key(value: Any) -> Any:
     """Return the sort key of a value: numbers in names count as numbers."""
     if isinstance(value, str):
         return re.sub(r"\d+", lambda number: number[0].zfill(9), value.casefold())
     return value if value == value else -np.inf
 
 
-def _disc(color: QColor) -> QIcon:
+def _disc_icon(color: QColor) -> QIcon:
     """Return a disc that keeps its colour in a selected row."""
     disc = QPixmap(SWATCH, SWATCH)
     disc.fill(Qt.GlobalColor.transparent)
@@ -446,4 +452,4 @@ def _disc(color: QColor) -> QIcon:
     painter.setBrush(color)
     painter.drawEllipse(QRectF(0.5, 0.5, SWATCH - 1, SWATCH - 1))
     painter.end()
-    return steady_icon(disc)
+    return icon_with_fixed_colors(disc)

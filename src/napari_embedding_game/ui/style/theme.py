@@ -8,7 +8,7 @@ from typing import Any
 from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
 
-LOWER = QColor("#c45e2b")
+LOWER_COLOR = QColor("#c45e2b")
 """Of what is lower in the selection than elsewhere, in any theme."""
 
 
@@ -46,7 +46,7 @@ class ThemeColors:
         """Return the style of what is ours, texts of napari's size in points."""
         names = {one.name: getattr(self, one.name).name() for one in fields(self)}
         hover = self.accent.darker(110).name()  # white is still read on it
-        over = _mix(self.raised, self.text, 0.15).name()
+        over = _blend_colors(self.raised, self.text, 0.15).name()
         return _SHEET.format(
             size=size, button=size + 1, title=size + 5, hover=hover, over=over, **names
         )
@@ -137,7 +137,7 @@ def is_canvas_light(viewer: Any) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
 
 
-def canvas_color_changes(viewer: Any) -> tuple[Any, Any]:
+def canvas_color_events(viewer: Any) -> tuple[Any, Any]:
     """Return the events at which the colour of a viewer's canvas may be another one."""
     events = viewer.canvas.events
     return events.background_color, events.background_color_override
@@ -157,8 +157,8 @@ def theme_colors(name: str) -> ThemeColors:
         raised=raised,
         text=text,
         # Of these texts the contrast is 4.5 at least, also on a table.
-        dim=_mix(text, background, 0.3),
-        hint=_mix(text, raised, 0.25),
+        dim=_blend_colors(text, background, 0.3),
+        hint=_blend_colors(text, raised, 0.25),
         accent=QColor("#3671d6" if dark else "#2f6fd6"),
         line=QColor("#6ea8ff" if dark else "#1b58ba"),
         warning=QColor("#f0b93a" if dark else "#7f5200"),
@@ -166,6 +166,6 @@ def theme_colors(name: str) -> ThemeColors:
     )
 
 
-def _mix(first: QColor, second: QColor, share: float) -> QColor:
+def _blend_colors(first: QColor, second: QColor, share: float) -> QColor:
     pairs = zip(first.getRgb()[:3], second.getRgb()[:3], strict=True)
     return QColor(*(round(a + share * (b - a)) for a, b in pairs))

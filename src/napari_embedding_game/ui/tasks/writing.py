@@ -19,7 +19,7 @@ from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
-from napari_embedding_game.ui.style.coloring import LONG_NAMES, colored
+from napari_embedding_game.ui.style.coloring import LONG_NAMES, color_points
 from napari_embedding_game.ui.tasks.errors import notify_error, tried
 from napari_embedding_game.ui.tasks.worker import Worker
 from napari_embedding_game.ui.workspace import Workspace
@@ -210,5 +210,5 @@ def colors_of(workspace: Workspace) -> PointColors:
     """Return the colours of the map on show."""
     session, look = workspace.session, workspace.session.look
     by = look.color_by
-    colors = colored(by, session, session.snapshot, look.limits)
+    colors = color_points(by, session, session.snapshot, look.limits)
     return colors.for_figure(LONG_NAMES.get(by, by))

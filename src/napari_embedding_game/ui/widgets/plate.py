@@ -17,8 +17,8 @@ from napari_embedding_game.session.plates import (
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
 from napari_embedding_game.ui.map_widget import MapTool
-from napari_embedding_game.ui.style.coloring import shades, value_colors
-from napari_embedding_game.ui.style.form_widgets import Choice
+from napari_embedding_game.ui.style.coloring import value_colors, viridis_shades
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.style.plot_canvas import PlotCanvas
 
@@ -50,7 +50,7 @@ class PlateWidget(MapTool):
         """What is known of whole wells."""
         self.texts: dict[Well, str] = {}
         """The facts of each well on show."""
-        self.plate = Choice("", self._draw)
+        self.plate = ChoiceBox("", self._draw)
         self.plate.setAccessibleName("Plate")
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
         self.canvas = PlotCanvas(self._tip, is_dragged=True)
@@ -117,7 +117,7 @@ class PlateWidget(MapTool):
             plate=plate.name,
             rgba=value_colors(figures[number], (0.0, highest)),
             title=f"Share of {named}" if is_share else COUNT,
-            scale=shades(),
+            scale=viridis_shades(),
             limits=(0.0, highest),
             is_share=is_share,
             chosen=self._ringed(plate),

@@ -24,7 +24,7 @@ from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
 from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import choice_of_column
-from napari_embedding_game.ui.style.form_widgets import Choice, check_box, set_role
+from napari_embedding_game.ui.style.form_widgets import ChoiceBox, check_box, set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
@@ -64,7 +64,7 @@ class ReferenceWidget(MapTool):
         self._reference: ReferenceMap | None = None
         self.file = push_button("Open a reference…", "", self._open)
         self.cancel = push_button("Cancel", TIPS["cancel"], self._reset)
-        self.label = Choice(TIPS["label"])
+        self.label = ChoiceBox(TIPS["label"])
         self.predict = push_button("Predict", TIPS["predict"], self._predict)
         self.place = push_button("Place on its map", TIPS["place"], self._place)
         self.correct = check_box("Remove a batch effect", TIPS["correct"])

@@ -22,7 +22,7 @@ from napari_embedding_game.ui.map_widget import MapTool
 from napari_embedding_game.ui.style.coloring import CLUSTER, choice_of_column
 from napari_embedding_game.ui.style.form_widgets import set_role
 from napari_embedding_game.ui.style.layouts import horizontal_box, push_button
-from napari_embedding_game.ui.style.table import Column, Table
+from napari_embedding_game.ui.style.table import Table, TableColumn
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.worker import Latest
 
@@ -60,15 +60,17 @@ class TeachWidget(MapTool):
             self, self._on_learned, self._on_failed, self.show_stage
         )
         self.classes = Table(
-            Column("Class", "Double-click to type another name.", is_edited=True),
-            Column("Examples", "How many points say what this class is.", str),
-            Column("Correct", HOW_TESTED, share_text),
+            TableColumn("Class", "Double-click to type another name.", is_edited=True),
+            TableColumn("Examples", "How many points say what this class is.", str),
+            TableColumn("Correct", HOW_TESTED, share_text),
             max_rows=MAX_CLASSES,
         )
         self.doubtful = Table(
-            Column("Least sure", "Points whose class is least sure: these teach most."),
-            Column("Class"),
-            Column("Sure", "Probability of the class.", share_text),
+            TableColumn(
+                "Least sure", "Points whose class is least sure: these teach most."
+            ),
+            TableColumn("Class"),
+            TableColumn("Sure", "Probability of the class.", share_text),
             is_many=True,
         )
         self.new = push_button("New class", NEW_TIP, self._new)
