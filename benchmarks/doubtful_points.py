@@ -41,7 +41,7 @@ from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.inspect.stretch import stretch
-from napari_embedding_game.core.snapshot import UNLIKE
+from napari_embedding_game.core.snapshot import OUTLIER_ISOLATION
 from shared import Input, arguments, load, load_all, report
 
 INPUTS = (
@@ -239,7 +239,7 @@ def unlike(args: Any) -> list[dict[str, Any]]:
     for data in load_all(args.inputs, args):
         some, guest = data.some(MAX_ROWS), load(GUESTS[data.name], args)
         row = {"input": f"{data.name}, {len(some.X):,}"}
-        row["told"] = int((_isolated(_graph(some.X)) > UNLIKE).sum())
+        row["told"] = int((_isolated(_graph(some.X)) > OUTLIER_ISOLATION).sum())
         if guest is not None:
             counts = [_planted(some, guest, seed) for seed in range(args.seeds)]
             row |= {name: sum(one[name] for one in counts) for name in counts[0]}
@@ -251,7 +251,7 @@ def _planted(data: Input, guest: Input, seed: int) -> dict[str, int]:
     """Return how many planted rows are told, and how many others."""
     strays, is_stray = with_strays(data, guest, np.random.default_rng(seed))
     graph = _graph(strays.X)
-    is_told = _isolated(graph) > UNLIKE
+    is_told = _isolated(graph) > OUTLIER_ISOLATION
     return {
         "planted": int(is_stray.sum()),
         "of them told": int((is_told & is_stray).sum()),

@@ -60,23 +60,25 @@ def measure_fit(n_rows: int, folder: Path | None, n_jobs: int | None) -> dict[st
     from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
     from napari_embedding_game.core.settings import (
         Settings,
-        with_affinity,
-        with_approximation,
+        fill_affinity,
+        fill_approximation,
     )
 
-    settings = replace(with_affinity(Settings()), n_jobs=n_jobs)
-    settings = with_approximation(settings, n_rows)
+    settings = replace(fill_affinity(Settings()), n_jobs=n_jobs)
+    settings = fill_approximation(settings, n_rows)
     X, stages = clouds(n_rows), Stages()
     path = None if folder is None else folder / f"{n_rows}.npz"
     if path is not None and path.exists():
         with np.load(path) as kept:
             graph = NeighborGraph(kept["indices"], kept["distances"], "leaves")
     else:
-        graph = stages.measure("neighbours", lambda: pipeline.neighbors(X, settings))
+        graph = stages.measure(
+            "neighbours", lambda: pipeline.find_neighbors(X, settings)
+        )
         if path is not None:
             np.savez(path, indices=graph.indices, distances=graph.distances)
     edges, layout = stages.measure(
-        "edges and start", lambda: pipeline.edges_and_start(graph, X, settings)
+        "edges and start", lambda: pipeline.make_edges_and_layout(graph, X, settings)
     )
     playing = play(edges, layout, settings, diagnose=False)
     stages.measure("first snapshot", lambda: next(playing))

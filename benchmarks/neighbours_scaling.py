@@ -30,8 +30,8 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.settings import (
     Settings,
-    with_affinity,
-    with_approximation,
+    fill_affinity,
+    fill_approximation,
 )
 from shared import arguments, finish, load, report
 
@@ -103,11 +103,11 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
 
 def fit(X: np.ndarray, device: str) -> dict[str, Any]:
     """Return the seconds of a fit, and the share of neighbours that the map keeps."""
-    settings = with_approximation(with_affinity(Settings(device=device)), len(X))
+    settings = fill_approximation(fill_affinity(Settings(device=device)), len(X))
     stamps = [time.perf_counter()]
-    graph = pipeline.neighbors(X, settings)
+    graph = pipeline.find_neighbors(X, settings)
     stamps.append(time.perf_counter())
-    placed = pipeline.edges_and_start(graph, X, settings)
+    placed = pipeline.make_edges_and_layout(graph, X, settings)
     stamps.append(time.perf_counter())
     y = finish(*placed, settings).embedding
     stamps.append(time.perf_counter())

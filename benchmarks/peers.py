@@ -44,9 +44,9 @@ N_FIRST = 5_000
 
 def game(X: np.ndarray, **options: Any) -> np.ndarray:
     """Fit our default, or what the options say."""
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+    from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 
-    model = EmbeddingGame(**as_parameters({"random_state": 0, **options}))
+    model = EmbeddingGame(**to_parameters({"random_state": 0, **options}))
     return np.asarray(model.fit_transform(X))
 
 

@@ -26,7 +26,7 @@ from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.state import Problem
 from napari_embedding_game.core.graph.memory_order import memory_order
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.core.threads import one_torch_thread
+from napari_embedding_game.core.threads import use_one_torch_thread
 from pair_loops import problem
 from shared import QUICK_ROWS, arguments, report
 
@@ -92,7 +92,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     game = Game(Problem(**ordered, device=torch.device("cpu")))
     states = game.steps(settings)
     next(states)
-    with one_torch_thread():
+    with use_one_torch_thread():
         step = processor_ms(lambda: next(states), rounds)
         points, landmarks = game.y.positions, game.z.positions
         objective = game.objective

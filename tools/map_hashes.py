@@ -29,7 +29,7 @@ from sklearn.datasets import load_digits
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.estimator import to_parameters
 from napari_embedding_game.core.new_rows.transform import check_transform
 
 _NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
@@ -123,7 +123,7 @@ def hashes(name: str) -> dict[str, str]:
     X = data(name.split("/")[0])
     jobs = int(os.environ.get("MAP_HASHES_JOBS", "2"))
     chosen = {**cases()[name], "random_state": 0, "n_jobs": jobs, "device": "cpu"}
-    model = EmbeddingGame(**as_parameters(chosen))
+    model = EmbeddingGame(**to_parameters(chosen))
     snapshots = iter(model.play(X))
     found = {"start": _hash(next(snapshots).embedding)}
     for _ in snapshots:

@@ -21,7 +21,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import MeshSum
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import EmbeddingWarning
-from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import SHORT_ROWS, knn_graph
 from napari_embedding_game.session.run import engine
@@ -31,7 +31,7 @@ from napari_embedding_game.ui.pixels import compile_loops
 def fit(**settings: Any) -> tuple[EmbeddingGame, Any]:
     """Fit a few rows; after so few iterations no map says much."""
     X = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    return EmbeddingGame(**as_parameters(settings), random_state=0).fit(X), X
+    return EmbeddingGame(**to_parameters(settings), random_state=0).fit(X), X
 
 
 def of_the_window() -> None:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from napari_embedding_game.core.errors import InputError, check_integer
 from napari_embedding_game.core.settings import (
     Settings,
+    fill_affinity,
     find_setting_type,
-    lowered_perplexity,
-    n_searched,
-    with_affinity,
+    lower_perplexity,
+    resolve_n_neighbors,
 )
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.papers import command
@@ -267,25 +267,25 @@ def _fit(options: Options) -> int:
         chosen["metric"] = "precomputed"
     if not quiet:
         _print_notes(dataset)
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+    from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
     from napari_embedding_game.core.graph.neighbors import check_rows
-    from napari_embedding_game.core.progress import with_progress
+    from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.columns import share_text
     from napari_embedding_game.data.export.writers import write
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
-    check_rows(n_rows, n_searched(with_affinity(settings), n_rows))
-    lowered = lowered_perplexity(with_affinity(settings), n_rows)
+    check_rows(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
+    lowered = lower_perplexity(fill_affinity(settings), n_rows)
     if lowered is not None:
         chosen["perplexity"], sentence = lowered
         _print(f"Warning: {sentence}")
-    game = EmbeddingGame(**as_parameters(chosen))
+    game = EmbeddingGame(**to_parameters(chosen))
     if not quiet:
         _print("Finding neighbours")
     run, code = game.play(dataset.X), 0
     try:
-        for _ in with_progress(run, not quiet and sys.stderr.isatty()):
+        for _ in yield_with_progress(run, not quiet and sys.stderr.isatty()):
             pass
     except KeyboardInterrupt:
         if run.snapshot is None:
@@ -415,7 +415,7 @@ def _result(
     n_clusters: int | None,
 ) -> EmbeddingResult:
     """Return a map with the clusters that the window would show, or so many."""
-    from napari_embedding_game.core.estimator import parameters_of
+    from napari_embedding_game.core.estimator import collect_fitted_parameters
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.data.export.result import EmbeddingResult
     from napari_embedding_game.session.clusters.clusters import clusters_of
@@ -423,7 +423,7 @@ def _result(
     edges = Edges.from_matrix(game.affinity_matrix_)
     n_landmarks = len(snapshot.landmarks)
     clusters = clusters_of(edges, snapshot.labels, n_landmarks, n_clusters)
-    parameters = {**parameters_of(game), "space": space, **noted}
+    parameters = {**collect_fitted_parameters(game), "space": space, **noted}
     parameters["n_clusters"] = n_clusters
     return EmbeddingResult(snapshot, parameters, clusters.clustering)
 
@@ -432,7 +432,7 @@ def _result(
 
 
 def _replay(options: Options) -> int:
-    from napari_embedding_game.core.progress import with_progress
+    from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.run.replay import replay_frames, same
@@ -443,7 +443,7 @@ def _replay(options: Options) -> int:
     assert saved.snapshot is not None
     frames = replay_frames(saved.dataset.X, saved.record)
     has_bar = not options.quiet and sys.stderr.isatty()
-    *_, snapshot = with_progress(frames, has_bar)
+    *_, snapshot = yield_with_progress(frames, has_bar)
     is_same = same(snapshot, saved.snapshot)
     if not options.quiet:
         verdict = "the same map, bit for bit."

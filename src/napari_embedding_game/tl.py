@@ -35,8 +35,8 @@ from scipy.spatial import cKDTree
 
 from napari_embedding_game.core import estimator
 from napari_embedding_game.core.errors import (
-    GivenDistancesError,
     InputError,
+    PrecomputedDistancesError,
     check_integer,
 )
 from napari_embedding_game.core.graph.edges import edges
@@ -156,7 +156,7 @@ def embedding_game(
     )
     try:
         model.fit(X, steering=steering, stop_at=stop_at)
-    except GivenDistancesError as error:
+    except PrecomputedDistancesError as error:
         if "neighbors_key" not in noted:
             raise
         raise InputError(
@@ -164,7 +164,7 @@ def embedding_game(
             ': give use_rep, such as "X_pca", to search others in a space, or compute '
             "them again with sc.pp.neighbors."
         ) from error
-    used = {**estimator.parameters_of(model), **noted}
+    used = {**estimator.collect_fitted_parameters(model), **noted}
     if steering or stop_at is not None:
         steps = [(at, dict(changed)) for at, changed in steering]
         noted_steps = json.dumps(steps, default=reference_map.plain)
@@ -190,7 +190,7 @@ def _check_finite(X: Any, adata: AnnData, noted: Mapping[str, str]) -> None:
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if values.ndim != 2 or values.dtype.kind not in "fiub":
         return  # the estimator says what they are
-    if (gap := estimator.find_first_gap(values)) is not None:
+    if (gap := estimator.find_first_nonfinite(values)) is not None:
         where = noted.get("use_rep") or f'obsp["{noted["distances_key"]}"]'
         raise InputError(
             f"{where} has missing or infinite values (NaN, inf) in {gap[2]:,} of "
@@ -439,7 +439,7 @@ def stability(
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
     X, positions = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
-    model = estimator.EmbeddingGame(**estimator.as_parameters(parameters))
+    model = estimator.EmbeddingGame(**estimator.to_parameters(parameters))
     seed, all_shares = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)

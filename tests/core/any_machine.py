@@ -9,7 +9,7 @@ import numpy as np
 from napari_embedding_game.core import threads
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.snapshot import map_hash
+from napari_embedding_game.core.snapshot import compute_map_hash
 
 WAYS = (
     {"method_params": {"large_picture": 2.0}},
@@ -36,7 +36,9 @@ def main():
         model = EmbeddingGame(**shared, **way).fit(X)
         print(number, model.map_hash_)
         if number < 2:  # among landmarks, and by a grid
-            print(number, map_hash(model.transform(0.98 * X[:20]), model.labels_))
+            print(
+                number, compute_map_hash(model.transform(0.98 * X[:20]), model.labels_)
+            )
 
 
 if __name__ == "__main__":

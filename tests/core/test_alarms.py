@@ -136,8 +136,8 @@ def test_islands_far_apart_are_no_collapse_opened_or_played_on(gap):
     around = 2 * np.pi * group / 10
     islands = gap * np.column_stack([np.cos(around), np.sin(around)])
     given = Settings(method="given", affinity="mixed")
-    edges, layout = pipeline.edges_and_start(
-        pipeline.neighbors(X, given), X, given, islands + rng.normal(size=(600, 2))
+    edges, layout = pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(X, given), X, given, islands + rng.normal(size=(600, 2))
     )
     *_, opened = play(edges, layout, given)
     assert opened.warning == ""

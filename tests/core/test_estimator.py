@@ -20,7 +20,7 @@ from napari_embedding_game.core import pipeline
 from napari_embedding_game.core import settings as core_settings
 from napari_embedding_game.core.dynamics import play
 from napari_embedding_game.core.errors import EmbeddingWarning, InputError
-from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.estimator import to_parameters
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.papers.reproductions.metrics import knn_accuracy
 
@@ -48,7 +48,7 @@ def cloud():
 
 def small(**changes):
     settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0}
-    return EmbeddingGame(**as_parameters({**settings, **changes}))
+    return EmbeddingGame(**to_parameters({**settings, **changes}))
 
 
 def test_neighbours_on_the_map_of_the_digits_are_the_same_digit(digits, fitted):

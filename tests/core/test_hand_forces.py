@@ -9,7 +9,7 @@ from napari_embedding_game.core.dynamics.hand import AppliedForces
 from napari_embedding_game.core.dynamics.optimizer import Player
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
@@ -28,9 +28,9 @@ GROUP = np.repeat(np.arange(4), 60)
 
 def played(n_components=2, frame=50, **changes):
     settings = Settings(n_components=n_components, n_neighbors=20, **changes)
-    settings = with_affinity(settings)
-    edges, layout = pipeline.edges_and_start(
-        pipeline.neighbors(X, settings), X, settings
+    settings = fill_affinity(settings)
+    edges, layout = pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(X, settings), X, settings
     )
     playing = play(edges, layout, settings, frame_iterations=frame)
     for snapshot in playing:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from napari_embedding_game.core.interrupts import interrupt_waits
+from napari_embedding_game.core.interrupts import delay_interrupts
 
 FIT_AFTER_CTRL_C = """
 import os, signal, sys, threading, time
@@ -52,7 +52,7 @@ def test_a_handler_of_ones_own_is_called_and_put_back():
 
     before = signal.signal(signal.SIGINT, own)
     try:
-        with interrupt_waits():
+        with delay_interrupts():
             signal.raise_signal(signal.SIGINT)
             assert calls == []
         assert calls == [signal.SIGINT]

@@ -12,11 +12,11 @@ from scipy.stats import spearmanr
 from napari_embedding_game.core import pipeline, threads
 from napari_embedding_game.core.dynamics import large_picture as module
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.errors import GivenDistancesError, InputError
+from napari_embedding_game.core.errors import InputError, PrecomputedDistancesError
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph import coordinates, memory_order
 from napari_embedding_game.core.graph.edges import Edges
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.core.snapshot import Steer
 
 N_GROUPS, N_EACH = 8, 50
@@ -103,9 +103,9 @@ def test_the_pull_is_the_gradient_of_what_is_lowered():
 
 def test_it_acts_at_once_while_the_game_runs_and_stops_with_0():
     X, _ = groups_on_a_line()
-    settings = with_affinity(Settings(n_landmarks=40, init="random", max_iter=200))
-    edges, layout = pipeline.edges_and_start(
-        pipeline.neighbors(X, settings), X, settings
+    settings = fill_affinity(Settings(n_landmarks=40, init="random", max_iter=200))
+    edges, layout = pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(X, settings), X, settings
     )
 
     def likeness_after(*strengths):
@@ -189,14 +189,14 @@ def test_it_goes_with_other_distances_methods_and_dimensions(options):
 
 def test_without_rows_of_data_it_is_refused_in_words():
     X, _ = groups_on_a_line()
-    with pytest.raises(GivenDistancesError, match="needs the rows of the data"):
+    with pytest.raises(PrecomputedDistancesError, match="needs the rows of the data"):
         EmbeddingGame(metric="precomputed", method_params={"large_picture": 1.0}).fit(
             squareform(pdist(X))
         )
     ring = np.roll(np.eye(20), 1, axis=1)
     bare = Edges.from_matrix(ring + ring.T)
     layout = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
-    settings = with_affinity(Settings(large_picture=1.0))
+    settings = fill_affinity(Settings(large_picture=1.0))
     with pytest.raises(InputError, match="needs the rows of the data"):
         next(play(bare, layout, settings))
     with pytest.raises(InputError, match="large_picture must be a number at least 0"):

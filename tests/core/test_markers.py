@@ -17,7 +17,7 @@ from scipy import sparse, stats
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import group_sums
 from napari_embedding_game.core.inspect.markers import iter_markers, markers
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 
 def expression(n_rows=120, n_columns=30, seed=0, kind="ties"):
@@ -133,10 +133,10 @@ def test_a_column_of_one_value_is_no_marker(value):
 def test_blocks_and_threads_change_nothing(form, monkeypatch):
     X = expression()
     inside = groups() == "a"
-    with limited(1):
+    with limit_threads(1):
         whole = markers(X, inside, n_top=None)
     monkeypatch.setattr(group_sums, "BLOCK_VALUES", 500)
-    with limited(3):
+    with limit_threads(3):
         parts = markers(form(X), inside, n_top=None)
     for figure in ("columns", "scores", "logfoldchanges", "pvals_adj", "pts_rest"):
         np.testing.assert_array_equal(getattr(whole, figure), getattr(parts, figure))

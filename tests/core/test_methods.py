@@ -30,10 +30,10 @@ from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.settings import (
     Settings,
-    choose,
-    repulsion_of,
-    with_affinity,
-    with_approximation,
+    fill_affinity,
+    fill_approximation,
+    resolve_method,
+    resolve_repulsion,
 )
 
 TOLERANCE = {"f4": 2e-5, "f8": 1e-10}
@@ -282,9 +282,9 @@ def test_exact_umap_is_the_papers_cross_entropy(make_problem):
 
 
 def test_the_first_approximation_is_the_methods_own():
-    assert choose("tsne", None)[1] == "mesh"
-    assert choose("ssne", None)[1] == "landmarks"
-    assert choose("umap", None)[1] == "sampled_edges"
+    assert resolve_method("tsne", None)[1] == "mesh"
+    assert resolve_method("ssne", None)[1] == "landmarks"
+    assert resolve_method("umap", None)[1] == "sampled_edges"
 
 
 def test_umaps_repulsion_is_that_of_so_many_random_partners_for_each_pull():
@@ -297,10 +297,10 @@ def test_umaps_repulsion_is_that_of_so_many_random_partners_for_each_pull():
 
 
 def test_settings_left_open_are_the_methods_own():
-    assert repulsion_of(Settings(method="umap")) == 5.0
-    assert repulsion_of(Settings(method="umap", repulsion=2.0)) == 2.0
-    assert with_affinity(Settings(method="tsne")).affinity == "entropic"
-    assert with_affinity(Settings(method="tsne", affinity="fuzzy")).affinity == "fuzzy"
+    assert resolve_repulsion(Settings(method="umap")) == 5.0
+    assert resolve_repulsion(Settings(method="umap", repulsion=2.0)) == 2.0
+    assert fill_affinity(Settings(method="tsne")).affinity == "entropic"
+    assert fill_affinity(Settings(method="tsne", affinity="fuzzy")).affinity == "fuzzy"
 
 
 def test_a_new_member_is_a_declaration_and_a_line(make_problem, monkeypatch):
@@ -324,17 +324,17 @@ def test_many_points_of_the_game_are_played_on_a_grid_unless_told_otherwise(
 ):
     monkeypatch.setattr(choices, "MANY_POINTS", 200)
     left = Settings()
-    assert with_approximation(left, 200) == replace(left, approximation="mesh")
-    assert with_approximation(left, 199) is left
+    assert fill_approximation(left, 200) == replace(left, approximation="mesh")
+    assert fill_approximation(left, 199) is left
     deep = replace(left, n_components=3)
-    assert with_approximation(deep, 200) is deep
+    assert fill_approximation(deep, 200) is deep
     chosen = replace(left, approximation="landmarks")
-    assert with_approximation(chosen, 200) is chosen
+    assert fill_approximation(chosen, 200) is chosen
     for other in (replace(left, method="ee"), replace(left, method="given")):
-        assert with_approximation(other, 200) is other
+        assert fill_approximation(other, 200) is other
     tsne = replace(deep, method="tsne")  # all pairs are quicker than a grid in space
-    assert with_approximation(tsne, 200) == replace(tsne, approximation="exact")
-    assert with_approximation(tsne, choices.FEW_IN_SPACE) is tsne
+    assert fill_approximation(tsne, 200) == replace(tsne, approximation="exact")
+    assert fill_approximation(tsne, choices.FEW_IN_SPACE) is tsne
     X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     own = EmbeddingGame(random_state=0, max_iter=5).fit_transform(X)
     told = {

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
 from napari_embedding_game.core.graph.neighbors import choose_search, knn_graph
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 K = 8
 
@@ -235,7 +235,7 @@ def test_searches_by_lists_find_nearly_all_and_measure_it(long_rows, search, met
 def test_searches_by_lists_do_not_depend_on_threads_or_on_the_unit(long_rows, search):
     plain = knn_graph(long_rows, 15, search=search)
     for n_jobs, scale in ((1, 1), (3, 1), (1, 2.0**-80), (1, 2.0**60)):
-        with limited(n_jobs):
+        with limit_threads(n_jobs):
             other = knn_graph(long_rows * np.float32(scale), 15, search=search)
         np.testing.assert_array_equal(other.indices, plain.indices)
         np.testing.assert_array_equal(other.distances, plain.distances * scale)

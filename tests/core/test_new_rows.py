@@ -8,7 +8,7 @@ from sklearn.base import clone
 from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.estimator import to_parameters
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
@@ -33,7 +33,7 @@ def cloud():
 
 def small(**changes):
     settings = {"n_landmarks": 10, "max_iter": 40, "random_state": 0, "n_jobs": 1}
-    return EmbeddingGame(**as_parameters({**settings, "perplexity": 8.0, **changes}))
+    return EmbeddingGame(**to_parameters({**settings, "perplexity": 8.0, **changes}))
 
 
 def labels_of_nearest(places, embedding, labels, k=15):

@@ -10,7 +10,7 @@ from napari_embedding_game.core.energy.methods import APPROXIMATIONS
 from napari_embedding_game.core.energy.objective import make_objective
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.energy.torch_forces import TorchForces
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 REPULSION = 0.7
 EXACT = [name for name in APPROXIMATIONS if name != "mesh"]
@@ -119,7 +119,7 @@ def test_any_number_of_threads_gives_the_same_bits(make_problem, monkeypatch, d,
     objective = make_objective("landmarks", forces, 1.0, 11)
 
     def sums(n_jobs):
-        with limited(n_jobs):
+        with limit_threads(n_jobs):
             yield from forces.repel(problem.y, problem.z)
             yield from (forces.attract(problem.y), forces.attraction_energy(problem.y))
             yield from forces.pair_repulsion(problem.y, pairs)

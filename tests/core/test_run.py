@@ -153,9 +153,9 @@ def test_what_is_not_played_is_not_steered():
 
 
 def test_any_thread_may_steer_and_no_wish_is_lost(monkeypatch):
-    whole = live_run.steered
+    whole = live_run.replace_steerable
     monkeypatch.setattr(
-        live_run, "steered", lambda *given: time.sleep(1e-3) or whole(*given)
+        live_run, "replace_steerable", lambda *given: time.sleep(1e-3) or whole(*given)
     )
     run = game().play(CLOUD)
     hand = HandForces(springs=(spring([5], (9.0, 0.0)),))

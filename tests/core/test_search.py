@@ -6,7 +6,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
 from napari_embedding_game.core.new_rows import search as module
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_lists_find_most_of_them(rows, monkeypatch):
     np.testing.assert_array_equal(np.sort(everything), [np.arange(1200)] * 3)
     one_by_one = [search(X[i : i + 1], 10)[0][0] for i in range(100)]
     np.testing.assert_array_equal(found, one_by_one)
-    with limited(3):
+    with limit_threads(3):
         np.testing.assert_array_equal(found, search(X, 10)[0])
 
 

@@ -11,7 +11,7 @@ from napari_embedding_game.core.graph.symmetric_rows import (
     join_directions,
     sort_by_target,
 )
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 N, K = 700, 9
 
@@ -54,7 +54,7 @@ def test_any_number_of_threads_joins_the_same_bits(graph, small_chunks):
     weights = np.random.default_rng(1).random((N, K), np.float32)
     found = []
     for n_jobs in (1, 2, 5):
-        with limited(n_jobs):
+        with limit_threads(n_jobs):
             found.append(join_directions(graph.indices, weights, True))
     for rows, total in found[1:]:
         assert total == found[0][1]

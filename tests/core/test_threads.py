@@ -26,9 +26,9 @@ from napari_embedding_game.core import threads
     ],
 )
 def test_thread_counts(monkeypatch, cores, n_jobs, n_threads):
-    monkeypatch.setattr(threads, "n_cores", lambda: cores)
-    with threads.limited(n_jobs):
-        assert threads.n_threads() == n_threads
+    monkeypatch.setattr(threads, "count_cores", lambda: cores)
+    with threads.limit_threads(n_jobs):
+        assert threads.count_threads() == n_threads
 
 
 def test_two_fits_in_threads_are_each_as_alone():
@@ -55,7 +55,7 @@ def test_a_thread_that_first_uses_torch_during_a_frame_keeps_its_threads():
         seen.append(torch.get_num_threads())
 
     def compute():
-        with threads.one_torch_thread():
+        with threads.use_one_torch_thread():
             count()
             in_new_thread(count)
         count()

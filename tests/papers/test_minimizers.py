@@ -15,10 +15,10 @@ from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.estimator import as_parameters
+from napari_embedding_game.core.estimator import to_parameters
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.papers import minimizers, without_landmarks
 from napari_embedding_game.papers.minimizers import (
     homotopy,
@@ -127,9 +127,9 @@ BLOBS = BLOBS.astype(np.float32)
 
 def started(d=2, **changes):
     given = {"perplexity": 8, "n_components": d, "init": "pca", "n_jobs": 1, **changes}
-    settings = with_affinity(Settings(method="ee", **given))
-    return settings, *pipeline.edges_and_start(
-        pipeline.neighbors(BLOBS, settings), BLOBS, settings
+    settings = fill_affinity(Settings(method="ee", **given))
+    return settings, *pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(BLOBS, settings), BLOBS, settings
     )
 
 
@@ -242,7 +242,7 @@ def test_a_homotopy_that_ends_under_a_part_of_the_repulsion_says_so(ee):
 )
 def test_what_does_not_go_together_is_told(settings, sentence):
     model = EmbeddingGame(
-        **as_parameters({"method": "ee_spectral_direction", **settings})
+        **to_parameters({"method": "ee_spectral_direction", **settings})
     )
     with pytest.raises(InputError, match=sentence):
         model.fit(BLOBS)

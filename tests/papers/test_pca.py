@@ -16,7 +16,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import AFFINITIES
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import Settings, affinities, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity, list_affinities
 from napari_embedding_game.papers.pca import (
     SPREAD,
     principal_energy,
@@ -100,8 +100,10 @@ def test_what_cannot_be_used_is_told(X, options, message):
 
 
 def game_of(X, method="pca", **settings):
-    chosen = with_affinity(Settings(method=method, **settings))
-    placed = pipeline.edges_and_start(pipeline.neighbors(X, chosen), X, chosen)
+    chosen = fill_affinity(Settings(method=method, **settings))
+    placed = pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(X, chosen), X, chosen
+    )
     return play(*placed, chosen, frame_iterations=1)
 
 
@@ -167,7 +169,7 @@ def test_an_axis_that_the_data_do_not_have_is_settled_at_once(n, columns):
 
 
 def test_what_does_not_go_together_is_told(many):
-    assert affinities("pca") == ("inner_products",)
+    assert list_affinities("pca") == ("inner_products",)
     for affinity in (*AFFINITIES, "lle"):
         words = f"{METHODS['pca'].title} cannot .*'{affinity}': choose auto"
         with pytest.raises(InputError, match=words):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.core.snapshot import FAR
+from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.session.cluster_report import (
     as_levels,
     cluster_report,
@@ -17,7 +17,9 @@ from worlds import rows
 
 def test_what_is_told_of_a_selection(dataset, make_snapshot):
     points, row = np.repeat([False, True, False, True], 10), np.arange(40)
-    stretch = np.where(row % 2 == 0, FAR, FAR + 0.1).astype(np.float32)
+    stretch = np.where(row % 2 == 0, MISPLACED_STRETCH, MISPLACED_STRETCH + 0.1).astype(
+        np.float32
+    )
     shot = replace(make_snapshot(), stretch=None, isolation=None)
     report = cluster_report(dataset, points, shot, column="kind", n_draw=7)
     assert (report.size, report.share) == (20, 0.5)
@@ -31,7 +33,7 @@ def test_what_is_told_of_a_selection(dataset, make_snapshot):
     assert found["of_all"].tolist() == [0.5, 0.5]
     shot = replace(shot, stretch=stretch, isolation=stretch)
     report = cluster_report(dataset, points, shot)
-    assert report.stretched_share == (stretch[points] > FAR).mean() > 0
+    assert report.stretched_share == (stretch[points] > MISPLACED_STRETCH).mean() > 0
     assert report.unlike_count == 20
     assert report.composition.empty
 

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from napari_embedding_game.session.run import engine, first_game
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.core.threads import COMPUTING
 
 warnings.simplefilter("ignore")
@@ -36,7 +36,7 @@ engine.warm_up(lambda: False)  # the window is closed meanwhile
 assert not COMPUTING.locked()
 engine.warm_up()
 X = np.random.default_rng(0).normal(size=(200, 50)).astype(np.float32)
-settings, merging = with_affinity(Settings(max_iter=4)), None
+settings, merging = fill_affinity(Settings(max_iter=4)), None
 edges, layout = engine.layout(engine.neighbors(X, settings), X, settings)
 for seen in engine.play(edges, layout, settings):
     merging = engine.merging(edges, seen.labels, len(seen.landmarks), merging)

@@ -9,7 +9,7 @@ import pytest
 
 from napari_embedding_game.core import pipeline, threads
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.session.run import run as run_module
 from napari_embedding_game.session.run.run import (
@@ -92,7 +92,7 @@ def test_stages_in_their_order_and_idle_at_the_end_until_it_is_steered(drive):
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
     monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
-    settings = with_affinity(Settings(method="ee_spectral_direction"))
+    settings = fill_affinity(Settings(method="ee_spectral_direction"))
     run = Run(many, settings)
     with pytest.raises(InputError, match="embed at most 10,000 rows"):
         list(run.frames())
@@ -121,7 +121,7 @@ def test_a_search_is_broken_off_between_two_blocks():
             done.append(block)
             run.stop()
 
-        with threads.limited(1):
+        with threads.limit_threads(1):
             threads.run_blocks(loop, 100, threads.SEARCH_WORK)
 
     run = Run(X, Settings(), engine=SimpleNamespace(neighbors=neighbors))

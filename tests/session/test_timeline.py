@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment, record
 from napari_embedding_game.session.run.replay import same
@@ -173,7 +173,7 @@ def to_end(run):
 )
 def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     chosen = {**SHORT, "n_components": n_components, **changes}
-    settings = with_affinity(Settings(**chosen))
+    settings = fill_affinity(Settings(**chosen))
     end = to_end(Run(X, settings, pace=UNPACED))[-1]
     branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
     shots = to_end(branch)

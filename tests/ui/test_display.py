@@ -7,7 +7,10 @@ import pytest
 from napari.utils.theme import get_theme, register_theme, unregister_theme
 from qtpy.QtWidgets import QApplication
 
-from napari_embedding_game.core.snapshot import FAR, UNLIKE
+from napari_embedding_game.core.snapshot import (
+    MISPLACED_STRETCH,
+    OUTLIER_ISOLATION,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.canvas import picture
 from napari_embedding_game.ui.canvas.scene import MAX_MAGNIFIED
@@ -26,18 +29,21 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     session.selection.clear()
     dock.look.pressure.setChecked(False)
     np.testing.assert_allclose(layers.points.size, plain)
-    far = session.snapshot.stretch > FAR
+    far = session.snapshot.stretch > MISPLACED_STRETCH
     assert 0 < far.sum() < len(far)
     dock.look.color_by.value = "Stretch"
     colors = layers.points.face_color
     assert len(np.unique(colors[far], axis=0)) == 1
     assert not np.array_equal(colors[far][0], colors[~far][0])
     scale = dock.look.legend.scale
-    assert [scale.low.text(), scale.high.text()] == ["0", f"{FAR:.3g}"]
+    assert [scale.low.text(), scale.high.text()] == [
+        "0",
+        f"{MISPLACED_STRETCH:.3g}",
+    ]
     figures = dock.trust.figures
     assert figures.frame.loc["unlike_share"].iloc[2] == "–"  # nobody knows
     isolation = np.ones(40, np.float32)
-    isolation[[4, 5, 6]] = UNLIKE + 1, np.inf, UNLIKE
+    isolation[[4, 5, 6]] = OUTLIER_ISOLATION + 1, np.inf, OUTLIER_ISOLATION
     known = replace(session.snapshot, isolation=isolation)
     session.restore(replace(session.capture(), snapshot=known))
     assert figures.frame.loc["unlike_share"].iloc[2] == "5.0%"
@@ -46,7 +52,10 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     assert len(np.unique(colors[[4, 5, 6]], axis=0)) == 1
     assert not np.array_equal(colors[4], colors[0])
     scale = dock.look.legend.scale
-    assert [scale.low.text(), scale.high.text()] == ["1", f"{UNLIKE:.3g}"]
+    assert [scale.low.text(), scale.high.text()] == [
+        "1",
+        f"{OUTLIER_ISOLATION:.3g}",
+    ]
 
 
 def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):

@@ -1,7 +1,7 @@
 """Which device moves the points: the processor, or a graphics card.
 
-What a card does is ``torch_forces.TorchForces`` and ``optimizer.Player``;
-:func:`play.play` ends with :data:`GPU_IS_FULL` where its memory does not suffice.
+A card runs ``torch_forces.TorchForces`` and ``optimizer.Player``; :func:`play.play`
+raises :data:`GPU_IS_FULL` where the card's memory does not suffice.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from napari_embedding_game.core.errors import InputError
 
 _DEVICES = ("cpu", "cuda", "mps")
 GPU_POINTS = 20_000
-"""Points from which "auto" takes a GPU: for these an H200 took 1.0 s where 16 cores
-took 1.9 (d9fd858c, ``neighbours_scaling.py --fits``); fewer were not measured."""
+"""Fewest points for which "auto" takes a GPU: for 20,000 points an H200 took 1.0 s
+where 16 cores took 1.9 (d9fd858c, ``neighbours_scaling.py --fits``); smaller maps were
+not measured."""
 GPU_IS_FULL = "The graphics card has too little memory: choose the device cpu."
 
 
 def resolve_device(device: str, n_points: int = GPU_POINTS) -> torch.device:
-    """Return the torch device for a name; InputError if this machine has none.
+    """Return the torch device for a name such as "cpu", "cuda:1" or "auto".
 
-    "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where there is such
-    a device, else the CPU.
+    "auto" is CUDA for maps of at least :data:`GPU_POINTS` points, where this machine
+    has a CUDA device, else the CPU.  Raises InputError for an unknown name, or a device
+    that this machine does not have.
     """
     if device == "auto":
         on_gpu = n_points >= GPU_POINTS and torch.cuda.is_available()

@@ -1,7 +1,8 @@
 """Exponential, logarithm and cosine whose bits are the same on every processor.
 
-Made of sums, products, quotients and shifts, which IEEE 754 fixes, in one order: good
-to two units, on arrays and inside compiled loops.
+The functions use only sums, products, quotients and shifts, which IEEE 754 fixes, in
+one order.  Results are within two units in the last place; arguments are numbers or
+arrays, also inside compiled loops.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from numba.extending import register_jitable
 
 _BIAS, _MANTISSA_BITS, _ROOT_HALF_BITS = 1023, 52, 0x3FE6A09E667F3BCD
 _LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
-"""Together log 2; a whole number times the first, which has few bits, is exact."""
+"""Together log 2; an integer times the first, which has few bits, is exact."""
 _INVERSE_LOG2 = 1.4426950408889634
-_TO_WHOLE = 1.5 * 2.0**52
-"""A number plus this is rounded to a whole one, which its last bits then hold."""
+_ROUNDING_SHIFT = 1.5 * 2.0**52
+"""Adding this shift rounds a number to an integer, held by the last bits of the sum."""
 _MAX_EXPONENT = 708.0
 _EXP = tuple(1 / math.factorial(k) for k in range(13, -1, -1))
 _ATANH = tuple(2 / k for k in range(23, 1, -2))
@@ -26,10 +27,10 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(14, -1, -1))
 
 @register_jitable
 def exp(x: Any) -> Any:
-    """Return e^x, float64; beyond +-708, which is near the ends of the range, that."""
+    """Return e^x of float64 numbers; x is clamped to +-708, near the range's ends."""
     x = np.minimum(np.maximum(x, -_MAX_EXPONENT), _MAX_EXPONENT)
-    shifted = x * _INVERSE_LOG2 + _TO_WHOLE
-    n = shifted - _TO_WHOLE
+    shifted = x * _INVERSE_LOG2 + _ROUNDING_SHIFT
+    n = shifted - _ROUNDING_SHIFT
     remainder = (x - n * _LOG2) - n * _LOG2_REST
     total = remainder * _EXP[0]
     for coefficient in _EXP[1:-1]:

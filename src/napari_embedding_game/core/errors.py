@@ -1,4 +1,4 @@
-"""Errors and the warning of the engine, and the words for a refused value."""
+"""Errors and the warning of the engine, and the checks that raise them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Input or setting that cannot be used; the message says what and the way out.
+    """Unusable input or setting; the message names the problem and the way out.
 
     A window or a command line shows the message as it is, without a traceback.
-    ``remedy``: fields of :class:`settings.Settings` that mend it, for a new run.
+    ``remedy``: fields of :class:`settings.Settings`, with the values that solve the
+    problem in a new run.
     """
 
     def __init__(self, message: str, remedy: Mapping[str, Any] | None = None) -> None:
@@ -20,12 +21,12 @@ class InputError(ValueError):
         self.remedy = remedy or {}
 
 
-class GivenDistancesError(InputError):
-    """Distances between rows that are given cannot be used as they are asked for."""
+class PrecomputedDistancesError(InputError):
+    """The settings or the data do not suit ``metric="precomputed"``."""
 
 
 class EmbeddingWarning(UserWarning):
-    """A map was made, but represents the data badly; the message says why."""
+    """A map was made that represents the data badly; the message says why."""
 
 
 _MAX_LETTERS = 60
@@ -35,39 +36,45 @@ _MAX_LETTERS = 60
 def check_integer(
     name: str, value: Any, least: int | None = None, most: int | None = None
 ) -> int:
-    """Return a whole number from ``least`` to ``most`` as an int; 2.0 is none."""
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    is_low = is_whole and least is not None and value < least
-    is_high = is_whole and most is not None and value > most
-    if is_whole and not is_low and not is_high:
+    """Return ``value`` as an int if it is an integer from ``least`` to ``most``.
+
+    Floats such as 2.0 and bools are no integers.  Raises InputError with ``name``.
+    """
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    is_low = is_integer and least is not None and value < least
+    is_high = is_integer and most is not None and value > most
+    if is_integer and not is_low and not is_high:
         return int(value)
     allowed = "a whole number"
     if least is not None:
         allowed += f" at least {least}" if most is None else f" from {least} to {most}"
-    raise refused(name, allowed, value)
+    raise make_value_error(name, allowed, value)
 
 
-def number(
+def check_number(
     name: str, value: Any, allowed: str, least: float, below: float = math.inf
 ) -> float:
-    """Return a finite number from ``least`` up to below ``below`` as a float."""
+    """Return ``value`` as a float if it is finite and ``least <= value < below``.
+
+    ``allowed``: the rule in words, for the message.  Raises InputError with ``name``.
+    """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and math.isfinite(value) and least <= value < below:
         return float(value)
-    raise refused(name, allowed, value)
+    raise make_value_error(name, allowed, value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> Any:
-    """Return a choice, if it is one."""
+    """Return ``value`` if it is one of ``choices``; raise InputError with ``name``."""
     if isinstance(value, str) and value in choices:
         return value
     *others, last = (f'"{choice}"' for choice in choices)
     allowed = f"{', '.join(others)} or {last}" if others else last
-    raise refused(name, allowed, value)
+    raise make_value_error(name, allowed, value)
 
 
-def points_ran_off() -> InputError:
-    """Return the error for points that left every position that a map can have."""
+def make_runaway_error() -> InputError:
+    """Return the InputError for points beyond every position that a map can have."""
     return InputError(
         "The points have run off the map: lower the learning rates, or choose another "
         "start or method.",
@@ -75,13 +82,16 @@ def points_ran_off() -> InputError:
     )
 
 
-def refused(name: str, allowed: str, value: Any) -> InputError:
-    """Return the error of a value that is not what is allowed."""
-    return InputError(f"{name} must be {allowed}, not {described(value)}.")
+def make_value_error(name: str, allowed: str, value: Any) -> InputError:
+    """Return the InputError that says what ``name`` must be and what ``value`` is.
+
+    ``allowed``: the rule in words, such as "a whole number".
+    """
+    return InputError(f"{name} must be {allowed}, not {describe_value(value)}.")
 
 
-def described(value: Any) -> str:
-    """Return a refused value in a few words: an array by its shape."""
+def describe_value(value: Any) -> str:
+    """Return a short text for a refused value: its repr, or an array's shape."""
     shape = getattr(value, "shape", None)
     if shape:
         return f"an array of {' x '.join(map(str, shape))} values"

@@ -31,21 +31,21 @@ from napari_embedding_game.core.errors import (
     EmbeddingWarning,
     InputError,
     check_integer,
-    described,
+    describe_value,
 )
-from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.progress import with_progress
+from napari_embedding_game.core.interrupts import delay_interrupts
+from napari_embedding_game.core.progress import yield_with_progress
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     NO_STEERING,
     STEERABLE,
     Settings,
-    is_played,
-    lowered_perplexity,
-    n_searched,
-    repulsion_of,
-    with_affinity,
-    with_approximation,
+    fill_affinity,
+    fill_approximation,
+    is_game,
+    lower_perplexity,
+    resolve_n_neighbors,
+    resolve_repulsion,
 )
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.sparse_structure import validate_sparse
@@ -65,7 +65,7 @@ Callback = Callable[[int, float, NDArray[np.float32]], Any]
 """Takes the iteration, the energy and a copy of the map; a true answer ends the fit."""
 
 
-def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+def to_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of :class:`EmbeddingGame` for these settings.
 
     Those that it has no parameter for, and that are not as by default, are its
@@ -78,7 +78,7 @@ def as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "method_params": more} if more else given
 
 
-def parameters_of(model: EmbeddingGame) -> dict[str, Any]:
+def collect_fitted_parameters(model: EmbeddingGame) -> dict[str, Any]:
     """Return all parameters of a fitted model, flat, with the values that were used."""
     given = model.get_params(deep=False)
     return {
@@ -91,7 +91,7 @@ def parameters_of(model: EmbeddingGame) -> dict[str, Any]:
     }
 
 
-def find_first_gap(X: Any) -> tuple[int, int, int] | None:
+def find_first_nonfinite(X: Any) -> tuple[int, int, int] | None:
     """Return the row and the column of the first value that is NaN or infinite.
 
     And the number of rows with such values; None where all values are finite.  ``X`` is
@@ -112,7 +112,9 @@ def find_first_gap(X: Any) -> tuple[int, int, int] | None:
     return int(rows[0]), int(columns[0]), len(np.unique(rows))
 
 
-def place_with_figures(model: EmbeddingGame, X: Any) -> tuple[NDArray[np.float32], ...]:
+def place_rows_with_diagnostics(
+    model: EmbeddingGame, X: Any
+) -> tuple[NDArray[np.float32], ...]:
     """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows."""
     rows = model._as_rows(X, reset=False)
     figures: tuple[NDArray[np.float32], ...] = model._fitted.place_with_figures(rows)
@@ -121,7 +123,7 @@ def place_with_figures(model: EmbeddingGame, X: Any) -> tuple[NDArray[np.float32
 
 def _takes_new_rows(model: EmbeddingGame) -> bool:
     """Return True; InputError says why a method or metric takes no new rows."""
-    with interrupt_waits():
+    with delay_interrupts():
         from napari_embedding_game.core.new_rows.transform import check_transform
 
     check_transform(model.method, model.metric)
@@ -343,7 +345,7 @@ class EmbeddingGame(
         run = self._play(X, steering, stop_at, neighbors, every)
         is_ended = False
         try:
-            for frame in with_progress(run) if verbose else run:
+            for frame in yield_with_progress(run) if verbose else run:
                 if callback is None or not frame.iteration:
                     continue
                 if frame.iteration % every == 0:
@@ -427,7 +429,7 @@ class EmbeddingGame(
 
         For what ``X`` is and what is raised see :meth:`transform`.
         """
-        with interrupt_waits():
+        with delay_interrupts():
             from napari_embedding_game.core.new_rows.transform import nearest_landmark
 
         positions = np.array(self.transform(X))  # scikit-learn may make a table of them
@@ -445,7 +447,7 @@ class EmbeddingGame(
         every: int = 0,
     ) -> Run:
         """Begin a run that is watched, or that is steered as given, without a look."""
-        with interrupt_waits():  # half of torch could not be imported again
+        with delay_interrupts():  # half of torch could not be imported again
             from napari_embedding_game.core import pipeline
             from napari_embedding_game.core.dynamics.play import play
             from napari_embedding_game.core.graph.neighbors import NeighborGraph
@@ -463,14 +465,14 @@ class EmbeddingGame(
         if not isinstance(self.init, str):
             layout = _as_layout("init", self.init, shape)
         _check_fit(settings, layout is not None, neighbors is not None)
-        pipeline.check(X, settings)
+        pipeline.validate_inputs(X, settings)
         settings = _within_rows(settings, n_rows)
         if neighbors is None:
-            graph = pipeline.neighbors(X, settings)
+            graph = pipeline.find_neighbors(X, settings)
         else:
-            k = n_searched(settings, n_rows)
+            k = resolve_n_neighbors(settings, n_rows)
             graph = NeighborGraph(*_as_neighbors(neighbors, n_rows, k), "precomputed")
-        edges, layout = pipeline.edges_and_start(graph, X, settings, layout)
+        edges, layout = pipeline.make_edges_and_layout(graph, X, settings, layout)
 
         def begin(settings: Settings, frames: Callable[[int], int]) -> Playing:
             is_watched = steering is None
@@ -484,7 +486,7 @@ class EmbeddingGame(
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
             self._fitted = fitted_map(X, graph, edges, last, *positions)
-            self._store_map(snapshot, edges, repulsion_of(last))
+            self._store_map(snapshot, edges, resolve_repulsion(last))
 
         change = changes.change_settings
         return Run(begin, settings, change, keep, script, stop_at, shape, every)
@@ -507,7 +509,7 @@ class EmbeddingGame(
         if not isinstance(self.random_state, Integral):
             drawn = check_random_state(self.random_state).randint(2**31 - 1)
             given["random_state"] = int(drawn)
-        return with_affinity(Settings(**given, **more).validate())
+        return fill_affinity(Settings(**given, **more).validate())
 
     def _as_rows(self, X: Any, **options: Any) -> Any:
         """Return rows of any kind in float32, if they are, or in float64.
@@ -531,7 +533,7 @@ class EmbeddingGame(
                 raise InputError(f"X is damaged, as {error}: make it anew.") from error
         kinds = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
         rows = validate_data(self, X, ensure_all_finite=False, **kinds, **options)
-        if (gap := find_first_gap(rows)) is not None:
+        if (gap := find_first_nonfinite(rows)) is not None:
             row, column, n = gap
             names = getattr(self, "feature_names_in_", None)
             where = column if names is None else f'"{names[column]}"'
@@ -642,7 +644,7 @@ class SettingChanges:
     def __init__(self, chosen: Settings, X: Any) -> None:
         self._chosen, self._X = chosen, X
         self._changed: dict[str, Any] = {}
-        self.begun = with_approximation(chosen, X.shape[0])
+        self.begun = fill_approximation(chosen, X.shape[0])
 
     def change_settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Return the settings once these parameters have changed, too.
@@ -657,13 +659,13 @@ class SettingChanges:
                 f"{unknown[0]} cannot be changed on the way: steering takes "
                 f"{', '.join(STEERABLE)}."
             )
-        if not is_played(self.begun):
+        if not is_game(self.begun):
             raise InputError(NO_STEERING)
         changed = self._changed | dict(parameters)
         new = replace(self._chosen, **changed).validate()
-        new = with_approximation(new, self._X.shape[0])
-        pipeline.check(self._X, new)
-        if not is_played(new):
+        new = fill_approximation(new, self._X.shape[0])
+        pipeline.validate_inputs(self._X, new)
+        if not is_game(new):
             raise InputError(NO_CHANGE)
         self._changed = changed
         return new
@@ -703,7 +705,7 @@ def _check_fit(settings: Settings, has_map: bool, has_neighbors: bool) -> None:
 
 def _within_rows(settings: Settings, n_rows: int) -> Settings:
     """Return settings that ask for no more neighbours than there are; warn of it."""
-    k = n_searched(settings, n_rows)
+    k = resolve_n_neighbors(settings, n_rows)
     if k >= n_rows:
         warnings.warn(
             f"n_neighbors={k} needs at least {k + 1} rows; with {n_rows} "
@@ -711,7 +713,7 @@ def _within_rows(settings: Settings, n_rows: int) -> Settings:
             stacklevel=4,
         )
         settings = replace(settings, n_neighbors=n_rows - 1)
-    if (lowered := lowered_perplexity(settings, n_rows)) is not None:
+    if (lowered := lower_perplexity(settings, n_rows)) is not None:
         warnings.warn(lowered[1], stacklevel=4)
         settings = replace(settings, perplexity=lowered[0])
     return settings
@@ -728,6 +730,6 @@ def _as_layout(name: str, values: Any, shape: tuple[int, int]) -> NDArray[np.flo
         raise InputError(
             f"{name} must have a row for each row of X and a column for each dimension "
             f"of the map, {shape[0]} x {shape[1]} numbers from -{_FARTHEST:g} to "
-            f"{_FARTHEST:g} that are not all the same, not {described(values)}."
+            f"{_FARTHEST:g} that are not all the same, not {describe_value(values)}."
         )
     return layout

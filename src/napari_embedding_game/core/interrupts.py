@@ -1,8 +1,9 @@
-"""Ctrl-C that waits until what must not be broken off is done.
+"""Delay Ctrl-C during work that must not be interrupted, such as importing torch.
 
-torch cannot be imported a second time in a process where its first import was broken
-off: parts of it are there already and refuse to be made again.  What is kept of a fit
-that was broken off: :meth:`estimator.EmbeddingGame.fit`, :meth:`live_run.Run._settle`.
+torch cannot be imported a second time in a process where its first import was
+interrupted: some of its types are registered already and refuse to be made again.  What
+is kept of an interrupted fit: :meth:`estimator.EmbeddingGame.fit`,
+:meth:`live_run.Run._store_fit`.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from typing import Any
 
 
 @contextmanager
-def interrupt_waits() -> Iterator[None]:
-    """Hold Ctrl-C back to the end of the block, and raise it there.
+def delay_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block, and raise KeyboardInterrupt there.
 
-    Only the main thread receives it; in any other this does nothing.
+    Only the main thread receives Ctrl-C; in any other thread this does nothing.
     """
     before = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or before is None:  # None: not Python's to set
+    if not is_main or before is None:  # None: the handler was not set from Python
         yield
         return
-    came = []
+    received = []
 
-    def remember(*_: Any) -> None:
-        came.append(True)
+    def note_interrupt(*_: Any) -> None:
+        received.append(True)
 
-    signal.signal(signal.SIGINT, remember)
+    signal.signal(signal.SIGINT, note_interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if came:
+        if received:
             signal.raise_signal(signal.SIGINT)

@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from napari_embedding_game.core.interrupts import interrupt_waits
-from napari_embedding_game.core.settings import Settings, check_hand, steered
+from napari_embedding_game.core.interrupts import delay_interrupts
+from napari_embedding_game.core.settings import (
+    Settings,
+    replace_steerable,
+    validate_takes_hand_forces,
+)
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, Steer
 
 if TYPE_CHECKING:
@@ -74,7 +78,7 @@ class Run:
         from napari_embedding_game.core.dynamics.hand import AppliedForces
 
         assert self._shape is not None
-        check_hand(self.settings)
+        validate_takes_hand_forces(self.settings)
         given = torch.zeros(self._shape)
         AppliedForces(forces, given, self._shape[1], None, 1)  # refuses at once
         self.steer(forces=forces)
@@ -85,7 +89,7 @@ class Run:
         """Play on with these settings or forces."""
         with self._wishing:
             if settings is not None:
-                settings = steered(self.settings, settings)
+                settings = replace_steerable(self.settings, settings)
             wish = self._wish
             forces = wish.forces if forces is None else forces
             self._wish = Steer(settings=settings or wish.settings, forces=forces)
@@ -109,7 +113,7 @@ class Run:
         ``look``: nothing moves, and the snapshot has all of its moment.  Raises
         InputError for what the engine refuses.
         """
-        with self._computing, interrupt_waits():
+        with self._computing, delay_interrupts():
             if self._is_stopped or (self._is_leaving and not look):
                 return None
             steer: Steer | None = None
@@ -157,7 +161,7 @@ class Run:
 
     def _settle(self) -> None:
         """Let the last snapshot have all of its moment, and be the fit."""
-        with self._computing, interrupt_waits():
+        with self._computing, delay_interrupts():
             if self.snapshot is None or self._playing is None:
                 return
             if not (self.snapshot.finished or self.snapshot.iteration == self._stop_at):

@@ -13,13 +13,13 @@ import numba
 from numba.core.caching import IndexDataCacheFile
 
 LOCK, LOCK_SECONDS = "embedding-game.lock", 10.0
-"""The lock of a folder, and the longest wait for other processes that hold it."""
+"""The lock file of a cache folder, and the longest wait for another process's lock."""
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a loop as ``numba.njit``, and caches it safely.
+    """Return ``numba.njit(**options)`` as a decorator, with a :class:`SharedCacheFile`.
 
-    Where numba has changed inside, its own cache is left as it is.
+    A version of numba whose cache has other classes keeps numba's own cache.
     """
 
     def compile_loop(function: Callable[..., Any]) -> Any:
@@ -32,25 +32,31 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return compile_loop
 
 
-def is_compiled(loop: Any) -> bool:
-    """Return whether the disk has machine code of this version of a loop."""
+def is_cached_on_disk(loop: Any) -> bool:
+    """Return whether the cache on disk holds machine code of the present ``loop``.
+
+    True where numba's own cache is in use, whose content cannot be known.
+    """
     cache_file = getattr(getattr(loop, "_cache", None), "_cache_file", None)
     return type(cache_file) is not SharedCacheFile or bool(cache_file._load_index())
 
 
 class SharedCacheFile(IndexDataCacheFile):
-    """The files of one loop: an index of signatures, and machine code for each.
+    """The cache files of one loop: an index of signatures, and machine code for each.
 
     numba numbers the files of machine code, and writes the index first: two processes
     that compile two signatures at once both write file 1, and a process that ends in
-    between leaves an index that leads to the code of a former version.  Here each file
-    has a name of its own, and is complete before the index leads to it.  The lock only
-    keeps two processes from writing their indices over each other: without it an entry
-    may be lost, and compiled again.
+    between leaves an index entry for the code of a former version.  Here each file of
+    machine code has a unique name, and is complete before the index names it.  The lock
+    only keeps two processes from overwriting each other's index: without the lock an
+    entry may be lost, and its loop compiled again.
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Save the machine code of one signature; without a place to, save nothing."""
+        """Save the machine code ``data`` of the signature ``key``.
+
+        Nothing is saved where the cache folder cannot be written.
+        """
         from filelock import FileLock, Timeout
 
         with ExitStack() as stack:
@@ -66,8 +72,8 @@ class SharedCacheFile(IndexDataCacheFile):
             self._save_index({**overloads, key: name})
 
     def _remove_data_files(self) -> None:
-        """Remove machine code of former versions, which no index leads to."""
+        """Remove files of machine code that no index names, left by former versions."""
         before, after = self._data_name_pattern.split("{number:d}")
         for path in Path(self._cache_path).glob(f"{escape(before)}*{after}"):
-            with suppress(OSError):  # on Windows one that is being read stays
+            with suppress(OSError):  # Windows keeps a file that a process reads
                 path.unlink()

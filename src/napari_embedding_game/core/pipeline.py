@@ -1,17 +1,17 @@
-"""What every run begins with, each step from the result of the one before.
+"""The steps that begin every run; each step uses the result of the step before.
 
-settings = with_approximation(with_affinity(settings), len(X))
-check(X, settings)                 # what would be refused later, at once
-graph = neighbors(X, settings)
-edges, layout = edges_and_start(graph, X, settings)
+settings = fill_approximation(fill_affinity(settings), len(X))
+validate_inputs(X, settings)       # raises early what would be raised later
+graph = find_neighbors(X, settings)
+edges, layout = make_edges_and_layout(graph, X, settings)
 playing = play(edges, layout, settings)
 
 The first line chooses the affinity by the method, and the approximation by the number
-of rows: without it more than ``settings.MANY_POINTS`` have another map than the
-estimator's.  The seed enters in the search, in the start, as ``random_state`` of
+of rows: without that line maps of more than ``settings.MANY_POINTS`` rows differ from
+the estimator's.  The seed enters in the search, in the start, as ``random_state`` of
 :class:`state.Problem`, and in :func:`transform.frozen_field`; clusters are found with
-seed 0 whatever it is.
-``EmbeddingGame._chosen`` draws one where ``random_state`` is no number.
+seed 0 whatever the seed is.  ``EmbeddingGame._resolve_settings`` samples a seed where
+``random_state`` is no number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.device import resolve_device
-from napari_embedding_game.core.errors import GivenDistancesError
+from napari_embedding_game.core.errors import PrecomputedDistancesError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edges import Edges, edges
@@ -34,16 +34,17 @@ from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.settings import (
     NO_LARGE_PICTURE,
     Settings,
-    check_size,
-    n_searched,
+    resolve_n_neighbors,
+    validate_point_count,
 )
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 
-def check(X: Any, settings: Settings) -> None:
-    """Raise InputError for what can be refused before the neighbours are searched.
+def validate_inputs(X: Any, settings: Settings) -> None:
+    """Raise InputError for settings or data refused before the neighbour search.
 
-    Memory is not foreseen; of a full graphics card see ``device.GPU_IS_FULL``.
+    ``X``: (N, D) rows, or (N, N) distances with ``metric="precomputed"``.  Memory is
+    not estimated; of a full graphics card see ``device.GPU_IS_FULL``.
     """
     settings.validate()
     if settings.metric == "precomputed":
@@ -53,32 +54,40 @@ def check(X: Any, settings: Settings) -> None:
             ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
         ):
             if name in offered:
-                raise GivenDistancesError(
+                raise PrecomputedDistancesError(
                     f'The {of} "{name}" needs the rows of the data, which '
                     f'metric="precomputed" does not have: choose another {alternative}.'
                 )
         if settings.large_picture:
-            raise GivenDistancesError(NO_LARGE_PICTURE)
+            raise PrecomputedDistancesError(NO_LARGE_PICTURE)
     resolve_device(settings.device)
-    check_size(settings, X.shape[0])
+    validate_point_count(settings, X.shape[0])
 
 
-def neighbors(X: Any, settings: Settings) -> NeighborGraph:
-    """Find the nearest neighbours of the rows of ``X`` (N, D), see :mod:`neighbors`."""
-    k, seed = n_searched(settings, X.shape[0]), settings.random_state
-    with limited(settings.n_jobs):
-        return knn_graph(_row_by_row(X), k, metric=settings.metric, random_state=seed)
+def find_neighbors(X: Any, settings: Settings) -> NeighborGraph:
+    """Return the nearest neighbours of each row of ``X`` (N, D).
+
+    The settings give their number, the metric and the seed: see :mod:`neighbors`.
+    """
+    k, seed = resolve_n_neighbors(settings, X.shape[0]), settings.random_state
+    with limit_threads(settings.n_jobs):
+        return knn_graph(
+            _to_contiguous_rows(X), k, metric=settings.metric, random_state=seed
+        )
 
 
-def edges_and_start(
+def make_edges_and_layout(
     graph: NeighborGraph,
     X: Any,
     settings: Settings,
     layout: NDArray[np.float32] | None = None,
 ) -> tuple[Edges, NDArray[np.float32]]:
-    """Return the weighted edges and the start layout (N, d), ``layout`` if given."""
-    X = _row_by_row(X)
-    with limited(settings.n_jobs):
+    """Return the weighted edges, with isolation and coordinates, and the start layout.
+
+    ``layout`` (N, d), if given, is returned as the start instead of a computed one.
+    """
+    X = _to_contiguous_rows(X)
+    with limit_threads(settings.n_jobs):
         result = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
         result = replace(result, isolation=isolation(graph.indices, graph.distances))
         if settings.metric != "precomputed":
@@ -90,6 +99,9 @@ def edges_and_start(
     return result, layout
 
 
-def _row_by_row(X: Any) -> Any:
-    """Return X, dense rows one after another: other sums make another map."""
+def _to_contiguous_rows(X: Any) -> Any:
+    """Return ``X``, a dense array as C-contiguous: other orders give other last bits.
+
+    Sparse matrices are returned as they are.
+    """
     return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

@@ -1,4 +1,4 @@
-"""How far a run has come, on one line of the terminal."""
+"""A progress bar for a run, on one line of the terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from napari_embedding_game.core.snapshot import Snapshot
 
 
-def with_progress(
+def yield_with_progress(
     snapshots: Iterable[Snapshot], is_shown: bool = True
 ) -> Iterator[Snapshot]:
-    """Yield snapshots, with a progress bar on stderr if ``is_shown``."""
+    """Yield ``snapshots`` unchanged, and show a bar on stderr if ``is_shown``."""
     from rich.console import Console
     from rich.progress import Progress
 

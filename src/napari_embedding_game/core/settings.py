@@ -1,11 +1,11 @@
-"""All that can be chosen for a map, what goes with what, and what cannot be used.
+"""All settings of a map, their ranges, and the rules for combining them.
 
 Window, command line and session file are made from the fields of :class:`Settings`:
-each has its title, its words and its range in its metadata.  ``EmbeddingGame.__init__``
-repeats the defaults of 13 of them, which a test compares.  Distances, devices and
-neighbours against the number of rows are checked where they are used
-(``neighbors.choose_search`` and ``check_rows``, ``device.resolve_device``), names that
-are no setting in ``EmbeddingGame._chosen`` and ``_play``.
+the metadata of each field has its title, its words and its range.
+``EmbeddingGame.__init__`` repeats the defaults of 13 fields, which a test compares.
+Distances, devices, and neighbours against the number of rows are checked where they are
+used (``neighbors.choose_search`` and ``check_rows``, ``device.resolve_device``), names
+that are no setting in ``EmbeddingGame._resolve_settings`` and ``_begin_run``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from napari_embedding_game.core.errors import (
     InputError,
     check_choice,
     check_integer,
-    number,
-    refused,
+    check_number,
+    make_value_error,
 )
 from napari_embedding_game.core.graph.choices import AFFINITIES, ROW_AFFINITIES, STARTS
 
@@ -37,22 +37,23 @@ ScheduleName = Literal["fast", "paper"]
 _RATE = {
     "allowed": "a number at least 0",
     "least": 0,
-    "below": 1e30,  # far beyond use, but single precision can hold it
+    "below": 1e30,  # far beyond use, and still a number in single precision
     "shown": (0.0, 10.0, 0.01),
     "steerable": True,
 }
 _MAX_SEED = 2**32 - 1
-"""As numpy's RandomState, which libraries draw from, takes no larger one."""
+"""Largest seed: numpy's RandomState, which libraries use, takes no larger seed."""
 
 
-def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
-    """Return a field with its texts for the window and the command line.
+def _make_field(default: Any, title: str, words: str, **more: Any) -> Any:
+    """Return a dataclass field whose metadata describe one setting.
 
+    ``title`` and ``words`` are texts for the window and the command line.  ``more``:
     ``least``, ``most`` and ``below`` bound a number; ``allowed`` is the rule in words;
-    ``choices`` returns names and their titles; ``takes_functions``: whether Python may
-    give a function instead of a name; ``shown`` are the limits and the step of
-    a window's control, ``slides`` whether it is a slider; ``steerable``: whether it may
-    change in a game.
+    ``choices`` returns a dict of names and titles; ``takes_functions`` is whether
+    Python may give a function instead of a name; ``shown`` are the limits and the step
+    of the window's control, ``slides`` whether the control is a slider; ``steerable``
+    is whether the setting may change during a game.
     """
     metadata = {"title": title, "words": words, "steerable": False, **more}
     return field(default=default, metadata=metadata)
@@ -60,24 +61,26 @@ def _setting(default: Any, title: str, words: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a map is made with.  Always complete, never edited.
+    """The settings of a map: complete and immutable.
 
-    A number of None is that of the method (``methods.METHODS``) or of the schedule
-    (:func:`schedule.resolve_schedule`), "auto" the method's edges or a device by the
-    size of the data.  ``repulsion`` is in the method's unit: for the game
-    lambda x N, so that the paper's lambda is ``repulsion / N``.  Under a method that is
-    no game the learning rates, momentum and schedule have no say, and ``max_iter`` is
-    the most steps.
+    A number of None is replaced by the method's (``methods.METHODS``) or the
+    schedule's (:func:`schedule.resolve_schedule`); "auto" stands for the method's
+    affinity, or for a device by the size of the data.  ``repulsion`` is in the method's
+    unit: for the game lambda x N, so that the paper's lambda is ``repulsion / N``.
+    Methods that are no game ignore the learning rates, momentum and schedule, and take
+    at most ``max_iter`` steps.
     """
 
-    method: str = _setting(
+    method: str = _make_field(
         "game",
         "Method",
         "The forces between points. The embedding game suits most data.",
-        choices=lambda: {name: _titled(each) for name, each in METHODS.items()},
+        choices=lambda: {
+            name: _format_method_title(each) for name, each in METHODS.items()
+        },
         steerable=True,
     )
-    approximation: Approximation | None = _setting(
+    approximation: Approximation | None = _make_field(
         None,
         "Repulsion by",
         "What keeps points apart; all pairs are for a few thousand points.",
@@ -90,7 +93,7 @@ class Settings:
         },
         steerable=True,
     )
-    repulsion: float | None = _setting(
+    repulsion: float | None = _make_field(
         None,
         "Repulsion",
         "Low: groups draw together into branches. High: finer clusters open up. It is "
@@ -99,7 +102,7 @@ class Settings:
         least=sys.float_info.min,
         steerable=True,
     )
-    large_picture: float = _setting(
+    large_picture: float = _make_field(
         0.0,
         "Large picture",
         "How strongly groups that are far apart in the data are drawn far apart on the "
@@ -111,14 +114,14 @@ class Settings:
         slides=True,
         steerable=True,
     )
-    n_components: int = _setting(
+    n_components: int = _make_field(
         2,
         "Dimensions",
         "In 3, turn the map with the mouse. The points go on from where they are.",
         least=1,
         most=3,
     )
-    n_landmarks: int = _setting(
+    n_landmarks: int = _make_field(
         200,
         "Landmarks",
         "They push the points apart and are merged into clusters: more give finer ones "
@@ -127,7 +130,7 @@ class Settings:
         shown=(10, 1000, 10),
         steerable=True,
     )
-    n_neighbors: int = _setting(
+    n_neighbors: int = _make_field(
         15,
         "Neighbours",
         "How many similar rows attract each point: more keep transitions together, "
@@ -135,7 +138,7 @@ class Settings:
         least=1,
         shown=(2, 200, 1),
     )
-    perplexity: float = _setting(
+    perplexity: float = _make_field(
         30.0,
         "Perplexity",
         "How many similar rows attract each point; those further away count less.",
@@ -143,16 +146,16 @@ class Settings:
         least=1,
         shown=(2, 200, 5),
     )
-    learning_rate: float | None = _setting(
+    learning_rate: float | None = _make_field(
         None, "Learning rate", "Step length of the points.", **_RATE
     )
-    landmark_learning_rate: float | None = _setting(
+    landmark_learning_rate: float | None = _make_field(
         None,
         "Landmarks' rate",
         "Step length of the landmarks; too long a step makes the points collapse.",
         **_RATE,
     )
-    momentum: float | None = _setting(
+    momentum: float | None = _make_field(
         None,
         "Momentum",
         "How much of the last step is carried on into the next.",
@@ -162,14 +165,14 @@ class Settings:
         shown=(-0.05, 0.99, 0.05),
         steerable=True,
     )
-    schedule: ScheduleName = _setting(
+    schedule: ScheduleName = _make_field(
         "fast",
         "Schedule",
         "Few and quick iterations (at most 500), or the paper's 6,000.",
         choices=lambda: {"fast": "Fast", "paper": "Paper (slow)"},
         steerable=True,
     )
-    max_iter: int | None = _setting(
+    max_iter: int | None = _make_field(
         None,
         "Iterations",
         "Iterations of the game, or the most that a minimiser takes.",
@@ -177,7 +180,7 @@ class Settings:
         shown=(0, 20_000, 100),
         steerable=True,
     )
-    affinity: str = _setting(
+    affinity: str = _make_field(
         "auto",
         "Attraction",
         "How it falls with the distance of neighbours: uniform not at all.",
@@ -190,14 +193,14 @@ class Settings:
             **{name: each.title for name, each in ROW_AFFINITIES.items()},
         },
     )
-    metric: str = _setting(
+    metric: str = _make_field(
         "euclidean",
         "Distance",
         "How the distance between two rows is measured.",
         takes_functions=True,
         allowed='the name of a distance, such as "euclidean" or "cosine"',
     )
-    init: str = _setting(
+    init: str = _make_field(
         "spectral",
         "Start",
         "Where the points stand first; spectral keeps the large picture best.",
@@ -207,7 +210,7 @@ class Settings:
             **{name: each.title for name, each in STARTS.items()},
         },
     )
-    random_state: int = _setting(
+    random_state: int = _make_field(
         0,
         "Seed",
         "The same seed gives the same map.",
@@ -215,31 +218,35 @@ class Settings:
         most=_MAX_SEED,
         shown=(0, 2**31 - 1, 1),
     )
-    device: str = _setting(
+    device: str = _make_field(
         "auto",
         "Computed by",
         "Automatic takes an NVIDIA card if there is one.",
         allowed='"auto", "cpu", "cuda" or "mps"',
     )
-    n_jobs: int | None = _setting(
+    n_jobs: int | None = _make_field(
         None,
         "Threads",
         "How many, -1 for all cores. The map does not depend on it.",
     )
 
     def validate(self) -> Settings:
-        """Return the same in plain types of Python.
+        """Return these settings with values in plain types of Python.
 
-        InputError: a value is out of its range, or two do not go together.
+        Raises InputError for a value out of its range, and for two values that do not
+        go together.
         """
-        plain = {each.name: _plain(each, getattr(self, each.name)) for each in _FIELDS}
-        spec, _ = choose(self.method, self.approximation)
+        plain = {
+            each.name: _to_plain_value(each, getattr(self, each.name))
+            for each in _FIELDS
+        }
+        spec, _ = resolve_method(self.method, self.approximation)
         if self.affinity != "auto":
-            offered = affinities(self.method)
+            offered = list_affinities(self.method)
             if self.affinity not in offered:
                 raise InputError(
                     f"{spec.title} cannot be played with the affinity "
-                    f"{self.affinity!r}: choose auto or {_or(offered)}."
+                    f"{self.affinity!r}: choose auto or {_join_with_or(offered)}."
                 )
         if not spec.takes_repulsion and self.repulsion not in (None, spec.repulsion):
             raise InputError(
@@ -247,40 +254,46 @@ class Settings:
                 f"{spec.repulsion:g}."
             )
         if self.n_jobs == 0:
-            raise refused("n_jobs", "1 or more threads, or -1 for all cores", 0)
+            raise make_value_error(
+                "n_jobs", "1 or more threads, or -1 for all cores", 0
+            )
         return Settings(**plain)
 
 
-def _titled(method: Method) -> str:
+def _format_method_title(method: Method) -> str:
+    """Return the method's title, after its group in a window's list."""
     return f"{method.group} > {method.title}" if method.group else method.title
 
 
 _FIELDS = fields(Settings)
 STEERABLE = tuple(f.name for f in _FIELDS if f.metadata["steerable"])
-"""Settings that may change while the game is played; others need a new run."""
+"""Names of settings that may change during a game; other settings need a new run."""
 _TYPES = {name: get_args(x) or (x,) for name, x in get_type_hints(Settings).items()}
 """The types that each setting may have."""
 
 
 def find_setting_type(name: str) -> type[int] | type[float] | type[str]:
-    """Return the type of a setting's values other than None; choices are texts."""
+    """Return the type of a setting's values other than None; str for choices."""
     return next((one for one in (int, float) if one in _TYPES[name]), str)
 
 
-def needs_start(before: Settings, after: Settings) -> bool:
-    """Return whether only a new run can be made with the settings that come after."""
-    return steered(before, after) != after
+def needs_new_run(before: Settings, after: Settings) -> bool:
+    """Return whether ``after`` differs from ``before`` in a setting of no steering."""
+    return replace_steerable(before, after) != after
 
 
-def steered(settings: Settings, to: Settings) -> Settings:
-    """Return the settings of a run that was steered by others."""
-    return replace(settings, **{name: getattr(to, name) for name in STEERABLE})
+def replace_steerable(settings: Settings, source: Settings) -> Settings:
+    """Return ``settings`` with the :data:`STEERABLE` fields of ``source``."""
+    return replace(settings, **{name: getattr(source, name) for name in STEERABLE})
 
 
-def _plain(each: Field[Any], value: Any) -> Any:
-    """Return the value of a field in a type of Python, if it is in its range."""
-    name, kind, spec = each.name, find_setting_type(each.name), each.metadata
-    if callable(value) and spec.get("takes_functions"):  # of Python alone
+def _to_plain_value(setting: Field[Any], value: Any) -> Any:
+    """Return a setting's value as int, float, str or None; a function as it is.
+
+    Raises InputError for a value out of the setting's range.
+    """
+    name, kind, spec = setting.name, find_setting_type(setting.name), setting.metadata
+    if callable(value) and spec.get("takes_functions"):
         return value
     if value is None and type(None) in _TYPES[name]:
         return None
@@ -290,24 +303,24 @@ def _plain(each: Field[Any], value: Any) -> Any:
         return check_integer(name, value, spec.get("least"), spec.get("most"))
     if kind is float:
         below = spec.get("below", math.inf)
-        return number(name, value, spec["allowed"], spec["least"], below)
+        return check_number(name, value, spec["allowed"], spec["least"], below)
     if not isinstance(value, str):
-        raise refused(name, spec["allowed"], value)
+        raise make_value_error(name, spec["allowed"], value)
     return value
 
 
 NO_BOUND = {"umap": "UMAP's repulsion is infinite where two points meet"}
-"""Kernels for which landmarks (Eq. 3) bound nothing, and why."""
+"""Kernels for which the landmarks' bound (Eq. 3) is empty, with the reason."""
 MAX_EXACT = 50_000
-"""Points up to which all pairs are gone through: 0.2 to 1.5 s a step on one core."""
+"""Most points for the sum over all pairs: 0.2 to 1.5 s a step on one core."""
 MANY_POINTS = 50_000
-"""Points from which a flat map of the game is played on a grid by default.
+"""Fewest points for which the game in the plane uses a grid by default.
 
-So many crowd between the landmarks; on a grid they do not, at a lower energy in 0.7 of
-the time (``docs/methods.md``).
+So many points crowd between the landmarks; a grid avoids this, with a lower energy in
+0.7 of the time (``docs/methods.md``).
 """
 FEW_IN_SPACE = 10_000
-"""Points in space of t-SNE from which a grid is quicker than all pairs, about."""
+"""Fewest points in space for which t-SNE is quicker by a grid than by all pairs."""
 NO_CHANGE = (
     "The game cannot take turns with what moves the points by itself: begin a new run "
     "to use another method."
@@ -326,12 +339,13 @@ NO_HAND = (
 )
 
 
-def choose(
+def resolve_method(
     method: str, approximation: Approximation | None
 ) -> tuple[Method, Approximation]:
-    """Return a method and its approximation; None is the method's default.
+    """Return the declaration of a method and the approximation that it will use.
 
-    InputError: there is no such method or approximation, or they do not go together.
+    ``approximation`` None is the method's default.  Raises InputError for an unknown
+    name, or an approximation that the method does not take.
     """
     spec = get_method(method)
     offered = spec.approximations
@@ -342,56 +356,62 @@ def choose(
         why = NO_BOUND.get(spec.kernel) if approximation == "landmarks" else None
         raise InputError(
             f"{spec.title} does not take the approximation {approximation}"
-            f"{f', as {why}' if why else ''}: choose the approximation {_or(offered)}."
+            f"{f', as {why}' if why else ''}: choose the approximation "
+            f"{_join_with_or(offered)}."
         )
     return spec, approximation
 
 
-def approximation_of(settings: Settings) -> Approximation:
-    """Return how the settings, or else their method, find the repulsion."""
-    return choose(settings.method, settings.approximation)[1]
+def resolve_approximation(settings: Settings) -> Approximation:
+    """Return the settings' approximation of the repulsion, or the method's default."""
+    return resolve_method(settings.method, settings.approximation)[1]
 
 
-def repulsion_of(settings: Settings) -> float:
-    """Return the repulsion that the settings or else their method asks for."""
+def resolve_repulsion(settings: Settings) -> float:
+    """Return the settings' repulsion, or the method's default."""
     default = get_method(settings.method).repulsion
     return default if settings.repulsion is None else settings.repulsion
 
 
-def with_affinity(settings: Settings) -> Settings:
-    """Return settings with the method's default affinity in place of "auto"."""
+def fill_affinity(settings: Settings) -> Settings:
+    """Return settings with the method's default affinity instead of "auto"."""
     name = get_method(settings.method).affinity
     return replace(settings, affinity=name) if settings.affinity == "auto" else settings
 
 
-def with_approximation(settings: Settings, n_points: int) -> Settings:
-    """Return settings in which the approximation suits the number of points.
+def fill_approximation(settings: Settings, n_points: int) -> Settings:
+    """Return settings with an approximation that suits the number of points.
 
-    If none was chosen it is "mesh" for the game of ``MANY_POINTS`` or more in the
-    plane; in space grids are coarse, and slow: below ``FEW_IN_SPACE`` methods whose
-    default is a grid are "exact".
+    An approximation that was chosen stays.  None becomes "mesh" for the game of
+    ``MANY_POINTS`` or more points in the plane, and "exact" in space for fewer than
+    ``FEW_IN_SPACE`` points where the method's default is a grid, as grids in space are
+    coarse and slow.  Else None stays None.
     """
     if settings.approximation is None:
         is_many = n_points >= MANY_POINTS and settings.n_components == 2
         if settings.method == "game" and is_many:
             return replace(settings, approximation="mesh")
         is_few = n_points < FEW_IN_SPACE and settings.n_components == 3
-        if approximation_of(settings) == "mesh" and is_few:
+        if resolve_approximation(settings) == "mesh" and is_few:
             return replace(settings, approximation="exact")
     return settings
 
 
-def n_searched(settings: Settings, n_rows: int) -> int:
-    """Return how many neighbours to search for: the entropic take 3 perplexities."""
+def resolve_n_neighbors(settings: Settings, n_rows: int) -> int:
+    """Return the number of neighbours to search for in data of ``n_rows`` rows.
+
+    With the affinity "entropic" three perplexities, at most all other rows; else
+    ``settings.n_neighbors``.
+    """
     if settings.affinity != "entropic":
         return settings.n_neighbors
     return max(1, min(round(3 * settings.perplexity), n_rows - 1))
 
 
-def lowered_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | None:
-    """Return the perplexity that so few rows allow, and a sentence that says so.
+def lower_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | None:
+    """Return the largest perplexity that ``n_rows`` rows allow, and a warning sentence.
 
-    None where the settings' own perplexity fits, or is not used.
+    None where the settings' perplexity fits or is not used.
     """
     asked, most = settings.perplexity, max(1.0, (n_rows - 1) / 3)
     if settings.affinity != "entropic" or asked <= most:
@@ -403,23 +423,25 @@ def lowered_perplexity(settings: Settings, n_rows: int) -> tuple[float, str] | N
     )
 
 
-def is_played(settings: Settings) -> bool:
-    """Return whether points and landmarks play, rather than the points be moved."""
+def is_game(settings: Settings) -> bool:
+    """Return whether the method is a game, rather than a minimiser or a given map."""
     return get_method(settings.method).moved_by is None
 
 
-def affinities(method: str) -> tuple[str, ...]:
-    """Return the edges that a method can be played on."""
+def list_affinities(method: str) -> tuple[str, ...]:
+    """Return the names of the affinities that a method can use."""
     affinity = get_method(method).affinity
     return (affinity,) if affinity in ROW_AFFINITIES else AFFINITIES
 
 
-def check_size(settings: Settings, n_points: int) -> None:
-    """Raise InputError for a map too large for what moves its points."""
+def validate_point_count(settings: Settings, n_points: int) -> None:
+    """Raise InputError if the settings' method cannot move so many points."""
     method = get_method(settings.method)
     others = [name for name in method.approximations if name != "exact"]
-    advice = f"the approximation {_or(others)}" if others else "another method"
-    if not fits(settings, n_points):
+    advice = (
+        f"the approximation {_join_with_or(others)}" if others else "another method"
+    )
+    if not is_within_point_limit(settings, n_points):
         raise InputError(
             f"{method.title} goes through all pairs of points, which takes too long "
             f"for {n_points:,} of them: choose {advice}, or embed at most "
@@ -427,23 +449,27 @@ def check_size(settings: Settings, n_points: int) -> None:
         )
 
 
-def fits(settings: Settings, n_points: int) -> bool:
-    """Return False if the sum is over all pairs of too many points to wait for."""
+def is_within_point_limit(settings: Settings, n_points: int) -> bool:
+    """Return whether the method, with its approximation, can move so many points.
+
+    The limit is the method's ``max_points``, or :data:`MAX_EXACT` for a game whose
+    repulsion is the sum over all pairs.
+    """
     most = get_method(settings.method).max_points
     if most is None:
-        is_exact = is_played(settings) and approximation_of(settings) == "exact"
+        is_exact = is_game(settings) and resolve_approximation(settings) == "exact"
         most = MAX_EXACT if is_exact else n_points
     return n_points <= most
 
 
-def check_hand(settings: Settings) -> None:
-    """Raise InputError where nothing takes up what a hand does to the points."""
-    if not is_played(settings):
+def validate_takes_hand_forces(settings: Settings) -> None:
+    """Raise InputError if the method is no game, so that a hand cannot move points."""
+    if not is_game(settings):
         raise InputError(NO_HAND)
 
 
-def check_goes_on(settings: Settings) -> None:
-    """Raise InputError where the method cannot go on from a map."""
+def validate_continuation(settings: Settings) -> None:
+    """Raise InputError if the method cannot continue from an existing map."""
     method = get_method(settings.method)
     if method.moved_by and settings.method != "given":
         raise InputError(
@@ -452,5 +478,5 @@ def check_goes_on(settings: Settings) -> None:
         )
 
 
-def _or(names: Iterable[str]) -> str:
+def _join_with_or(names: Iterable[str]) -> str:
     return " or ".join(names)

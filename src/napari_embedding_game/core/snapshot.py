@@ -1,4 +1,4 @@
-"""What passes between the engine and whoever drives it, and the hash of a map."""
+"""Values exchanged with a running game: snapshots, settings, hand forces, alarms."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.floating]
 IntArray = NDArray[np.integer]
 
-FAR = 5.0
-"""Stretch above which a point is misplaced: far from its neighbours in the data."""
+MISPLACED_STRETCH = 5.0
+"""Stretch above which a point is called misplaced: far from its neighbours."""
 
-UNLIKE = 2.5
-"""Isolation above which a row is called an outlier: unlike anything in the data."""
+OUTLIER_ISOLATION = 2.5
+"""Isolation above which a row is called an outlier: unlike all rows of the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What is wrong with a map; false where nothing is."""
+    """A problem of a map and its remedy; false where the map has no problem."""
 
     sentence: str = ""
     remedy: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of :class:`Settings` that mend it, for a new run."""
+    """Fields of :class:`Settings`, with the values that solve the problem."""
 
     def __bool__(self) -> bool:
         return bool(self.sentence)
@@ -38,36 +38,36 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WarmStart:
-    """A layout that another run goes on from; the arrays stay as they are."""
+    """A layout from which a new run continues; the arrays are not changed."""
 
     embedding: NDArray[np.float32]
     """(N, d) positions of the points."""
     landmarks: NDArray[np.float32]
-    """(L, d) positions of the landmarks, if any are moved."""
+    """(L, d) positions of the landmarks; L may be 0."""
     iterations_left: int = 0
-    """Iterations left of the schedule: played, and at least its second half."""
+    """Iterations left of the schedule; at least its second half is played."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spring:
-    """A spring that draws the mean of some points to a position."""
+    """A spring that pulls the mean of some points to a position."""
 
     rows: IntArray
-    """(m,) the points."""
+    """(m,) rows of the points."""
     place: tuple[float, ...]
-    """(d,) where their middle is drawn to, in units of the map."""
+    """(d,) target position of the points' mean, in units of the map."""
     is_pinned: bool = False
-    """Whether a person wants it to stay there when the mouse has let go."""
+    """Whether the spring stays after the mouse button is released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hold:
-    """Points that are held where they are."""
+    """Points that are held at positions."""
 
     rows: IntArray
-    """(m,) the points."""
+    """(m,) rows of the points."""
     places: FloatArray
-    """(m, d) where, in units of the map."""
+    """(m, d) position of each point, in units of the map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,16 +75,16 @@ class LandmarkHold:
     """A landmark that is held at a position."""
 
     number: int
-    """Its index among the landmarks of the game; one that is gone is ignored."""
+    """Index of the landmark in the game; ignored where the game has fewer landmarks."""
     place: tuple[float, ...]
-    """(d,) where, in units of the map."""
+    """(d,) position, in units of the map."""
     is_pinned: bool = False
-    """Whether a person wants it to stay there when the mouse has let go."""
+    """Whether the landmark is held after the mouse button is released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HandForces:
-    """All that a person does to points of the map at one time, besides settings."""
+    """All springs and holds that a person applies to the map at one time."""
 
     springs: tuple[Spring, ...] = ()
     holds: tuple[Hold, ...] = ()
@@ -99,12 +99,12 @@ NO_FORCES = HandForces()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steer:
-    """How a game is steered on its way; None: as before."""
+    """A change that is sent to a running game; None leaves settings or forces."""
 
     settings: Settings | None = None
     forces: HandForces | None = None
     look: bool = False
-    """Whether nothing moves and the next snapshot has all of this moment."""
+    """Whether no point moves and the next snapshot has complete diagnostics."""
 
     def __bool__(self) -> bool:
         return self.look or self.settings is not None or self.forces is not None
@@ -112,82 +112,87 @@ class Steer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One state of the game; the arrays are copies and stay as they are.
+    """One state of the game; the arrays are copies that no later step changes.
 
     ``labels``, ``pressure``, ``stretch``, ``warning`` and, of more than 50,000 points,
-    ``energy`` are of an earlier frame where working them out for each would take more
-    than a quarter of the time.  They are of this very state where it is ``finished``,
-    or was asked for by ``Steer(look=True)``.
+    ``energy`` belong to an earlier state where computing them for each snapshot would
+    take more than a quarter of the time.  They belong to this state where it is
+    ``finished``, or was requested by ``Steer(look=True)``.
 
-    ``play._Driver.snapshot`` makes them.
+    ``play._Driver.take_snapshot`` makes snapshots.
     """
 
     iteration: int
     """Iterations done since the start layout (0 is the start layout itself)."""
     n_iter: int
-    """Iterations at the end, as far as known now; 0 while nobody knows."""
+    """Iterations at the end of the run; 0 while their number is unknown."""
     embedding: NDArray[np.float32]
     """(N, d) positions of the points."""
     landmarks: NDArray[np.float32]
     """(L, d) positions of the landmarks."""
     energy: float
-    """What the method optimises; for the game the bound of Eq. 3."""
+    """The energy that the method minimises; for the game the bound of Eq. 3."""
     labels: NDArray[np.int32]
     """(N,) index of each point's nearest landmark (Eq. 7)."""
     pressure: NDArray[np.float32]
-    """(N,) pressure, in units of the map; all NaN where it is not known or defined."""
+    """(N,) pressure, in units of the map; all NaN where unknown or not defined."""
     stretch: NDArray[np.float32] | None = None
-    """(N,) see :mod:`inspect.stretch`; None where nobody knows."""
+    """(N,) see :mod:`inspect.stretch`; None where unknown."""
     neighbors: NDArray[np.int32] | None = None
-    """(N, k) nearest rows in the data, -1 for none; no copy.  None if not known."""
+    """(N, k) nearest rows in the data, filled up with -1; no copy.  None if unknown."""
     isolation: NDArray[np.float32] | None = None
-    """(N,) see :mod:`inspect.isolation`; no copy.  None where nobody knows."""
+    """(N,) see :mod:`inspect.isolation`; no copy.  None where unknown."""
     warning: str = ""
-    """A sentence when the picture cannot be trusted."""
+    """A sentence on why the map cannot be trusted, or ""."""
     remedy: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of :class:`Settings` that remedy the ``warning``, if any do."""
+    """Fields of :class:`Settings`, with the values that solve the ``warning``."""
     finished: bool = False
-    """True on the last snapshot of a schedule."""
+    """Whether this is the last snapshot of a schedule."""
 
     @property
     def map_hash(self) -> str:
-        """What this map is recognised by, see :func:`map_hash`."""
-        return map_hash(self.embedding, self.labels)
+        """The hash by which this map is recognised, see :func:`compute_map_hash`."""
+        return compute_map_hash(self.embedding, self.labels)
 
     @property
     def has_pressure(self) -> bool:
-        """Whether pressure is defined, and known."""
+        """Whether pressure is defined and was computed."""
         return not math.isnan(self.pressured_share)
 
     @property
     def pressured_share(self) -> float:
-        """Share of points under pressure, 0 to 1; NaN where there is none to know."""
-        return share_above(self.pressure, 0)
+        """Share of points under pressure, 0 to 1; NaN where pressure is unknown."""
+        return compute_share_above(self.pressure, 0)
 
     @property
     def stretched_share(self) -> float:
-        """Share of points that lie far from their neighbours; NaN if not known."""
-        return share_above(self.stretch, FAR)
+        """Share of points far from their neighbours, 0 to 1; NaN if unknown."""
+        return compute_share_above(self.stretch, MISPLACED_STRETCH)
 
     @property
     def unlike_share(self) -> float:
-        """Share of points that are unlike anything in the data; NaN if not known."""
-        return share_above(self.isolation, UNLIKE)
+        """Share of points that are outliers in the data, 0 to 1; NaN if unknown."""
+        return compute_share_above(self.isolation, OUTLIER_ISOLATION)
 
 
-def map_hash(embedding: NDArray[np.floating], labels: NDArray[np.integer]) -> str:
+def compute_map_hash(
+    embedding: NDArray[np.floating], labels: NDArray[np.integer]
+) -> str:
     """Return 16 hexadecimal digits by which a map is recognised on another machine.
 
-    The first of the SHA-256 of the positions, (N, d) float32, and of each point's
-    nearest landmark, (N,) int32, all little-endian.
+    They are the first digits of the SHA-256 of the positions (N, d) as float32,
+    followed by the labels (N,), each point's nearest landmark, as int32, little-endian.
     """
     positions = np.ascontiguousarray(embedding, "<f4").tobytes()
     nearest = np.ascontiguousarray(labels, "<i4").tobytes()
     return hashlib.sha256(positions + nearest).hexdigest()[:16]
 
 
-def share_above(values: NDArray[np.floating] | None, limit: float) -> float:
-    """Return the share of points above a limit; NaN where values are not known."""
+def compute_share_above(values: NDArray[np.floating] | None, limit: float) -> float:
+    """Return the share of ``values`` above ``limit``, 0 to 1.
+
+    NaN where ``values`` is None or begins with NaN, that is unknown.
+    """
     if values is None or (len(values) and np.isnan(values[0])):
         return math.nan
     return float(np.count_nonzero(values > limit) / max(len(values), 1))

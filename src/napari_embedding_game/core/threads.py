@@ -1,7 +1,8 @@
-"""How many threads a piece of work gets, and the one way that it is shared among them.
+"""The number of threads, and loops that are shared among them in blocks.
 
-Small work stays in its thread, large work leaves a core free where there are more than
-two, and whoever asks for work does most of it itself where other threads are held up.
+Small loops run in the calling thread.  Large loops leave a core free where there are
+more than two cores; the calling thread takes blocks too, so that a loop proceeds where
+other threads are delayed.
 """
 
 from __future__ import annotations
@@ -20,40 +21,42 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 CHECKED: dict[str, Any] = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
-"""numba's options of a loop in which a division by 0 raises; C calls none of ours."""
+"""numba's options of a loop in which a division by 0 raises; none is called from C."""
 LOOP: dict[str, Any] = {"error_model": "numpy", **CHECKED}
 """numba's options of a loop that :func:`run_blocks` may share."""
 INNER: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True}
-"""More of them, of a function that only loops call.
+"""Additional options of a function that only loops call.
 
-LLVM inlines it.  With ``inline="always"`` numba copies and types it anew for each call
-of each of its callers: that is for a few lines, or for arguments that may be None.
+LLVM inlines the function.  With ``inline="always"`` numba copies and types the function
+anew for each call: use that for a few lines, or for arguments that may be None.
 """
 
 PARALLEL = threading.Lock()
-"""Held in a library's parallel loop of numba: two at once end the process."""
+"""Lock held around a library's parallel numba loop: two at once crash the process."""
 
 COMPUTING = threading.Lock()
-"""Held while one run computes: two would only slow each other down."""
+"""Lock held while a run computes: two runs would only slow each other down."""
 
 PARALLEL_WORK = 2_000_000
-"""Point-landmark pairs plus edges from which an iteration is worth two threads."""
+"""Fewest point-landmark pairs plus edges for which two threads are worth their cost."""
 SEARCH_WORK, _SEARCH_BLOCKS = 10**10, 64
-"""Work of a neighbour search, and its blocks for each thread: it can be broken off."""
+"""Least work of a long loop, such as a neighbour search, and its blocks per thread:
+many small blocks, so that the loop can be interrupted."""
 _N_JOBS = ContextVar[int | None]("n_jobs", default=None)
 
 
 def do_nothing() -> None:
-    """Go on."""
+    """Do nothing: the default of :data:`BETWEEN_BLOCKS`."""
 
 
 BETWEEN_BLOCKS = ContextVar[Callable[[], object]]("between_blocks", default=do_nothing)
-"""Called by who asked for work between its blocks: what it raises breaks it off."""
+"""Function that the calling thread calls before each block; an exception raised by the
+function ends the loop."""
 _BLOCKS = 4
-"""Blocks for each thread, so that none waits long for a delayed one."""
+"""Blocks per thread, so that no thread waits long for a delayed thread."""
 
 
-def n_cores() -> int:
+def count_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -61,10 +64,11 @@ def n_cores() -> int:
 
 
 @contextmanager
-def limited(n_jobs: int | None) -> Iterator[None]:
-    """Share the work of the block among so many threads, counted as by scikit-learn.
+def limit_threads(n_jobs: int | None) -> Iterator[None]:
+    """Set the number of threads of :func:`run_blocks` inside the ``with`` block.
 
-    None leaves a core to the window.  No ``yield`` of a generator may be in the block.
+    ``n_jobs`` counts as in scikit-learn: -1 is all cores.  None leaves a core to the
+    window.  A generator must not ``yield`` inside the block.
     """
     before = _N_JOBS.set(n_jobs)
     try:
@@ -73,27 +77,28 @@ def limited(n_jobs: int | None) -> Iterator[None]:
         _N_JOBS.reset(before)
 
 
-def n_threads() -> int:
-    """Return among how many threads work is shared here: see :func:`limited`."""
-    n_jobs, cores = _N_JOBS.get(), n_cores()
+def count_threads() -> int:
+    """Return the number of threads set by :func:`limit_threads`, or the default."""
+    n_jobs, cores = _N_JOBS.get(), count_cores()
     if n_jobs is None:
         return max(cores - 1, min(cores, 2))
     return max(1, cores + 1 + n_jobs if n_jobs < 0 else n_jobs)
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, n_cores() - 1), "embedding-game")
+def _get_thread_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(1, count_cores() - 1), "embedding-game")
 
 
 def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) -> None:
     """Call ``loop(begin, end, *arguments)`` for blocks that cover ``range(n)``.
 
-    For compiled loops without the interpreter's lock in which no item sees what another
-    one writes: the bits are then the same for any number of threads.  What is summed
-    over items goes to a partial sum of each.  Little ``work`` is done in this thread.
+    Threads share the blocks; less ``work`` than :data:`PARALLEL_WORK` is one call in
+    this thread.  ``loop`` is compiled, releases the interpreter's lock, and no item
+    reads what another item writes: the bits are then the same for any number of
+    threads.  Sums over items need a partial sum for each item.
     """
-    n_sharing = min(n_threads(), n) if work >= PARALLEL_WORK else 1
+    n_sharing = min(count_threads(), n) if work >= PARALLEL_WORK else 1
     if n_sharing <= 1 and work < SEARCH_WORK:
         loop(0, n, *arguments)
         return
@@ -107,11 +112,11 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
             between()
             try:
                 block = blocks.popleft()
-            except IndexError:  # another thread has taken the last one
+            except IndexError:  # another thread has taken the last block
                 return
             loop(*block, *arguments)
 
-    helpers = [_pool().submit(take_blocks) for _ in range(n_sharing - 1)]
+    helpers = [_get_thread_pool().submit(take_blocks) for _ in range(n_sharing - 1)]
     try:
         take_blocks(BETWEEN_BLOCKS.get())
     finally:
@@ -122,20 +127,20 @@ def run_blocks(loop: Callable[..., object], n: int, work: int, *arguments: Any) 
 
 
 @contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Run torch's CPU operations of this thread on one thread, as each is small.
+def use_one_torch_thread() -> Iterator[None]:
+    """Limit this thread's torch operations on the CPU to one thread inside the block.
 
-    Not by ``torch.set_num_threads``: a thread of another program that first uses torch
-    meanwhile would keep one thread for ever.
+    Each operation is too small to share.  ``torch.set_num_threads`` is avoided: a
+    thread of another program that first uses torch meanwhile would keep that limit.
     """
     import torch
 
     torch.get_num_threads()  # the first call in a thread sets its number of threads
-    with _openmp().limit(limits=1):
+    with _find_openmp_controller().limit(limits=1):
         yield
 
 
 @cache
-def _openmp() -> ThreadpoolController:
-    """Return what sets OpenMP's number of threads for one thread; find it in 10 ms."""
+def _find_openmp_controller() -> ThreadpoolController:
+    """Return the controller of OpenMP's thread limits; finding it takes 10 ms."""
     return ThreadpoolController().select(user_api="openmp")

@@ -18,7 +18,11 @@ from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.settings import Settings, check_size, repulsion_of
+from napari_embedding_game.core.settings import (
+    Settings,
+    resolve_repulsion,
+    validate_point_count,
+)
 
 from .minimizers import MAX_ITER, Points, Step, homotopy, spectral_direction
 from .pressured_points import pressured_points
@@ -51,10 +55,10 @@ def _layouts(
     descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
     settings.validate()
-    check_size(settings, len(problem.layout))
+    validate_point_count(settings, len(problem.layout))
     method, edges = get_method(settings.method), problem.edges
     forces = CompiledForces(edges, method.attraction, method.kernel)
-    repulsion = method.lambda_scale(edges) * repulsion_of(settings)
+    repulsion = method.lambda_scale(edges) * resolve_repulsion(settings)
     seed, most = problem.random_state, settings.max_iter
     objective = AllPairs(forces, repulsion, 1, seed, method.aggregate)
     steps = descend(objective, problem.layout, **({"max_iter": most} if most else {}))

@@ -10,7 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.group_sums import finished, iter_grouped
-from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot, share_above
+from napari_embedding_game.core.snapshot import (
+    MISPLACED_STRETCH,
+    OUTLIER_ISOLATION,
+    Snapshot,
+    compute_share_above,
+)
 from napari_embedding_game.data.columns import NO_LEVEL, text_levels, unique_names
 from napari_embedding_game.data.dataset import Dataset
 
@@ -66,8 +71,12 @@ def cluster_report(
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
-        stretched_share=share_above(None if stretch is None else stretch[rows], FAR),
-        unlike_count=0 if isolation is None else int((isolation[rows] > UNLIKE).sum()),
+        stretched_share=compute_share_above(
+            None if stretch is None else stretch[rows], MISPLACED_STRETCH
+        ),
+        unlike_count=0
+        if isolation is None
+        else int((isolation[rows] > OUTLIER_ISOLATION).sum()),
         column=column,
         composition=composed,
         draw=rng.choice(rows, size=min(n_draw, len(rows)), replace=False),

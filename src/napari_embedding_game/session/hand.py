@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import approximation_of, check_hand
+from napari_embedding_game.core.settings import (
+    resolve_approximation,
+    validate_takes_hand_forces,
+)
 from napari_embedding_game.core.snapshot import (
     NO_FORCES,
     HandForces,
@@ -86,7 +89,7 @@ class Hand:
         """Take hold of a landmark while the game runs."""
         session = self._session
         run, snapshot = self._running()
-        if approximation_of(session.steered) != "landmarks":
+        if resolve_approximation(session.steered) != "landmarks":
             raise InputError(
                 "Landmarks push no points in this game: choose Landmarks under "
                 "Repulsion by, to drag them."
@@ -242,7 +245,7 @@ class Hand:
             raise DataError("Nothing moves: press Continue first.")
         if not session.is_map_of(run):
             raise DataError("The map is not there yet: wait until its points move.")
-        check_hand(session.steered)
+        validate_takes_hand_forces(session.steered)
         return run, snapshot
 
     def _apply(self, label: str, forces: HandForces) -> Run | None:
@@ -252,7 +255,7 @@ class Hand:
             session.mark(label)
             self._send(run, forces)
             return None
-        check_hand(session.settings.value)
+        validate_takes_hand_forces(session.settings.value)
         run = session.play_on(label)
         self._send(run, forces)
         return run

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import (
     EmbeddingGame,
-    as_parameters,
-    parameters_of,
-    place_with_figures,
+    collect_fitted_parameters,
+    place_rows_with_diagnostics,
+    to_parameters,
 )
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import check_rows
@@ -48,8 +48,12 @@ from napari_embedding_game.core.new_rows.transform import (
     check_transform,
     nearest_landmark,
 )
-from napari_embedding_game.core.progress import with_progress
-from napari_embedding_game.core.settings import Settings, n_searched, with_affinity
+from napari_embedding_game.core.progress import yield_with_progress
+from napari_embedding_game.core.settings import (
+    Settings,
+    fill_affinity,
+    resolve_n_neighbors,
+)
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.export.anndata_result import storable_obs
@@ -143,7 +147,9 @@ def _placed(
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
-    positions, stretch, isolation = place_with_figures(model, rows.read(begin, end))
+    positions, stretch, isolation = place_rows_with_diagnostics(
+        model, rows.read(begin, end)
+    )
     landmarks = nearest_landmark(positions, model.landmarks_, has_rows)
     return positions, landmarks, stretch, isolation
 
@@ -179,7 +185,7 @@ def map_file(
 
     log = report or (lambda _: None)
     source = _checked(source)
-    model = EmbeddingGame(**as_parameters(settings))
+    model = EmbeddingGame(**to_parameters(settings))
     check_transform(model.method, model.metric)
     rows, numbers, recipe_facts = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
@@ -189,7 +195,7 @@ def map_file(
             rows = LazyRows(source, space)
             n_rows = rows.shape[0]
     n_rows = min(n_reference, n_rows)
-    check_rows(n_rows, n_searched(with_affinity(Settings(**settings)), n_rows))
+    check_rows(n_rows, resolve_n_neighbors(fill_affinity(Settings(**settings)), n_rows))
     with ExitStack() as closing:
         run = closing.enter_context(on_cluster(scheduler)) if scheduler else map
         if rows is None:
@@ -203,13 +209,15 @@ def map_file(
         drawn = draw_reference(rows, n_reference, model.random_state, run)
         log("Fitting the reference")
         played = model.play(rows.take(drawn))
-        for _ in with_progress(played, report is not None and sys.stderr.isatty()):
+        for _ in yield_with_progress(
+            played, report is not None and sys.stderr.isatty()
+        ):
             pass
         snapshot = played.snapshot
         assert snapshot is not None
         log(f"Placing {rows.shape[0]:,} rows")
         facts = {
-            **parameters_of(model),
+            **collect_fitted_parameters(model),
             "n_clusters": n_clusters,
             "input": source.name,
             "space": recipe_facts.get("space", rows.space),

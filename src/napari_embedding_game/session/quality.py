@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import Settings, n_searched
+from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
 from napari_embedding_game.data.column_names import Role, names_kinds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.comparing import Compared
@@ -75,7 +75,7 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     (dataset, settings), embedding = data, snapshot.embedding
     X, columns = dataset.X, group_columns(dataset)
     edges, clusters = session.edges, session.clusters.labels
-    searched = n_searched(settings, len(embedding))
+    searched = resolve_n_neighbors(settings, len(embedding))
 
     def compute() -> MapQuality | None:
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges

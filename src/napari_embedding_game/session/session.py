@@ -20,17 +20,17 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import (
     STEERABLE,
     Settings,
-    check_goes_on,
-    check_hand,
-    fits,
-    is_played,
-    needs_start,
-    steered,
-    with_affinity,
-    with_approximation,
+    fill_affinity,
+    fill_approximation,
+    is_game,
+    is_within_point_limit,
+    needs_new_run,
+    replace_steerable,
+    validate_continuation,
+    validate_takes_hand_forces,
 )
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
-from napari_embedding_game.core.threads import COMPUTING, limited
+from napari_embedding_game.core.threads import COMPUTING, limit_threads
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import given_maps
 from napari_embedding_game.data.dataset import Dataset
@@ -259,7 +259,7 @@ class Session:
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         if is_pinned:
-            check_hand(self.settings.value)
+            validate_takes_hand_forces(self.settings.value)
         self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = moved(warm_start(snapshot), snapshot, rows, by)
         self._end_run()
@@ -315,7 +315,7 @@ class Session:
                 f"{self.settings.n_components} are chosen: choose {n_dimensions} to "
                 "continue from it, or press Run again."
             )
-        check_goes_on(self.settings.value)
+        validate_continuation(self.settings.value)
         return snapshot
 
     def _begin(self, warm: WarmStart | None) -> Run:
@@ -323,7 +323,7 @@ class Session:
         self._end_run()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
         old, settings, edges = self.run, self.chosen(), None
-        if warm is None or not is_played(settings):
+        if warm is None or not is_game(settings):
             self.hand.clear()
         if warm is not None and old is not None and _same_edges(old, settings):
             edges = old.edges
@@ -387,7 +387,7 @@ class Session:
             return None
         settings = self.settings.value
         if kind == "change":
-            settings = steered(settings, self.steered)
+            settings = replace_steerable(settings, self.steered)
         assert self.moment is not None
         return self.timeline.add(label, kind, replace(self.moment, settings=settings))
 
@@ -486,7 +486,7 @@ class Session:
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
         return Moment(
-            settings=steered(self._initial_settings, self.steered),
+            settings=replace_steerable(self._initial_settings, self.steered),
             snapshot=snapshot,
             record=record(run, snapshot),
             merging=self.merging,
@@ -550,7 +550,7 @@ class Session:
         def find() -> Callable[[], list[int]]:
             from napari_embedding_game.core.inspect.recluster import recluster
 
-            with COMPUTING, limited(settings.n_jobs):
+            with COMPUTING, limit_threads(settings.n_jobs):
                 parts = recluster(dataset.X[rows], n_parts, **options)
 
             def apply() -> list[int]:
@@ -693,7 +693,7 @@ class Session:
             self.play_wanted.emit(self.play_on)
 
     def _steer(self, run: Run, chosen: Settings) -> None:
-        settings = steered(run.settings, chosen)
+        settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
         text = change_text(self.steered, settings)
         if snapshot and text and not self.timeline.widen_change(snapshot, settings):
@@ -704,7 +704,7 @@ class Session:
     @property
     def _is_steered(self) -> bool:
         """Whether settings that act during a game differ by now from those that act."""
-        return steered(self.steered, self.chosen()) != self.steered
+        return replace_steerable(self.steered, self.chosen()) != self.steered
 
     @property
     def _is_stopped(self) -> bool:
@@ -717,27 +717,28 @@ class Session:
         if self.run is None:
             return False
         begun, chosen = self.run.settings, self.chosen()
-        if not (is_played(begun) and is_played(chosen)):
-            return steered(begun, chosen) != begun
+        if not (is_game(begun) and is_game(chosen)):
+            return replace_steerable(begun, chosen) != begun
         has_edges = begun.affinity == chosen.affinity
-        return not (has_edges and fits(chosen, self.run.X.shape[0]))
+        return not (has_edges and is_within_point_limit(chosen, self.run.X.shape[0]))
 
     def chosen(self) -> Settings:
         """Return how the data would be mapped now, with what is left to them."""
-        chosen = with_affinity(self.settings.value)
+        chosen = fill_affinity(self.settings.value)
         if self.dataset is None:
             return chosen
         if self.dataset.is_distances:
             # Distances have no rows of data, which a large picture needs.
             chosen = replace(chosen, metric="precomputed", large_picture=0.0)
-        return with_approximation(chosen, self.dataset.X.shape[0])
+        return fill_approximation(chosen, self.dataset.X.shape[0])
 
     def _check_staleness(self) -> None:
         is_live = self._source is self.run or self.state in ALIVE
         of = self.run if is_live else self.played
         # Of a stored map what steers can be changed without another graph.
         stale = of is not None and (
-            needs_start(of.settings, self.chosen()) or (is_live and self._needs_restart)
+            needs_new_run(of.settings, self.chosen())
+            or (is_live and self._needs_restart)
         )
         if stale != self.stale:
             self.stale = stale
@@ -761,7 +762,7 @@ class Session:
 def _same_edges(run: Run, settings: Settings) -> bool:
     """Return whether a run has the edges of these settings, in any dimensions."""
     begun = replace(run.settings, n_components=settings.n_components)
-    return not needs_start(begun, settings)
+    return not needs_new_run(begun, settings)
 
 
 def error_text(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from psygnal import Signal, SignalGroupDescriptor
 
 from napari_embedding_game.core.energy.methods import get_method, per_point
-from napari_embedding_game.core.settings import Settings, affinities
+from napari_embedding_game.core.settings import Settings, list_affinities
 
 WEAKEST, STRONGEST = 1 / 30, 100 / 3
 """Repulsion that the slider offers, to the method's own: for the game 10 to 10,000."""
@@ -48,7 +48,7 @@ class ChosenSettings:
         Affinities that it does not support become automatic as well.
         """
         offered = get_method(method).approximations
-        is_possible = self.value.affinity in ("auto", *affinities(method))
+        is_possible = self.value.affinity in ("auto", *list_affinities(method))
         affinity = self.value.affinity if is_possible else "auto"
         old = self.value.approximation
         new = {"approximation": old if old in offered else None, "repulsion": None}

@@ -20,8 +20,8 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import (
     STEERABLE,
     Settings,
-    repulsion_of,
-    steered,
+    replace_steerable,
+    resolve_repulsion,
 )
 from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
@@ -157,7 +157,7 @@ class Timeline:
         if mark.snapshot is not snapshot and now - self._changed_at > TOGETHER_SECONDS:
             return False
         self._changed_at = now
-        label = change_text(mark.settings, steered(mark.settings, settings))
+        label = change_text(mark.settings, replace_steerable(mark.settings, settings))
         self._replace(mark.number, label=label or "Settings as before")
         return True
 
@@ -265,7 +265,7 @@ def change_text(before: Settings, after: Settings) -> str:
     for each in fields(Settings):
         old, new = getattr(before, each.name), getattr(after, each.name)
         if each.name == "repulsion":
-            old, new = repulsion_of(before), repulsion_of(after)
+            old, new = resolve_repulsion(before), resolve_repulsion(after)
         if old == new or each.name in passed:
             continue
         words.append(f"{each.metadata['title']} {_text(old)} to {_text(new)}")

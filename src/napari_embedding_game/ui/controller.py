@@ -15,7 +15,7 @@ import numpy as np
 from napari.layers import Points
 from qtpy.QtCore import QObject
 
-from napari_embedding_game.core.loop_cache import is_compiled
+from napari_embedding_game.core.loop_cache import is_cached_on_disk
 from napari_embedding_game.session.run import engine, first_game
 from napari_embedding_game.session.run.compilers import Compilers
 from napari_embedding_game.session.run.run import Progress, Run
@@ -149,7 +149,9 @@ class Controller(QObject):
 def _warm_up(compilers: Compilers) -> None:
     parts = {**first_game.find_parts(), pixels.compile_loops: pixels.find_last_loop()}
     needed = [
-        compile_part for compile_part, loop in parts.items() if not is_compiled(loop)
+        compile_part
+        for compile_part, loop in parts.items()
+        if not is_cached_on_disk(loop)
     ]
     later = [first_game.compile_markers, first_game.compile_large_picture]
     compilers.start_processes(needed, later)

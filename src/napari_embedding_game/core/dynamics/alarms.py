@@ -21,8 +21,8 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import (
     MAX_EXACT,
     Settings,
-    approximation_of,
-    repulsion_of,
+    resolve_approximation,
+    resolve_repulsion,
 )
 from napari_embedding_game.core.snapshot import Alarm
 
@@ -73,7 +73,7 @@ def alarm(
         )
     if n_left > (1 - _SETTLED) * resolve_schedule(settings).n_iter:
         return Alarm()
-    stronger = {"repulsion": 3 * repulsion_of(settings)}
+    stronger = {"repulsion": 3 * resolve_repulsion(settings)}
     last = f"raise {_WORDS['repulsion']}", stronger
     low, high = np.percentile(_some_of(embedding), [2, 98], axis=0)
     width = float((high - low).max())
@@ -83,7 +83,7 @@ def alarm(
     if len(low) > 1 and width < _HEAP:
         heap = "The points lie in one heap, too close to be told apart"
         return _mended(heap, settings, *last)
-    approximation = approximation_of(settings)
+    approximation = resolve_approximation(settings)
     if approximation == "mesh" and (coarse := _coarse_grid(embedding, settings)):
         return coarse
     if landmarks is None or approximation != "landmarks":
@@ -145,7 +145,8 @@ def _mended(
     harmless = {
         "approximation": settings.approximation != "sampled_landmarks",
         "n_landmarks": settings.n_landmarks >= _DEFAULT.n_landmarks,
-        "repulsion": repulsion_of(settings) >= get_method(settings.method).repulsion,
+        "repulsion": resolve_repulsion(settings)
+        >= get_method(settings.method).repulsion,
     }
     remedy = {
         name: usual

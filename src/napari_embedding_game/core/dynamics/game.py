@@ -30,9 +30,9 @@ from napari_embedding_game.core.graph.edges import Edges, sum_rows
 from napari_embedding_game.core.settings import (
     NO_LARGE_PICTURE,
     Settings,
-    check_size,
-    choose,
-    repulsion_of,
+    resolve_method,
+    resolve_repulsion,
+    validate_point_count,
 )
 from napari_embedding_game.core.snapshot import HandForces
 
@@ -102,7 +102,7 @@ class Game:
     def _apply(self, settings: Settings) -> None:
         settings.validate()
         schedule, n = resolve_schedule(settings), len(self.y.positions)
-        check_size(settings, n)
+        validate_point_count(settings, n)
         if settings.large_picture and self._large_picture is None:
             raise InputError(NO_LARGE_PICTURE)
         self._picture_strength = settings.large_picture
@@ -113,8 +113,8 @@ class Game:
 
     def _choose_objective(self, settings: Settings) -> None:
         problem, edges = self._problem, self._problem.edges
-        method, approx = choose(settings.method, settings.approximation)
-        self._repulsion = method.lambda_scale(edges) * repulsion_of(settings)
+        method, approx = resolve_method(settings.method, settings.approximation)
+        self._repulsion = method.lambda_scale(edges) * resolve_repulsion(settings)
         # Drawing samples for large data takes half a second: not at every steer.
         request = settings.method, approx, len(self.z.positions)
         if request != self._drawn_for:

@@ -34,7 +34,7 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.errors import InputError, points_ran_off
+from napari_embedding_game.core.errors import InputError, make_runaway_error
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.memory_order import memory_order
 from napari_embedding_game.core.inspect.stretch import stretch
@@ -42,11 +42,11 @@ from napari_embedding_game.core.settings import (
     NO_CHANGE,
     NO_HAND,
     Settings,
-    check_goes_on,
-    is_played,
+    is_game,
+    validate_continuation,
 )
 from napari_embedding_game.core.snapshot import Alarm, Snapshot, Steer, WarmStart
-from napari_embedding_game.core.threads import limited, one_torch_thread
+from napari_embedding_game.core.threads import limit_threads, use_one_torch_thread
 
 FrameIterations = int | Callable[[int], int] | None
 Playing = Generator[Snapshot, Settings | Steer | None, None]
@@ -84,7 +84,7 @@ def play(
     brings the forces of a hand as well, or asks for a closer look.
 
     ``layout`` (N, d): start positions, d = 1, 2 or 3.  ``settings``: their affinity is
-    no "auto", see :func:`settings.with_affinity`.  ``diagnose``: whether labels,
+    no "auto", see :func:`settings.fill_affinity`.  ``diagnose``: whether labels,
     pressure, stretch and energy are kept up to date while the points move, for a
     quarter of the time at most.  If not, only the last snapshot has them, or one that
     is asked for, and the energy of the others is NaN.  ``frame_iterations``: most
@@ -101,7 +101,7 @@ def play(
     """
     settings.validate()
     if warm_start is not None:
-        check_goes_on(settings)
+        validate_continuation(settings)
         landmarks = padded_to_plane(warm_start.landmarks)
         warm_start = replace(warm_start, landmarks=landmarks)
     layout = np.asarray(layout)
@@ -115,13 +115,13 @@ def play(
         coordinates=edges.coordinates,
     )
     try:
-        with limited(settings.n_jobs):
+        with limit_threads(settings.n_jobs):
             driver = _Driver(problem, settings, diagnose)
             snapshot = driver.snapshot(False)
         while True:
             sent = yield snapshot
             steer = sent if isinstance(sent, Steer) else Steer(settings=sent)
-            with limited(settings.n_jobs):
+            with limit_threads(settings.n_jobs):
                 driver.steer(steer)
                 begun, most = driver.state.iteration, frame_iterations
                 if not steer.look:
@@ -148,7 +148,7 @@ class _Driver:
 
     def __init__(self, problem: Problem, settings: Settings, diagnose: bool) -> None:
         n, self._edges, self._diagnose = len(problem.layout), problem.edges, diagnose
-        if is_played(settings):
+        if is_game(settings):
             order = memory_order(problem.layout)
             problem = replace(
                 problem,
@@ -170,7 +170,7 @@ class _Driver:
         """Go on from the present points under other settings or forces."""
         settings = steer.settings or self._settings
         if isinstance(self.mover, Game):
-            if not is_played(settings):
+            if not is_game(settings):
                 raise InputError(NO_CHANGE)
             if steer.settings is not None or steer.forces is not None:
                 self._apply_settings(settings)
@@ -190,7 +190,7 @@ class _Driver:
     def move(self, most: float) -> None:
         """Move the points ``most`` times, or for as long as a frame may take."""
         begun, end = self.state.iteration, time.perf_counter() + self._frame_seconds
-        with one_torch_thread():
+        with use_one_torch_thread():
             for state in self.states:
                 self.state = state
                 is_full = state.iteration - begun >= most
@@ -255,7 +255,7 @@ class _Driver:
         copied = np.array(as_array(tensor), np.float32, order="C")
         is_game = isinstance(self.mover, Game)
         if not (np.abs(copied) <= (MAX_DISTANCE if is_game else _MAX_FLOAT)).all():
-            raise points_ran_off()
+            raise make_runaway_error()
         return copied
 
     def _diagnose_now(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from napari_embedding_game.core.elementary import cos, exp
-from napari_embedding_game.core.settings import ScheduleName, Settings, choose
+from napari_embedding_game.core.settings import ScheduleName, Settings, resolve_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ _NAMED: dict[ScheduleName, Schedule] = {
 def resolve_schedule(settings: Settings) -> Schedule:
     """Return the schedule named in ``settings``, with the numbers that these set."""
     schedule = _NAMED[settings.schedule]
-    spec, approximation = choose(settings.method, settings.approximation)
+    spec, approximation = resolve_method(settings.method, settings.approximation)
     if spec.on_grid and approximation == "mesh" and settings.schedule == "fast":
         schedule = replace(schedule, **spec.on_grid)
     names = ("learning_rate", "landmark_learning_rate", "momentum")

@@ -5,7 +5,7 @@ transforms, and the potential is read back by the same splines; the force is the
 gradient of the returned sum.  The kernel is divided by the splines' transfer function,
 (2 + cos q) / 3 for each axis and spline, so that it is its interpolating spline, and
 the self-interaction of points is subtracted.  Hockney and Eastwood (1988); FIt-SNE is
-of the family (Linderman and others, 2019).  ``settings.with_approximation`` decides
+of the family (Linderman and others, 2019).  ``settings.fill_approximation`` decides
 when it is the default.
 """
 
@@ -24,7 +24,7 @@ from napari_embedding_game.core.elementary import cos, exp, log
 from napari_embedding_game.core.energy import fft, mesh_loops
 from napari_embedding_game.core.energy.pair_functions import PairFunction
 from napari_embedding_game.core.energy.pair_loops import n_chunks
-from napari_embedding_game.core.errors import points_ran_off
+from napari_embedding_game.core.errors import make_runaway_error
 from napari_embedding_game.core.threads import run_blocks
 
 SPACING = 1 / 3
@@ -308,7 +308,7 @@ class Mesh:
         run_blocks(mesh_loops.find_extent, ends.shape[1], y.size, y, *ends)
         low, high = ends[0].min(axis=0), ends[1].max(axis=0)
         if not np.isfinite(high - low).all():
-            raise points_ran_off()
+            raise make_runaway_error()
         return np.stack([low, high])
 
     def _find_on_one_grid(

@@ -6,7 +6,7 @@ with an *attraction* f, a *kernel* k, and an *aggregate* R, the sum itself or it
 logarithm, in which t-SNE is normalized: ``objective.Objective.energy``.  The formulas
 of f and k are in :mod:`pair_functions`; how to add one's own: ``docs/methods.md``.
 An *approximation* of the sum over all pairs is one class in :mod:`objective`;
-:func:`settings.with_approximation` chooses it by size, :mod:`mesh_repulsion` the width
+:func:`settings.fill_approximation` chooses it by size, :mod:`mesh_repulsion` the width
 of a grid.  A grid resolves kernels that are about 1 wide, not UMAP's, which is infinite
 where two points meet, so that the landmarks' bound (Eq. 3) is empty as well.  A method
 that is not a game yields :class:`~.state.Layouts`.  Methods that only a paper needs are

@@ -15,7 +15,7 @@ AllPairs      S itself, without the pairs i = j
 
 S_yz = sum_ia k(|y_i - z_a|), S_zz = sum_ab k(|z_a - z_b|).  Eq. 3 bounds S + N k(0), of
 which the second is taken off inside a logarithm.  Which of them is chosen, also by
-size: ``settings.choose`` and ``with_approximation``; Eq. 9 is in
+size: ``settings.resolve_method`` and ``fill_approximation``; Eq. 9 is in
 ``papers/sampled_landmarks.py``.  The energy line of paper 1's Alg. 1 squares before it
 sums, and lets points fall onto one spot; Eq. 3 is right.
 """

@@ -47,7 +47,7 @@ from napari_embedding_game.core.graph.rows import (
     centred,
     summed,
 )
-from napari_embedding_game.core.threads import PARALLEL, n_threads
+from napari_embedding_game.core.threads import PARALLEL, count_threads
 
 Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
 
@@ -314,7 +314,7 @@ def _brute(X: Any, k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[Any]
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
-    how = {"algorithm": "brute", "metric": metric, "n_jobs": n_threads()}
+    how = {"algorithm": "brute", "metric": metric, "n_jobs": count_threads()}
     with named(metric):
         distances, indices = NearestNeighbors(n_neighbors=k, **how).fit(X).kneighbors()
     return indices.astype(np.int32), distances
@@ -326,7 +326,7 @@ def _descent(
     from numba import config
     from pynndescent import NNDescent
 
-    n_jobs = min(n_threads(), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    n_jobs = min(count_threads(), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     options = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_jobs}
     with named(metric), PARALLEL:
         index = NNDescent(X, metric, **options)

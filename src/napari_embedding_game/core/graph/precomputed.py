@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.errors import GivenDistancesError, InputError
+from napari_embedding_game.core.errors import InputError, PrecomputedDistancesError
 
 _BLOCK = 1_024
 
@@ -64,7 +64,7 @@ def _stored(
     k = min(n_neighbors, int(counts.min()))
     if k < max(1, n_neighbors - 1):
         fewer = "set n_neighbors, or three times the perplexity, to "
-        raise GivenDistancesError(
+        raise PrecomputedDistancesError(
             f"Row {counts.argmin()} has {counts.min()} neighbours in the distances "
             f"given, and {n_neighbors} are asked for: "
             f"{f'{fewer}{k + 1} or less, or ' if k else ''}work out the distances "

@@ -28,7 +28,7 @@ from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.graph.symmetric_rows import join_directions
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
-from napari_embedding_game.core.threads import limited
+from napari_embedding_game.core.threads import limit_threads
 
 ALPHA = 0.01
 """Chance that rows which are one group, an ellipsoid, are divided at all."""
@@ -237,10 +237,10 @@ def _graph(points: NDArray[np.float64]) -> sparse.csr_matrix:
     """Return how often each two rows are neighbours of one another, (m, m)."""
     k = min(N_NEIGHBORS, len(points) // 3)
     # One thread: others are busy, and each search is short.
-    with limited(1):
+    with limit_threads(1):
         graph = knn_graph(points, k)
     ones = np.ones(graph.indices.shape)
-    with limited(1):
+    with limit_threads(1):
         rows, _ = join_directions(graph.indices, ones, takes_product=False)
     return sparse.csr_matrix(rows[::-1], shape=(len(points), len(points)))
 

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from napari_embedding_game.core.graph.rows import summed
 from napari_embedding_game.core.inspect import marker_loops as loops
-from napari_embedding_game.core.threads import n_threads
+from napari_embedding_game.core.threads import count_threads
 
 BLOCK_VALUES = 2**22
 """Values of a block, 16 MB of float32; four times as many in compressed rows."""
@@ -69,7 +69,7 @@ def iter_grouped(
         return (of_block or moments)(values, begin, end, sizes)
 
     bounds, parts = _bounds(X), []
-    pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="columns")
+    pool = ThreadPoolExecutor(count_threads(), thread_name_prefix="columns")
     try:
         for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
             parts.append(figures)
@@ -93,7 +93,7 @@ def _bounds(X: Any) -> list[tuple[int, int]]:
     if sparse.issparse(X):
         held = X.nnz / max(n_columns, 1)
         if X.format == "csr":
-            most, widest = 4 * most, max(1, -(-n_columns // n_threads()))
+            most, widest = 4 * most, max(1, -(-n_columns // count_threads()))
     width = int(np.clip(most / max(held, 1), 1, widest))
     firsts = range(0, max(n_columns, 1), width)
     return [(first, min(first + width, n_columns)) for first in firsts]

@@ -5,7 +5,8 @@
 
 with m_i the mean distance of row i to its nearest neighbours: about 1 in dense groups
 and in thin ones (related to the local outlier factor of Breunig and others, 2000), and
-large for outliers, for which no map has a right position: see :data:`snapshot.UNLIKE`.
+large for outliers, for which no map has a right position: see
+:data:`snapshot.OUTLIER_ISOLATION`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 with d_ij the distance on the map and u the median of all d_ij: 1 where all neighbours
 are at the usual distance, whatever the scale.  The logarithm is that of the game's
 attraction.  ``python benchmarks/doubtful_points.py`` shows how well it finds points.
-Those above :data:`snapshot.FAR` are called misplaced.
+Those above :data:`snapshot.MISPLACED_STRETCH` are called misplaced.
 """
 
 from __future__ import annotations

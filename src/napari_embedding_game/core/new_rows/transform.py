@@ -39,8 +39,12 @@ from napari_embedding_game.core.inspect.stretch import (
 from napari_embedding_game.core.new_rows import place_loops
 from napari_embedding_game.core.new_rows.edges import NewEdges
 from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
-from napari_embedding_game.core.settings import Settings, choose, repulsion_of
-from napari_embedding_game.core.threads import limited, run_blocks
+from napari_embedding_game.core.settings import (
+    Settings,
+    resolve_method,
+    resolve_repulsion,
+)
+from napari_embedding_game.core.threads import limit_threads, run_blocks
 
 MAX_SOURCES = 2_000
 """Points that are summed one by one; of more, without a grid, so many are drawn."""
@@ -119,7 +123,7 @@ class FittedMap:
         for begin in range(0, len(placed), _ROWS_AT_ONCE):
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
-            with limited(self.settings.n_jobs):
+            with limit_threads(self.settings.n_jobs):
                 indices, distances = self.search(rows, self._edges.n_searched)
                 weights = self._edges.weights(indices, distances)
                 placing = *pairs, indices, weights, points, self._field, block
@@ -142,8 +146,8 @@ class FittedMap:
     @cached_property
     def _field(self) -> tuple[Any, ...]:
         settings = self.settings
-        chosen = choose(settings.method, settings.approximation)
-        repulsion = self.lambda_scale * repulsion_of(settings)
+        chosen = resolve_method(settings.method, settings.approximation)
+        repulsion = self.lambda_scale * resolve_repulsion(settings)
         positions = self.points, self.landmarks
         return frozen_field(*chosen, repulsion, *positions, settings.random_state)
 

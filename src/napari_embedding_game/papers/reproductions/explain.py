@@ -29,7 +29,7 @@ from napari_embedding_game.papers.pca import (
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall, occupancy
-from .runs import Map, Vector, digits, draw_rows, edges_and_start, looks, roll
+from .runs import Map, Vector, digits, draw_rows, looks, make_edges_and_layout, roll
 
 N_NEIGHBORS = 15
 
@@ -125,7 +125,7 @@ def embed(
         max_iter=n_iter,
         random_state=inputs.random_state,
     )
-    (end,) = looks(edges_and_start(X, settings), settings, [n_iter])
+    (end,) = looks(make_edges_and_layout(X, settings), settings, [n_iter])
     return {
         "row": {
             "start": begin,

@@ -24,7 +24,7 @@ from napari_embedding_game.data.stages import finish
 from .frame import Check, Parts, Result
 from .inputs import Inputs
 from .metrics import MIN_OCCUPANCY, knn_accuracy, occupancy, true_energy
-from .runs import Map, digits, draw_rows, edges_and_start, looks, placed_digits
+from .runs import Map, digits, draw_rows, looks, make_edges_and_layout, placed_digits
 
 LAMBDA_N = 70.0
 """lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
@@ -90,7 +90,7 @@ def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
         max_iter=n_iter,
         random_state=seed,
     )
-    (end,) = looks(edges_and_start(dataset.X, chosen), chosen, [n_iter])
+    (end,) = looks(make_edges_and_layout(dataset.X, chosen), chosen, [n_iter])
     some = draw_rows(n, 10_000, seed)
     shares = pd.crosstab(end.labels, labels, normalize="index").max(axis=1)
     return {

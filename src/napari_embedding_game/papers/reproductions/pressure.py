@@ -19,7 +19,7 @@ from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.settings import Settings, n_searched
+from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
 from napari_embedding_game.papers.minimizers import homotopy, spectral_direction
 from napari_embedding_game.papers.pressured_points import pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
@@ -41,7 +41,7 @@ weights and far kernels stay normal numbers, which are quicker."""
 def weighted(X: Points, perplexity: float) -> Any:
     """Return entropic edges of the rows."""
     settings = Settings(affinity="entropic", perplexity=perplexity)
-    graph = knn_graph(X, n_searched(settings, len(X)))
+    graph = knn_graph(X, resolve_n_neighbors(settings, len(X)))
     return edges(graph, "entropic", perplexity=perplexity)
 
 

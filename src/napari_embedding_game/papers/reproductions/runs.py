@@ -43,7 +43,7 @@ def digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
 def placed_digits(inputs: Inputs, count: int) -> Placed:
     """Return the edges and start of random digits as in paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return edges_and_start(digits(inputs, count)[0], settings)
+    return make_edges_and_layout(digits(inputs, count)[0], settings)
 
 
 def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
@@ -56,9 +56,11 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def edges_and_start(X: Any, settings: Settings) -> Placed:
+def make_edges_and_layout(X: Any, settings: Settings) -> Placed:
     """Find the edges of the rows and put the points where the settings say."""
-    return pipeline.edges_and_start(pipeline.neighbors(X, settings), X, settings)
+    return pipeline.make_edges_and_layout(
+        pipeline.find_neighbors(X, settings), X, settings
+    )
 
 
 def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:

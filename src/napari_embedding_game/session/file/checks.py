@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.settings import with_affinity
+from napari_embedding_game.core.settings import fill_affinity
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.merging import Merging
 from napari_embedding_game.session.file.codec import DamageError
@@ -136,7 +136,7 @@ def _check_moment(moment: Moment) -> None:
         settings += [record.settings, *(step.settings for step in record.steered)]
     try:
         for each in settings:  # of a run of enough rows
-            with_affinity(each).validate()
+            fill_affinity(each).validate()
         if record is not None:
             replay.check(record)
     except InputError as error:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.new_rows.transform import nearest_landmark
-from napari_embedding_game.core.snapshot import map_hash
+from napari_embedding_game.core.snapshot import compute_map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import SAMPLE
@@ -332,7 +332,7 @@ class _Notebook:
                 clusters="\n".join(["{", *pairs, "}"]),
                 column=_code_of(self.column),
                 colors=_code_of(f"{self.column}_colors"),
-                map_hash=_code_of(map_hash(snapshot.embedding, labels)),
+                map_hash=_code_of(compute_map_hash(snapshot.embedding, labels)),
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
@@ -363,13 +363,13 @@ class _Notebook:
 
 def parameters(record: RunRecord) -> dict[str, Any]:
     """Return the parameters of the estimator that differ from its defaults."""
-    from napari_embedding_game.core.estimator import EmbeddingGame, as_parameters
+    from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 
     settings = asdict(record.settings)
     del settings["random_state"]
     if settings["affinity"] == get_method(record.settings.method).affinity:
         settings["affinity"] = "auto"
-    given = as_parameters(settings)
+    given = to_parameters(settings)
     defaults = EmbeddingGame().get_params()
     return {name: value for name, value in given.items() if value != defaults[name]}
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.settings import n_searched, repulsion_of
+from napari_embedding_game.core.settings import resolve_n_neighbors, resolve_repulsion
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import Dataset
@@ -163,18 +163,18 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         yield (
             "The map came with the data, and was scaled and centred. Its clusters and "
             f"misplaced points were found with {program} among the "
-            f"{n_searched(settings, n)} nearest neighbours (map "
+            f"{resolve_n_neighbors(settings, n)} nearest neighbours (map "
             f"{snapshot.map_hash[:4]})."
         )
         return
-    parts = [f"{n_searched(settings, n)} nearest neighbours"]
+    parts = [f"{resolve_n_neighbors(settings, n)} nearest neighbours"]
     if settings.metric not in ("euclidean", "precomputed"):
         parts[0] += f" by {settings.metric} distance"
     parts.append(f"{_in_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
         parts.append(f"perplexity {settings.perplexity:g}")
     if method.takes_repulsion:
-        repulsion = repulsion_of(settings)
+        repulsion = resolve_repulsion(settings)
         parts.append(f"{len(snapshot.landmarks)} landmarks")
         approximation = settings.approximation or method.approximations[0]
         if approximation != "landmarks":

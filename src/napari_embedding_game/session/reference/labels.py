@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.core.snapshot import WarmStart
 from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.columns import KEY, share_text
@@ -104,7 +104,7 @@ def place_cells(
     yield Stage("Finding the neighbours of the new cells")
     n, n_components = mapped.positions.shape
     settings = replace(
-        with_affinity(Settings(n_landmarks=len(fitted.landmarks))),
+        fill_affinity(Settings(n_landmarks=len(fitted.landmarks))),
         n_components=n_components,
         n_neighbors=min(Settings().n_neighbors, n - 1),
         metric="precomputed" if dataset.is_distances else "euclidean",

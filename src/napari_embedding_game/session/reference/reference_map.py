@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import (
     Settings,
-    with_affinity,
-    with_approximation,
+    fill_affinity,
+    fill_approximation,
 )
 from napari_embedding_game.data.columns import KEY, unique_names
 from napari_embedding_game.data.dataset import Dataset, is_of_pairs
@@ -150,10 +150,10 @@ def _fitted(
     if chosen["metric"] == "precomputed":
         chosen["metric"] = parameters.get("neighbors_metric") or "euclidean"
     values = {k: v for k, v in chosen.items() if k in parameters or v is not None}
-    settings = with_approximation(with_affinity(Settings(**values).validate()), n)
+    settings = fill_approximation(fill_affinity(Settings(**values).validate()), n)
     settings = replace(settings, n_neighbors=min(settings.n_neighbors, n - 1))
-    graph = pipeline.neighbors(X, settings)
-    edges, _ = pipeline.edges_and_start(graph, X, settings, embedding)
+    graph = pipeline.find_neighbors(X, settings)
+    edges, _ = pipeline.make_edges_and_layout(graph, X, settings, embedding)
     if landmarks is None:
         snapshot = next(s for s in play(edges, embedding, settings) if s.finished)
         embedding, landmarks = snapshot.embedding, snapshot.landmarks

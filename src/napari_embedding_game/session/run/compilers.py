@@ -21,7 +21,7 @@ from weakref import finalize
 
 import numba.core.event
 
-from napari_embedding_game.core.threads import n_cores
+from napari_embedding_game.core.threads import count_cores
 from napari_embedding_game.data.own_process import start_process
 
 KIND = "numba:compile"
@@ -50,7 +50,7 @@ class Compilers:
 
     def start_processes(self, needed: Sequence[Part], later: Sequence[Part]) -> None:
         """Start as many processes as there are cores beside the window's."""
-        n = min(MOST, max(1, n_cores() - 1), len(needed))
+        n = min(MOST, max(1, count_cores() - 1), len(needed))
         with suppress(OSError):  # the system starts no further program
             for at in range(n):
                 self._start_process(needed[at::n], later[at::n])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
-from napari_embedding_game.core.threads import COMPUTING, limited
+from napari_embedding_game.core.threads import COMPUTING, limit_threads
 from napari_embedding_game.session.clusters.merging import Merging
 
 Game = Generator[Snapshot, Settings | Steer | None, None]
@@ -31,8 +31,8 @@ def neighbors(X: Any, settings: Settings) -> Any:
     """
     from napari_embedding_game.core import pipeline
 
-    pipeline.check(X, settings)
-    return pipeline.neighbors(X, settings)
+    pipeline.validate_inputs(X, settings)
+    return pipeline.find_neighbors(X, settings)
 
 
 def layout(
@@ -42,7 +42,7 @@ def layout(
     from napari_embedding_game.core import pipeline
 
     embedding = None if warm is None else warm.embedding
-    placed: tuple[Any, NDArray[np.float32]] = pipeline.edges_and_start(
+    placed: tuple[Any, NDArray[np.float32]] = pipeline.make_edges_and_layout(
         graph, X, settings, embedding
     )
     return placed
@@ -84,6 +84,6 @@ def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
         playing.close()
     time.sleep(0.001)  # a run that waits comes first
     # What is needed once there is a map: clusters and markers.
-    with COMPUTING, limited(1):
+    with COMPUTING, limit_threads(1):
         first_game.compile_merging()
         first_game.compile_markers()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.settings import Settings, with_affinity
+from napari_embedding_game.core.settings import Settings, fill_affinity
 
 N_ROWS, N_LANDMARKS = 64, 8
 
@@ -27,7 +27,7 @@ def few_rows() -> NDArray[np.float32]:
 
 def few_settings() -> Settings:
     """Return the settings of a game with few landmarks."""
-    return with_affinity(Settings(n_landmarks=N_LANDMARKS))
+    return fill_affinity(Settings(n_landmarks=N_LANDMARKS))
 
 
 def find_parts() -> dict[Callable[[], object], Any]:
@@ -51,7 +51,7 @@ def compile_search() -> None:
     """Compile the search for neighbours in a small table."""
     from napari_embedding_game.core import pipeline
 
-    pipeline.neighbors(few_rows(), few_settings())
+    pipeline.find_neighbors(few_rows(), few_settings())
 
 
 def compile_edges() -> None:
@@ -61,7 +61,7 @@ def compile_edges() -> None:
 
     indices, distances = _make_ring_neighbors()
     graph = NeighborGraph(indices, distances, "exact")
-    pipeline.edges_and_start(graph, few_rows(), few_settings())
+    pipeline.make_edges_and_layout(graph, few_rows(), few_settings())
 
 
 def compile_game() -> None:

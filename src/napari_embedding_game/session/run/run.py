@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari_embedding_game.core import live_run
-from napari_embedding_game.core.settings import Settings, is_played
+from napari_embedding_game.core.settings import Settings, is_game
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import BETWEEN_BLOCKS, COMPUTING
 from napari_embedding_game.session.clusters.merging import Merging
@@ -171,7 +171,7 @@ class Run:
         clock, regroup = Clock(duration), _Regroup(self)
         while snapshot is not None:
             yield Progress(
-                stage=PLAYING if is_played(self.settings) else MOVING,
+                stage=PLAYING if is_game(self.settings) else MOVING,
                 snapshot=snapshot,
                 seconds_left=clock.left(snapshot),
                 merging=regroup.update(snapshot),

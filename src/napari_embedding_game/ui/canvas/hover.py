@@ -11,7 +11,7 @@ from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QApplication, QToolTip
 from superqt.utils import qdebounced
 
-from napari_embedding_game.core.snapshot import UNLIKE
+from napari_embedding_game.core.snapshot import OUTLIER_ISOLATION
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.palette import hexes
 from napari_embedding_game.session.row_details import RowDetails, row_details
@@ -141,7 +141,7 @@ class Hover(QObject):
             measures |= {PRESSURE: snapshot.pressure if snapshot.has_pressure else None}
             for name, values in measures.items():
                 # Of outliers a line is worth it anyway.
-                least = 0.0 if name == choice else UNLIKE
+                least = 0.0 if name == choice else OUTLIER_ISOLATION
                 is_listed = name in (choice, ISOLATION) and values is not None
                 if is_listed and values[row] >= least:
                     measured[LONG_NAMES[name]] = float(values[row])

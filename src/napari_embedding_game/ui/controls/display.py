@@ -7,7 +7,10 @@ from functools import partial
 from qtpy.QtCore import QSignalBlocker
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.snapshot import FAR, UNLIKE
+from napari_embedding_game.core.snapshot import (
+    MISPLACED_STRETCH,
+    OUTLIER_ISOLATION,
+)
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.controls.gene_sets import GeneSetsPanel
 from napari_embedding_game.ui.style.coloring import (
@@ -29,10 +32,11 @@ from napari_embedding_game.ui.workspace import Workspace
 COLOR_TIP = (
     "Grey is missing. For a gene, press / and type its name. Columns of over "
     f"{MAX_COLORS:,} names are not listed.\n\n"
-    f"Misplaced (stretch, usually 1): from {FAR:.0f} on far from similar points: doubt "
-    "the position. True neighbours, under Selection, shows where they are.\n\n"
-    f"Outliers (isolation, usually 1): above {UNLIKE:g} unlike all others: debris, a "
-    "rare cell, an error.\n\nCrowded: how far others would push it out."
+    f"Misplaced (stretch, usually 1): from {MISPLACED_STRETCH:.0f} on far from similar "
+    "points: doubt the position. True neighbours, under Selection, shows where they "
+    f"are.\n\nOutliers (isolation, usually 1): above {OUTLIER_ISOLATION:g} unlike all "
+    "others: debris, a rare cell, an error.\n\nCrowded: how far others would push it "
+    "out."
 )
 SPLIT_TIP = "The groups of a column, such as samples, side by side."
 NO_SPLIT = "Nothing: one map"

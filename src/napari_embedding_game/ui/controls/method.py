@@ -13,9 +13,9 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import (
     NO_BOUND,
-    approximation_of,
-    repulsion_of,
-    with_affinity,
+    fill_affinity,
+    resolve_approximation,
+    resolve_repulsion,
 )
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.settings import repulsion_range
@@ -101,7 +101,7 @@ class MethodControls(Listener):
             value = self._value_of(control.name)
             show_value(control, control.min if value is None else value)
         spec = get_method(settings.method)
-        is_entropic = with_affinity(settings.value).affinity == "entropic"
+        is_entropic = fill_affinity(settings.value).affinity == "entropic"
         dataset = session.dataset
         has_rows = dataset is None or not dataset.is_distances
         for name, has_say in (
@@ -153,13 +153,13 @@ class MethodControls(Listener):
         if name != "approximation":
             return getattr(self._settings, name)
         try:
-            return approximation_of(self._session.chosen())
+            return resolve_approximation(self._session.chosen())
         except InputError:  # a run says what is wrong
             return self._settings.approximation
 
     def _show_repulsion(self) -> None:
         low, high = repulsion_range(self._settings.method)
-        repulsion = repulsion_of(self._settings.value)
+        repulsion = resolve_repulsion(self._settings.value)
         with self.repulsion.changed.blocked(), self.repulsion_slider.changed.blocked():
             self.repulsion.native.setDecimals(max(0, -math.floor(math.log10(low))))
             self.repulsion.range = low, high

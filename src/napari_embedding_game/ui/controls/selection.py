@@ -7,7 +7,7 @@ from functools import partial
 
 from qtpy.QtWidgets import QPushButton, QWidget
 
-from napari_embedding_game.core.settings import NO_HAND, is_played
+from napari_embedding_game.core.settings import NO_HAND, is_game
 from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.form_widgets import CTRL, Text
@@ -86,7 +86,7 @@ class SelectionControls(QWidget):
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
-        self._is_game = is_played(self._session.settings.value)
+        self._is_game = is_game(self._session.settings.value)
         self.by_hand.say(hand.summary())
         self.release.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()

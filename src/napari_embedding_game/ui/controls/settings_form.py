@@ -93,7 +93,7 @@ def _offered(settings: ChosenSettings, name: str) -> list[tuple[str, Any]]:
     if name == "approximation":
         offered = get_method(settings.method).approximations
     elif name == "affinity":
-        offered = ("auto", *engine.affinities(settings.method))
+        offered = ("auto", *engine.list_affinities(settings.method))
     else:
         listed.setdefault(present, str(present))
         offered = tuple(listed)

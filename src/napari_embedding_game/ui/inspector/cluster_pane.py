@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from qtpy.QtCore import Qt
 
-from napari_embedding_game.core.snapshot import FAR
+from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, hexes
 from napari_embedding_game.session.clusters.merging import Merging
@@ -83,7 +83,7 @@ class ClusterPane(Listener):
         sizes = np.array([cluster.size for cluster in clusters], int)
         misplaced = np.full(len(ids), np.nan)
         if snapshot is not None and snapshot.stretch is not None:
-            are_far = snapshot.stretch > FAR
+            are_far = snapshot.stretch > MISPLACED_STRETCH
             misplaced = np.bincount(session.clusters.labels, are_far)[ids] / sizes
         frame = pd.DataFrame(
             {

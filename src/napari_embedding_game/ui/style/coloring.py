@@ -12,7 +12,11 @@ import pandas as pd
 from napari.utils.colormaps import ensure_colormap
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.snapshot import FAR, UNLIKE, Snapshot
+from napari_embedding_game.core.snapshot import (
+    MISPLACED_STRETCH,
+    OUTLIER_ISOLATION,
+    Snapshot,
+)
 from napari_embedding_game.data.column_names import names_kinds
 from napari_embedding_game.data.columns import NO_LEVEL, drawable, n_levels
 from napari_embedding_game.data.dataset import Dataset
@@ -32,12 +36,12 @@ LONG_NAMES = {
 }
 """What the built-in choices are called in the window."""
 TITLES = {
-    STRETCH: f"Red: misplaced, {FAR:.0f} or more: doubt these.",
-    ISOLATION: f"Red: outliers, above {UNLIKE:g}: doubt these.",
+    STRETCH: f"Red: misplaced, {MISPLACED_STRETCH:.0f} or more: doubt these.",
+    ISOLATION: f"Red: outliers, above {OUTLIER_ISOLATION:g}: doubt these.",
     MOVEMENT: "Movement to the other map, in radii of this one.",
 }
 """What legends say of a choice, where that is more than its name."""
-ALARMS = {STRETCH: FAR, ISOLATION: UNLIKE}
+ALARMS = {STRETCH: MISPLACED_STRETCH, ISOLATION: OUTLIER_ISOLATION}
 """Values from which on a point is drawn in red."""
 RED = np.array([1.0, 0.31, 0.21, 1.0], dtype=np.float32)
 OF_FILE = " (file)"
@@ -138,9 +142,9 @@ def _built_in_values_and_limits(
 ) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
     """Return values of a built-in choice, if they are known, and their usual limits."""
     if choice == STRETCH:
-        return snapshot.stretch, (0.0, FAR)
+        return snapshot.stretch, (0.0, MISPLACED_STRETCH)
     if choice == ISOLATION:
-        return snapshot.isolation, (1.0, UNLIKE)
+        return snapshot.isolation, (1.0, OUTLIER_ISOLATION)
     if choice == PRESSURE:
         values = snapshot.pressure if snapshot.has_pressure else np.empty(0)
         return values, (0.0, percentile_limits(values)[1])
