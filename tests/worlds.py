@@ -351,7 +351,7 @@ def color_at(widget, place):
 def drawn(qtbot, pane):
     """Wait until the plot of a pane is drawn as it is now, and return its canvas."""
     canvas = pane.canvas
-    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.is_due)
+    qtbot.waitUntil(lambda: canvas.axes is not None and not canvas.needs_paint)
     return canvas
 
 
@@ -361,7 +361,7 @@ def drag(qtbot, pane, one, other, key=None):
     from qtpy.QtTest import QTest
 
     canvas, key = drawn(qtbot, pane), key or Qt.KeyboardModifier.NoModifier
-    begin, end = canvas.pixel(*one), canvas.pixel(*other)
+    begin, end = canvas.position_to_pixel(*one), canvas.position_to_pixel(*other)
     QTest.mousePress(canvas.canvas, Qt.MouseButton.LeftButton, key, begin)
     QTest.mouseMove(canvas.canvas, (begin + end) / 2)
     QTest.mouseMove(canvas.canvas, end)

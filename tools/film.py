@@ -167,7 +167,7 @@ def raise_repulsion(person: Person, film: Film) -> None:
 
 def draw_large_picture(person: Person, film: Film) -> None:
     """Drag the handle of the large picture to the right."""
-    person.dock.method_fold.expand()
+    person.dock.method_fold.set_expanded(True)
     slider = person.dock.game.controls["large_picture"]
     person.show(slider.native)
     for strength in np.linspace(0.5, 4, 8):

@@ -279,7 +279,7 @@ class Person:
                 self._click_tab(tabs, place)
         for fold in self.dock.findChildren(FoldingSection):
             button = fold.button
-            is_in = fold.inside.isAncestorOf(widget)
+            is_in = fold.content.isAncestorOf(widget)
             if is_in and not fold.is_expanded and button.isVisible():
                 self.unfold(fold)
         for area in self.dock.findChildren(QScrollArea):

@@ -277,7 +277,9 @@ TUTORIALS = {
 def save(person: Person, path: Path) -> None:
     """Save the window as a small PNG, once all is drawn."""
     plots = [x for x in person.dock.findChildren(PlotCanvas) if x.plot is not None]
-    person.wait(lambda: not any(x.is_due and x.isVisible() for x in plots), "plots")
+    person.wait(
+        lambda: not any(x.needs_paint and x.isVisible() for x in plots), "plots"
+    )
     person.rest(1)
     shown = picture(person)
     in_few_colors(shown, palette_of(shown)).save(path, optimize=True)

@@ -283,7 +283,7 @@ def click_run(qtbot, session):
         dock.run.run.click()
         qtbot.waitUntil(lambda: session.state == until)
         for fold in (dock.data_fold, dock.method_fold, dock.look_fold):
-            fold.expand()
+            fold.set_expanded(True)
         return dock.controller.scene.layers
 
     return start

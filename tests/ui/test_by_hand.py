@@ -26,8 +26,8 @@ def choose(person, cluster):
     """Click the row of a cluster."""
     person.dock.tabs.setCurrentIndex(MAP)
     table = person.dock.clusters.table
-    person.wait(lambda: bool(table.rows_of([cluster])), "the row")
-    index = table.model().index(table.rows_of([cluster])[0], 0)
+    person.wait(lambda: bool(table.rows_with_keys([cluster])), "the row")
+    index = table.model().index(table.rows_with_keys([cluster])[0], 0)
     table.scrollTo(index)
     QTest.mouseClick(table.viewport(), LEFT, pos=table.visualRect(index).center())
     person.wait(lambda: person.session.selection.clusters == (cluster,), "the click")
@@ -107,7 +107,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
     person.viewer.window.resize(1400, 620)
     QApplication.processEvents()
     for fold in (game.method_fold, game.look_fold):
-        fold.expand()
+        fold.set_expanded(True)
     area = game.scroll
     bar = area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
@@ -135,7 +135,7 @@ def the_wheel_scrolls_the_dock_from_wherever_it_turns(person, qtbot):
 
 
 def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
-    person.dock.method_fold.expand()
+    person.dock.method_fold.set_expanded(True)
     game, settings = person.dock.game, person.session.settings
     landmarks = game.controls["n_landmarks"].native
     for field, text, name in (
@@ -151,7 +151,7 @@ def a_number_is_typed_key_by_key_and_counts_at_its_end(person):
         assert getattr(settings, name) == before
         press(Qt.Key.Key_Return)
         assert getattr(settings, name) == int(text)
-    game.more.expand()
+    game.more.set_expanded(True)
     rate = game.controls["learning_rate"].native
     rate.setLocale(QLocale("de_DE"))  # where Qt takes a point for one of thousands
     focus(person, rate)
@@ -308,7 +308,7 @@ def ctrl_f_leads_from_the_canvas_to_the_search_and_escape_back(game, session, qt
     QTest.keyClick(focused, Qt.Key.Key_Escape)
     assert session.selection.is_empty
     QTest.keyClick(canvas, Qt.Key.Key_F2)  # there is nothing to name
-    game.clusters.table.picked.emit([2, 9], False)  # 9 was listed, and is gone
+    game.clusters.table.rows_picked.emit([2, 9], False)  # 9 was listed, and is gone
     assert session.selection.clusters == (2,)
     table = game.clusters.table
     table.setFocus()
@@ -375,8 +375,8 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
 
 def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
     game = person.dock
-    game.method_fold.expand(False)
-    inside = game.method_fold.inside
+    game.method_fold.set_expanded(False)
+    inside = game.method_fold.content
     assert not any(inside.isAncestorOf(widget) for widget in stops(game))
     for tab in (PLOTS, SELECTION, MAP):
         game.workspace.session.selection.select(0)
@@ -385,7 +385,7 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
         found = [widget for widget in stops(game) if page.isAncestorOf(widget)]
         places = [widget.mapTo(game, widget.rect().center()).y() for widget in found]
         assert (np.diff(places) > -9).all(), found  # beside another, some pixels
-    game.game.more.expand()
+    game.game.more.set_expanded(True)
     for widget in game.findChildren(W.QWidget):
         if widget.focusPolicy() & BY_TAB and type(widget) not in HAVE_TEXTS:
             assert widget.accessibleName() or getattr(widget, "text", str)(), widget
@@ -401,5 +401,5 @@ def tab_goes_down_the_tab_and_passes_over_what_is_folded(person):
     reached = (press(Qt.Key.Key_Tab) or QApplication.focusWidget() for _ in range(40))
     assert any(map(game.isAncestorOf, reached))
     game.tabs.tabBar().show()
-    game.method_fold.expand()
+    game.method_fold.set_expanded(True)
     assert any(inside.isAncestorOf(widget) for widget in stops(game))

@@ -41,7 +41,7 @@ def source(tmp_path):
 @pytest.fixture
 def recipe(dock, load, source):
     load(source)
-    dock.data.recipe.fold.expand()
+    dock.data.recipe.fold.set_expanded(True)
     dock.data.recipe.numbers["min_genes"].value = 20
     dock.data.recipe.numbers["n_comps"].value = 7
     return dock.data.recipe
@@ -118,7 +118,7 @@ def test_what_was_typed_stays_when_another_file_fails(
 ):
     numbers, batches = recipe.numbers, dock.data.batches
     numbers["max_mito"].value = 5
-    batches.offer([("none", None), ("day", "day")])  # as of a file with samples
+    batches.set_choices([("none", None), ("day", "day")])  # as of a file with samples
     batches.value = "day"
     recipe.doublets.setChecked(True)
     before = recipe.recipe()
@@ -160,7 +160,7 @@ def test_cells_are_drawn_by_sample_where_rows_were_left_out(
     with qtbot.waitSignal(reading.loaded, timeout=30_000):
         drop = ReadOptions(missing="drop")
         reading.load(FileSource(tmp_path / "gaps.h5ad"), drop)
-    panel.fold.expand()
+    panel.fold.set_expanded(True)
     canvas = worlds.drawn(qtbot, panel.cells)
     assert len(canvas.plot.samples) == 59
     low, high = canvas.axes.get_xlim()
@@ -191,7 +191,7 @@ def test_all_cells_that_are_left_out_are_counted_and_the_file_says_why(
     load(FileSource(crowd))
     panel = dock.data.recipe
     panel.numbers["min_genes"].value, panel.numbers["n_comps"].value = 20, 7
-    panel.fold.expand()
+    panel.fold.set_expanded(True)
     worlds.choose(panel.cells.view, "Doublet scores")  # seen before any is left out
     canvas = panel.cells.canvas
     counts = read_h5ad(crowd)
@@ -282,7 +282,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     maps.open(part)
     np.testing.assert_array_equal(session.dataset.X, before.X[:100])
     maps.open("")
-    dock.data_fold.expand()
+    dock.data_fold.set_expanded(True)
     panel.numbers["n_comps"].value = 5
     load(panel.apply.click)
     assert session.dataset.X.shape == (len(before.obs), 5)

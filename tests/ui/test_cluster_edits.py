@@ -31,7 +31,7 @@ def names(session):
 
 def test_a_double_click_renames(qtbot, played, session):
     table = played.clusters.table
-    (row,) = table.rows_of([2])
+    (row,) = table.rows_with_keys([2])
     place = table.visualRect(table.model().index(row, 0)).center()
     QTest.mouseClick(table.viewport(), LEFT, pos=place)
     assert session.selection.clusters == (2,)
@@ -42,14 +42,16 @@ def test_a_double_click_renames(qtbot, played, session):
     qtbot.waitUntil(lambda: names(session) == ["0", "1", "B cells", "3"])
     session.clusters.make_cluster(np.arange(5), "few")
     qtbot.waitUntil(lambda: table.rowCount() == 5)
-    table.type_into(first := table.keys[0])
+    table.edit_first_cell(first := table.keys[0])
     QTest.keyClicks(table.findChild(QLineEdit), "first")
     heading = table.horizontalHeader()
     by_size = QPoint(heading.sectionViewportPosition(1) + 9, 9)
     QTest.mouseClick(heading.viewport(), LEFT, pos=by_size)
     assert table.keys[0] != first
     assert session.clusters.clustering.by_id[first].name == "first"
-    qtbot.waitUntil(lambda: table.item(*table.rows_of([first]), 0).toolTip() == "first")
+    qtbot.waitUntil(
+        lambda: table.item(*table.rows_with_keys([first]), 0).toolTip() == "first"
+    )
     table.show_frame(table.frame[:2])  # which has its size at once
     assert table.height() == table.sizeHint().height()
 
@@ -179,13 +181,13 @@ def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(
     assert session.dataset is not saved.dataset
     assert not any(cluster.note for cluster in session.clusters.clusters)
     played.show(MAP)
-    table.type_into(3)
-    qtbot.waitUntil(lambda: table.is_typed_into)
+    table.edit_first_cell(3)
+    qtbot.waitUntil(lambda: table.is_editing)
     field = table.findChild(QLineEdit)
     QTest.keyClicks(field, "Plasma")
     other_map_comes()
     QTest.keyClick(field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not table.is_typed_into)
+    qtbot.waitUntil(lambda: not table.is_editing)
     assert names(session) == ["0", "1", "2", "3"]
 
 
@@ -202,7 +204,7 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
         assert played.dock.tabs.currentIndex() == SELECTION  # where it is seen
         field = played.details.title
     else:
-        played.clusters.table.type_into(3)
+        played.clusters.table.edit_first_cell(3)
         field = played.clusters.table.findChild(QLineEdit)
     QTest.keyClicks(field, "Plasma")
     # The game goes on: the cluster goes, or its number is that of others.
@@ -229,7 +231,11 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
         qtbot.waitUntil(title.isVisible)
         played.dock.window().activateWindow()
         qtbot.waitUntil(played.dock.isActiveWindow)
-    begin = played.details.edit_name if is_in_title else lambda: table.type_into(joined)
+    begin = (
+        played.details.edit_name
+        if is_in_title
+        else lambda: table.edit_first_cell(joined)
+    )
     begin()
     assert not is_in_title or title.hasFocus()
     clusters.receive(labels, 4)

@@ -97,7 +97,7 @@ def test_a_figure_has_the_red_of_the_map(dataset):
     worlds.play(session)
     snapshot = replace(session.snapshot, stretch=np.linspace(0, 6, 40, dtype="f4"))
     shown = color_points(STRETCH, session, snapshot)
-    colors = shown.for_figure("Misplaced")
+    colors = shown.to_figure_colors("Misplaced")
     assert colors.limits == shown.extent
     np.testing.assert_array_equal(colors.scale[-1], shown.rgba[-1])
     assert shown.rgba[-1, 0] > 2 * shown.rgba[-1, 1]  # red

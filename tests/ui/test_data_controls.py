@@ -86,7 +86,7 @@ def test_some_of_the_columns(qtbot, dock, session, load, tmp_path):
     load(FileSource(tmp_path / "cells.csv"))
     panel = dock.data.columns
     assert "4 of 4" in panel.button.text()
-    panel.expand()
+    panel.set_expanded(True)
     panel.none.click()
     assert panel.apply.isHidden()
     panel.filter.setText("red")

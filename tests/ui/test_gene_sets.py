@@ -28,8 +28,8 @@ def panel(session, dock, dataset, play):
     )
     play()
     dock.show()
-    dock.look_fold.expand()
-    dock.look.gene_sets.expand()
+    dock.look_fold.set_expanded(True)
+    dock.look.gene_sets.set_expanded(True)
     return dock.look.gene_sets
 
 

@@ -47,7 +47,7 @@ def desk(load, qtbot, answer, viewer, dock, session, tmp_path):
 
     class Desk:
         def measure(self):
-            dock.data_fold.expand()
+            dock.data_fold.set_expanded(True)
             load(lambda: click(dock.data.measure.measure))
             self.run()
 

@@ -88,7 +88,7 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     session.selection.select(1)
     assert report_of(qtbot, inspector, (1,)).composition["level"].tolist() == ["x"]
     details.column.value = "counts"
-    details.composition.picked.emit([("y",)], True)  # of the report that is seen
+    details.composition.rows_picked.emit([("y",)], True)  # of the report that is seen
     assert session.selection.rows.tolist() == list(range(10, 30))
     session.selection.select(1)
     qtbot.waitUntil(lambda: inspector.report.column == "counts")
@@ -127,7 +127,7 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     assert view.model().rowCount() == 10
     assert inspector.details.title.text() == "Cluster 0"
     session.selection.select_points(report.draw[[4]])  # as a click in the image does
-    assert view.chosen() == [report.draw[4]]
+    assert view.selected_keys() == [report.draw[4]]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
     session.selection.select_points(np.array([other]))
     qtbot.waitUntil(lambda: column(view) == [f"text {other}"])

@@ -50,7 +50,9 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
         assert well in text
         assert f"{counts[well]} points" in text
     person_at_the_window.repeat(
-        lambda: QTest.mouseClick(pane.canvas.canvas, LEFT, pos=pane.canvas.pixel(1, 1)),
+        lambda: QTest.mouseClick(
+            pane.canvas.canvas, LEFT, pos=pane.canvas.position_to_pixel(1, 1)
+        ),
         lambda: len(session.selection.rows) == 4 + 5 % 6,
         "well B02",
     )

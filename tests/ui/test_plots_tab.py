@@ -67,13 +67,15 @@ def held(monkeypatch):
 
 def click(qtbot, pane, x, y, key=NONE):
     canvas = drawn(qtbot, pane)
-    QTest.mouseClick(canvas.canvas, LEFT, key, canvas.pixel(x, y))
+    QTest.mouseClick(canvas.canvas, LEFT, key, canvas.position_to_pixel(x, y))
 
 
 def tip_at(qtbot, pane, x, y):
     canvas = drawn(qtbot, pane)
     for shift in (1, 0):
-        QTest.mouseMove(canvas.canvas, canvas.pixel(x, y) + QPoint(0, shift))
+        QTest.mouseMove(
+            canvas.canvas, canvas.position_to_pixel(x, y) + QPoint(0, shift)
+        )
     return canvas.canvas.toolTip()
 
 
@@ -97,7 +99,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
     def click_while_the_former_plot_is_seen():
         if markers.result.names[0] != former:
-            place = pane.canvas.pixel(*pane.canvas.plot.positions()[0])
+            place = pane.canvas.position_to_pixel(*pane.canvas.plot.positions()[0])
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)
@@ -141,7 +143,7 @@ def test_a_column_chooses_its_cluster_and_a_gene_colours_the_map(
 ):
     canvas = drawn(qtbot, dots).canvas
     assert canvas.width() < 400  # of 600: dots grow no further
-    own, other = (dots.canvas.pixel(*place) for place in ((0, 0), (3, 0)))
+    own, other = (dots.canvas.position_to_pixel(*place) for place in ((0, 0), (3, 0)))
     assert color_at(canvas, own) != color_at(canvas, other)
     path = answer(tmp_path / "plot.svg")
     dock.plots.saved.click()
@@ -316,7 +318,9 @@ def test_a_gate_selects_its_cells_on_the_map(qtbot, open_plot, session, dock, da
 def selected_points_have_their_colour_and_others_are_grey(qtbot, scatter, session):
     canvas = drawn(qtbot, scatter)
     own, other = (
-        color_at(canvas.canvas, canvas.pixel(*session.dataset.profile[row, :2]))
+        color_at(
+            canvas.canvas, canvas.position_to_pixel(*session.dataset.profile[row, :2])
+        )
         for row in (3, 13)
     )
     wanted = point_colors(session.clusters.clustering)[3, :3]

@@ -119,7 +119,7 @@ def test_counts_prepared_again_in_a_map_of_a_part_keep_all_maps(
     again.trigger()
     assert way.parts.isHidden()
     assert named(session, "naive") == cells
-    dock.data_fold.expand()
+    dock.data_fold.set_expanded(True)
     panel.numbers["min_genes"].value = 19  # which leaves out the same cells
     load(panel.apply.click)
     way.buttons[0].click()

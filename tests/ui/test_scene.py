@@ -142,7 +142,7 @@ def mapped(scene, qtbot):
 def play(scene, qtbot):
     scene.dock.run.run.click()
     qtbot.waitUntil(lambda: scene.session.state == "finished")
-    scene.dock.method_fold.expand()
+    scene.dock.method_fold.set_expanded(True)
 
 
 def follows(scene):
@@ -341,7 +341,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
 def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session, layers = spatial.session, spatial.layers
     here, n, bar = session.snapshot, 40, spatial.dock.timeline
-    spatial.dock.trust_fold.expand()
+    spatial.dock.trust_fold.set_expanded(True)
     other = replace(here, embedding=here.embedding[::-1] * [1, 1, 0.2])
     moment = Moment(settings=session.settings.value, snapshot=other)
     bar.begin_comparison(session.timeline.add("Other", "hand", moment).number)

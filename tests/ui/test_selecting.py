@@ -230,7 +230,7 @@ def select_over_the_image(qtbot, seen, session, is_stack):
         labels = np.stack([np.where(labels, labels + 25, 0), labels])
     layer = viewer.add_labels(labels, name="cells")
     viewer.dims.set_point(0, 1)
-    dock.data_fold.expand()
+    dock.data_fold.set_expanded(True)
     if is_stack:
         qtbot.waitUntil(lambda: dock.data.measure.axis.isVisibleTo(dock))
         dock.data.measure.axis.value = "z"

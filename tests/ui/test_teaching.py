@@ -59,7 +59,7 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     *_, editor = teach.classes.findChildren(QLineEdit)
     editor.setText("even")
     session.clusters.make_cluster(np.arange(1, 12, 2), "another")
-    assert teach.classes.is_typed_into
+    assert teach.classes.is_editing
     assert editor.text() == "even"
     session.selection.select_points(np.arange(13, 20, 2))
     teach.new.click()
@@ -70,12 +70,12 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     assert rows == [0, 2, 4, 6]
     saved = session.capture()
     saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
-    teach.classes.type_into(min(groups))
+    teach.classes.edit_first_cell(min(groups))
     *_, editor = teach.classes.findChildren(QLineEdit)
     editor.setText("of the former data")
     session.restore(saved)  # a session that was being read meanwhile
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not teach.classes.is_typed_into)
+    qtbot.waitUntil(lambda: not teach.classes.is_editing)
     assert {*column(teach.classes, 0)} == {"even", "another", "Group 2"}
 
 
@@ -137,7 +137,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     QTest.mouseClick(teach.doubtful.viewport(), LEFT, pos=at)
     assert session.selection.rows.tolist() == [expected[0]]
     given = session.dataset.obs["taught"].iloc[expected[0]]
-    teach.classes.choose([ids[given]])
+    teach.classes.select_keys([ids[given]])
     QTest.mouseClick(teach.add, LEFT)
     assert book.clustering.names[expected[0]] == given
     assert teach.state.text() == module.OUTDATED

@@ -89,7 +89,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     play()
     unfold(dock)
     qtbot.waitUntil(lambda: len(gates) == 1)
-    dock.trust_fold.expand(False)
+    dock.trust_fold.set_expanded(False)
     former = session.snapshot
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.snapshot not in (None, former))
@@ -102,7 +102,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
     for gate in gates:
         gate.set()
     qtbot.waitUntil(lambda: "Trustworthy" in trust.summary.text())
-    dock.trust_fold.expand(False)
+    dock.trust_fold.set_expanded(False)
     former = session.snapshot
     session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.snapshot is not former)
@@ -150,7 +150,7 @@ def finished(qtbot, dock, session):
     dock.show()
     dock.run.run.click()
     qtbot.waitUntil(lambda: session.state == "finished")
-    dock.trust_fold.expand()
+    dock.trust_fold.set_expanded(True)
     session.settings.repulsion = 900.0
     qtbot.waitUntil(lambda: session.timeline.marks[-1].snapshot.iteration > 50)
     return dock

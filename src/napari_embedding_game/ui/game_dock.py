@@ -246,14 +246,18 @@ class GameDock(MapWidget):
         hear(self._show_trouble, self.workspace.trouble)
         hear(self._on_reading, controller.reading.changed)
         hear(self._on_picked, mouse.picked)
-        hear(self._on_opened, self.clusters.table.opened)
+        hear(self._on_opened, self.clusters.table.enter_pressed)
         hear(legend.set_legend, scene.legend_changed)
         hear(self.select.show_correction, scene.neighbors_message)
-        hear(controller.select_level, legend.picked)
+        hear(controller.select_level, legend.level_picked)
         hear(self.select.show_tool, mouse.tool_changed)
         hear(edits.name, self.inspector.renamed)
         # Below the tabs: nobody asked for that, and frames leave it.
-        hear(self.clusters.message.say, self.inspector.thumbnails.failed, store.trouble)
+        hear(
+            self.clusters.message.show_text,
+            self.inspector.thumbnails.failed,
+            store.trouble,
+        )
         hear(run.show_saved, store.saved)
         hear(self.tour.begin, data.start.tour.clicked)
         hear(self._show_top, data.relink.missed)
@@ -290,7 +294,7 @@ class GameDock(MapWidget):
         self.trust.line.setVisible(has_map)
         self.select.tools.setVisible(has_map)
         self.method_fold.setVisible(has_data)
-        self.data_fold.set_bare(not is_map)
+        self.data_fold.set_header_hidden(not is_map)
         self.data.title.setVisible(not is_map)  # which stands above it
         self._show_list()
         name = f"Data  ·  {session.dataset.name}" if session.dataset else "Data"
@@ -319,10 +323,10 @@ class GameDock(MapWidget):
 
     def _show_trouble(self, text: str) -> None:
         """Show what failed; "" when it is over."""
-        self.data.trouble.say(text)
+        self.data.trouble.show_text(text)
         if text:
             self.tabs.setCurrentIndex(MAP)
-            self.data_fold.expand()
+            self.data_fold.set_expanded(True)
             self.scroll.ensureWidgetVisible(self.data.trouble, 0, BELOW)
 
     def _show_top(self) -> None:
@@ -333,7 +337,7 @@ class GameDock(MapWidget):
     def _on_reading(self) -> None:
         """Show how far reading is."""
         if self.controller.reading.stage is not None:
-            self.data_fold.expand()
+            self.data_fold.set_expanded(True)
 
     def _on_picked(self) -> None:
         """Show the selection after a click on the map."""
@@ -360,7 +364,7 @@ class GameDock(MapWidget):
             self.inspector.edit_name()
         else:
             self.tabs.setCurrentIndex(MAP)
-            self.clusters.table.type_into(cluster)
+            self.clusters.table.edit_first_cell(cluster)
 
     def _search(self) -> None:
         self.tabs.setCurrentIndex(MAP)

@@ -63,14 +63,14 @@ class MapWidget(Listener):
     def update_theme(self, event: object = None) -> None:
         """Take on the present colours and letters of napari."""
         colors = theme_colors(self._viewer.theme)
-        self.setStyleSheet(colors.sheet(get_settings().appearance.font_size))
+        self.setStyleSheet(colors.style_sheet(get_settings().appearance.font_size))
         self.ensurePolished()  # it has its letters
         for part in self.findChildren(QWidget):
             if hasattr(part, "set_theme"):
                 part.ensurePolished()
                 part.set_theme(colors)
         for completer in self.findChildren(QCompleter):
-            completer.popup().setStyleSheet(colors.popup_sheet)
+            completer.popup().setStyleSheet(colors.popup_style_sheet)
 
     def _release(self) -> None:
         release(self)
@@ -110,8 +110,8 @@ class MapTool(MapWidget):
     def show_stage(self, stage: Stage) -> None:
         """Show the progress of background work."""
         share = "" if stage.share is None else f" ({stage.share:.0%})"
-        self.state.say(f"{stage.text}{share} …")
+        self.state.show_text(f"{stage.text}{share} …")
 
     def show_error(self, error: BaseException) -> None:
         """Say why something failed."""
-        self.state.say(error_text(error), "warning")
+        self.state.show_text(error_text(error), "warning")

@@ -135,9 +135,9 @@ class CellQualityView(QWidget):
         self._column, self._batch = "", None
         self.view = ChoiceBox("What is drawn; each sample has a line.", self._draw)
         self.state = Text()
-        words, show = "Scoring doublets …", self.state.say
+        words, show = "Scoring doublets …", self.state.show_text
         self._finding = PaneJobs(self, words, self._on_scores, show)
-        self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, is_dragged=True)
+        self.canvas = PlotCanvas(lambda x, y: DRAG_TIP, can_drag=True)
         self.canvas.setFixedHeight(HEIGHT)
         self.canvas.dragged.connect(self._on_dragged)
         self.setLayout(vertical_box(self.view, self.state, self.canvas))
@@ -145,7 +145,7 @@ class CellQualityView(QWidget):
     def show_cells(self, quality: pd.DataFrame, dataset: Dataset) -> None:
         """Show the figures of these cells; ``dataset`` has their counts or scores."""
         self._finding.stop()
-        self.state.say()
+        self.state.show_text()
         self._dataset = dataset
         columns = {title: name for title, name in FIGURES.items() if name in quality}
         self._values = {
@@ -156,7 +156,7 @@ class CellQualityView(QWidget):
             self._values[DOUBLETS] = dataset.quality["doublet_score"]
         if DOUBLETS in self._values or "recipe" not in dataset.provenance:
             views.append(DOUBLETS)  # prepared numbers are no counts, of fewer cells
-        self.view.offer(zip(views, views, strict=True))
+        self.view.set_choices(zip(views, views, strict=True))
         self._draw()
 
     def show_limits(self, limits: Limits, column: str, batch: str | None) -> None:
@@ -167,7 +167,7 @@ class CellQualityView(QWidget):
         dataset, self._limits, self._column = self._dataset, limits, column
         if batch != self._batch and dataset and "doublet_score" not in dataset.quality:
             self._finding.stop()
-            self.state.say()
+            self.state.show_text()
             self._values.pop(DOUBLETS, None)
         self._batch = batch
         self._draw()
@@ -195,7 +195,7 @@ class CellQualityView(QWidget):
         self.canvas.show_plot(plot)
 
     def _on_scores(self, scores: NDArray[np.floating]) -> None:
-        self.state.say()
+        self.state.show_text()
         self._values[DOUBLETS] = scores
         self._draw()
 

@@ -76,7 +76,7 @@ class ColumnsPanel(FoldingSection):
             "Read again", "Read the data again in this way.", self._read_again
         )
         self.gene_kind = ChoiceBox(GENES_TIP)
-        self.gene_kind.offer(GENE_KINDS.items())
+        self.gene_kind.set_choices(GENE_KINDS.items())
         self._form = form_layout(
             ("Take for", self.role), ("Genes hold", self.gene_kind)
         )
@@ -99,7 +99,7 @@ class ColumnsPanel(FoldingSection):
         something else. ``gene_kind``: what genes are taken for; None without genes.
         """
         self._gene_kind = gene_kind
-        self.gene_kind.offer(GENE_KINDS.items(), gene_kind)
+        self.gene_kind.set_choices(GENE_KINDS.items(), gene_kind)
         self._form.setRowVisible(self.gene_kind, gene_kind is not None)
         can_embed, chosen = set(columns), set(embedded)
         others = {x: role for x, role in roles.items() if x not in can_embed}
@@ -175,7 +175,7 @@ class ColumnsPanel(FoldingSection):
         self._form.setRowVisible(self.role, bool(selected))
         one = next(iter(selected)) if len(selected) == 1 else None
         several = [(SEVERAL, None)] if len(selected) > 1 else []
-        self.role.offer([*several, *((role, role) for role in ROLES)], one)
+        self.role.set_choices([*several, *((role, role) for role in ROLES)], one)
         n_chosen, n_all = len(self.chosen()), sum(map(_has_tick, self._list_items()))
         count = f"{n_chosen} of {n_all}" if n_all else self.list.count()
         self.set_title(f"Columns  ·  {count}")

@@ -143,14 +143,14 @@ class DataControls(QWidget):
             try:
                 table = table_of_layer(layer.metadata, layer.name)
             except DataError as error:
-                self.trouble.say(str(error))
+                self.trouble.show_text(str(error))
                 return
         if layer is not None and table is not None:
             linked = self.measure.linked_to(layer) if is_labels else None
             labels = finest(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
         elif layer is None or OF_MAP in layer.metadata or not features.shape[1]:
-            self.trouble.say(NO_TABLE)
+            self.trouble.show_text(NO_TABLE)
         elif is_labels:
             source, linked = self.measure.table_of(layer)
             self.reading.load(source, linked=linked)
@@ -225,7 +225,7 @@ class DataControls(QWidget):
         """Offer nothing: other data are read, or nobody knows how these were."""
         self._offer_spaces([])
         self._form.setRowVisible(self.batches, False)
-        self.genes_in_rows.say()
+        self.genes_in_rows.show_text()
         for widget in (self.transpose, self.columns):
             widget.hide()
         self.join.refresh()
@@ -234,7 +234,7 @@ class DataControls(QWidget):
 
     def _on_dataset(self, dataset: Dataset | None) -> None:
         if dataset is not None:
-            self.others.expand(False)
+            self.others.set_expanded(False)
         self._show()
 
     def _show_read(self, loaded: ReadResult) -> None:
@@ -245,7 +245,7 @@ class DataControls(QWidget):
         self._offer_spaces(loaded.spaces, options.space or dataset.space)
         asks = loaded.has_genes_in_rows and not is_turned
         question = GENES_IN_ROWS.format(dataset.name) if asks else ""
-        self.genes_in_rows.say(question)
+        self.genes_in_rows.show_text(question)
         self.transpose.setText("Transpose back" if is_turned else "Transpose")
         self.transpose.setVisible(asks or is_turned)
         mixed = options.batch_key if recipe is None else recipe.batch_key
@@ -265,18 +265,18 @@ class DataControls(QWidget):
             self._show_notes([note for note in dataset.notes if note != question])
 
     def _offer_spaces(self, spaces: Sequence[str], present: str = "") -> None:
-        self.space.offer(zip(spaces, spaces, strict=True), present)
+        self.space.set_choices(zip(spaces, spaces, strict=True), present)
         self._form.setRowVisible(self.space, len(spaces) > 1)
 
     def _offer_batches(self, columns: Sequence[str], mixed: str | None) -> None:
         names = dict.fromkeys([*columns, *filter(None, [mixed])])
-        self.batches.offer([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
+        self.batches.set_choices([(NO_BATCHES, None), *((n, n) for n in names)], mixed)
         self._form.setRowVisible(self.batches, bool(names))
 
     def _show(self) -> None:
         dataset = self._session.dataset
         self.title.setText(dataset.name if dataset else TITLE)
-        self.others.set_bare(dataset is None)
+        self.others.set_header_hidden(dataset is None)
         self._show_notes(() if dataset is None else dataset.notes)
         self._mark_next()
 
@@ -284,7 +284,7 @@ class DataControls(QWidget):
         hint = MEASURE_HINT if self.measure.can_measure else HINT
         stage = self.reading.stage
         reads = f"{stage.text} …" if stage else ""
-        self.summary.say(reads or _summary(self._session.dataset) or hint)
+        self.summary.show_text(reads or _summary(self._session.dataset) or hint)
 
     def _mark_next(self) -> None:
         """Highlight the button to press next, if there is one."""
@@ -300,7 +300,7 @@ class DataControls(QWidget):
     def _show_notes(self, notes: Sequence[str]) -> None:
         """Show what was done to the data, without what a panel below shows."""
         others = [note for note in notes if note not in self.join.messages]
-        self.notes.say("\n".join(others))
+        self.notes.show_text("\n".join(others))
 
 
 def _list_roles(loaded: ReadResult) -> dict[str, Role]:

@@ -96,7 +96,7 @@ class DisplayControls(Listener):
         splits = self._session.view.split_columns
         if look.split_by not in splits:  # one that is gone splits nothing
             look.split_by = ""
-        self.split_by.offer([(NO_SPLIT, ""), *((name, name) for name in splits)])
+        self.split_by.set_choices([(NO_SPLIT, ""), *((name, name) for name in splits)])
         self._rows.setRowVisible(self.split_by, bool(splits))
         self.objects.setVisible(self._linked.current is not None)
         has_genes = dataset is not None and dataset.has_expression
@@ -127,7 +127,7 @@ class DisplayControls(Listener):
             names.remove(MOVEMENT)
         chosen = self._look.color_by
         names += [chosen] * (chosen not in names)
-        self.color_by.offer([(LONG_NAMES.get(n, n), n) for n in names], chosen)
+        self.color_by.set_choices([(LONG_NAMES.get(n, n), n) for n in names], chosen)
 
     @property
     def _has_pressure(self) -> bool:

@@ -110,5 +110,5 @@ class GeneSetsPanel(FoldingSection):
         self._show_message(f"{name}: {share} {matched.note}".rstrip(), role)
 
     def _show_message(self, text: str, role: str = "note") -> None:
-        self.state.say(text, role)
+        self.state.show_text(text, role)
         self._enable()

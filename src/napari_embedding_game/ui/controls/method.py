@@ -173,4 +173,4 @@ class MethodControls(Listener):
         is_over = session.state not in ("preparing", "running", "paused")
         choices = [AGAIN] * is_over + [GOES_ON] * session.can_continue
         text = STALE.format(", ".join(choices) or f"once it is stopped, {AGAIN}")
-        self.stale.say(text if session.stale else "")
+        self.stale.show_text(text if session.stale else "")

@@ -97,7 +97,7 @@ class RecipePanel(QWidget):
         self.is_offered = applied is None
         if self.is_of(quality):
             return  # other data could not be read: what was typed stays
-        self.offer.say("" if applied else OFFER)
+        self.offer.show_text("" if applied else OFFER)
         self.apply.setVisible(applied is not None)
         self.fold.setVisible(quality is not None)
         previous, self._quality = self._quality, quality
@@ -176,7 +176,7 @@ class RecipePanel(QWidget):
             then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."
         text += f" Left out are {', '.join(texts)}." if texts else ""
-        self.state.say(text + then)
+        self.state.show_text(text + then)
         self.fold.set_title(f"Quality control  ·  {n_out:,} left out")
 
 

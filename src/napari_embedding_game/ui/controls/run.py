@@ -104,7 +104,7 @@ class RunControls(QWidget):
         hear(self._on_progress, session.progressed)
         hear(in_step(self, session, self._update_message), session.progressed)
         hear(self._on_message, session.message_changed)
-        hear(lambda _: self.saved.say(), session.dataset_changed)
+        hear(lambda _: self.saved.show_text(), session.dataset_changed)
         hear(self.refresh, session.dataset_changed, session.settings.changed)
         hear(self.refresh, session.staleness_changed, reading.changed)
         hear(self.refresh, data.offers_changed)
@@ -114,7 +114,7 @@ class RunControls(QWidget):
 
     def show_saved(self) -> None:
         """Show that the map has just been saved automatically."""
-        self.saved.say(time.strftime(SAVED))
+        self.saved.show_text(time.strftime(SAVED))
 
     def refresh(self, *event: object) -> None:
         """Show the possible actions and the state of the run."""
@@ -201,14 +201,14 @@ class RunControls(QWidget):
     # What happens
 
     def _on_file_saved(self, name: str, left_out: str) -> None:
-        self.stage.say(f"Saved {name}. {left_out}".strip())
+        self.stage.show_text(f"Saved {name}. {left_out}".strip())
 
     def _on_map(self, words: str) -> None:
         """Show a map that was played at another time."""
         self._origin = words
         self.refresh()
         if self._session.snapshot is not None:
-            self.stage.say(words)  # also where something is selected
+            self.stage.show_text(words)  # also where something is selected
 
     def _on_state(self, state: State) -> None:
         self._origin = ""
@@ -247,7 +247,7 @@ class RunControls(QWidget):
         """Show another state; what was said since of the same one stays."""
         if (text := self._state_text()) != self._last_state_text:
             self._last_state_text = text
-            self.stage.say(text)
+            self.stage.show_text(text)
 
     def _state_text(self) -> str:
         """Return the state of the run, and the possible actions."""
@@ -272,7 +272,7 @@ class RunControls(QWidget):
 
     def _on_message(self, message: str) -> None:
         failed, settings = self._session.state == "failed", self._session.settings
-        self.message.say(message, "error" if failed else "warning")
+        self.message.show_text(message, "error" if failed else "warning")
         remedy = self._session.remedy.items()
         self._remedy = {k: v for k, v in remedy if getattr(settings, k) != v}
         text = settings_text(self._remedy)

@@ -81,13 +81,13 @@ class SelectionControls(QWidget):
         has_neighbors = snapshot is not None and snapshot.neighbors is not None
         if not self.neighbors.isDown():  # hidden then, it would never be let go
             self.neighbors.setVisible(has_neighbors and state in RESTING)
-        self.message.say(self._correction or ("" if self._is_game else NO_HAND))
+        self.message.show_text(self._correction or ("" if self._is_game else NO_HAND))
 
     def _on_hand(self, *event: object) -> None:
         """Follow what is held by hand, and whether anything can be."""
         hand = self._session.hand
         self._is_game = is_game(self._session.settings.value)
-        self.by_hand.say(hand.summary())
+        self.by_hand.show_text(hand.summary())
         self.release.setVisible(bool(hand.forces and hand.summary()))
         self.refresh()
 
@@ -95,7 +95,7 @@ class SelectionControls(QWidget):
         """Show which tool the mouse has."""
         self.lasso.setChecked(tool == "lasso")
         self.brush.setChecked(tool == "brush")
-        self.tool_hint.say(TIPS.get(tool, ""))
+        self.tool_hint.show_text(TIPS.get(tool, ""))
 
     def show_correction(self, text: str) -> None:
         """Show which true neighbours are drawn; "" for none."""

@@ -110,7 +110,7 @@ class Timeline(Listener):
             words = "Comparing the two maps …"
         elif compared is not None:
             words = compared.summary()
-        self.words.say(words)
+        self.words.show_text(words)
         self.end.setVisible(is_busy or compared is not None)
         can_compare = bool(self._marks_of_others()) and not session.is_moving
         self.compare.setVisible(can_compare and self.end.isHidden())

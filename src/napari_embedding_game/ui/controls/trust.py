@@ -142,9 +142,9 @@ class TrustControls(Listener):
         is_at_rest = snapshot is not None and session.state != "running"
         is_measured = is_at_rest and self._measuring.is_busy
         note = self._note if is_current else MEASURING if is_measured else WAITING
-        self.note.say(note if quality is None else self._note_text(quality))
+        self.note.show_text(note if quality is None else self._note_text(quality))
         warnings = {} if quality is None else _list_warnings(quality, session.dataset)
-        self.warning.say("\n".join(warnings.values()))
+        self.warning.show_text("\n".join(warnings.values()))
         self.warned.emit(", ".join(warnings))
         k = 15 if quality is None else quality.n_neighbors
         for of, texts in ((quality, FIGURES), (snapshot, OF_POINTS)):
@@ -165,7 +165,7 @@ class TrustControls(Listener):
         words += [f"{far} misplaced"] if far != "–" else []
         is_doubtful = quality is not None and quality.trustworthiness < DOUBTFUL
         role = "warning" if has_trust and is_doubtful else ""
-        self.summary.say(" · ".join(words), role)
+        self.summary.show_text(" · ".join(words), role)
         has_map = snapshot is not None
         self.show_misplaced.setVisible(has_map and snapshot.stretched_share > 0)
 

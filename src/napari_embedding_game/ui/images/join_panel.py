@@ -61,7 +61,7 @@ class JoinPanel(LayerPanel):
         layers = labels_of(self._viewer) if is_table else []
         self.setVisible(bool(layers))
         if not layers:  # let them go
-            self.layer.offer([(NO_LAYER, None)])
+            self.layer.set_choices([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
         is_about = bool(join.sentences or join.refusal)
@@ -69,13 +69,15 @@ class JoinPanel(LayerPanel):
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]
-        self.layer.offer([(NO_LAYER, None), *named], linked)
-        self.column.offer([(CHOOSE, None), *columns], join.column or request.column)
-        self.picture.offer([(CHOOSE, None), *pictures], request.picture)
+        self.layer.set_choices([(NO_LAYER, None), *named], linked)
+        self.column.set_choices(
+            [(CHOOSE, None), *columns], join.column or request.column
+        )
+        self.picture.set_choices([(CHOOSE, None), *pictures], request.picture)
         self._form.setRowVisible(1, is_about and bool(columns))
         self._form.setRowVisible(2, is_about and bool(pictures))
         text = join.refusal or "\n".join(join.sentences) or OFFER
-        self.text.say(text, "warning" if join.refusal else "")
+        self.text.show_text(text, "warning" if join.refusal else "")
 
     def _on_layer(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""

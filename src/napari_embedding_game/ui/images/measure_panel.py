@@ -164,7 +164,7 @@ class MeasurePanel(LayerPanel):
         selected = [x for x in objects if x in self._viewer.layers.selection]
         present = [x for x in objects if x is self.labels.value]
         first = selected if len(selected) == 1 else present or selected or objects[::-1]
-        self.labels.offer([(x.name, x) for x in objects], *first)
+        self.labels.set_choices([(x.name, x) for x in objects], *first)
         self._of_layers.close()
         for layer in (*images, *labels):
             for name in (*LAID, "data", "name", "blending"):
@@ -201,9 +201,9 @@ class MeasurePanel(LayerPanel):
         n_axes = 0 if labels is None else finest(labels).ndim
         if labels is not None and n_axes == 3:
             axis = self._axes.get(labels) or self._find_axis(labels)
-            self.axis.offer(AXES if axis else (NOT_CHOSEN, *AXES), axis)
+            self.axis.set_choices(AXES if axis else (NOT_CHOSEN, *AXES), axis)
         else:
-            self.axis.offer(AXES[-1:])
+            self.axis.set_choices(AXES[-1:])
         self._form.setRowVisible(2, n_axes >= 3)
         self._update_text()
 
@@ -233,15 +233,15 @@ class MeasurePanel(LayerPanel):
         target = "objects" if has_images else "shape only"
         self.measure.setText(f"Measure {target}")
         if labels is None:
-            self.text.say(HOW)
+            self.text.show_text(HOW)
         elif self.first_axis is None:
-            self.text.say(CHOOSE_AXIS.format(labels.name), "warning")
+            self.text.show_text(CHOOSE_AXIS.format(labels.name), "warning")
         elif has_images:
-            self.text.say()
+            self.text.show_text()
         elif (n := len(self._ticks)) > 1:
-            self.text.say(CHOOSE.format(n, labels.name), "warning")
+            self.text.show_text(CHOOSE.format(n, labels.name), "warning")
         else:
-            self.text.say(SHAPE_ONLY)
+            self.text.show_text(SHAPE_ONLY)
 
     def _find_axis(self, labels: Layer) -> FirstAxis | None:
         """Return what the first axis of three is; pixels are looked at once."""

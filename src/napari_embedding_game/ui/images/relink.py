@@ -252,7 +252,7 @@ class Relink(LayerPanel):
         """Show the first problem, and a button that solves it."""
         text, words, _ = self._problem()
         is_new = text not in ("", self.text.text())
-        self.text.say(text, "warning")
+        self.text.show_text(text, "warning")
         self.button.setText(escape_ampersands(wrap_button_text(words)))
         self.button.setVisible(bool(words))
         self.setVisible(bool(text))

@@ -61,16 +61,16 @@ class ClusterEdits(QWidget):
         super().__init__()
         self._session, self._clusters = session, session.clusters
         self._table, self._message = table, message
-        self.edit_name: Callable[[int], None] = table.type_into
+        self.edit_name: Callable[[int], None] = table.edit_first_cell
         """Lets a person type the name of a cluster."""
-        self._finding = PaneJobs(self, "Clustering …", self._select, message.say)
+        self._finding = PaneJobs(self, "Clustering …", self._select, message.show_text)
         self._make_actions()
         self._build()
         table.customContextMenuRequested.connect(self._open_menu)
         connections = Connections(self)
         connections.connect(self._follow, session.selection.changed)
         connections.connect(self._follow_edits, self._clusters.changed)
-        connections.connect(lambda _: message.say(), session.dataset_changed)
+        connections.connect(lambda _: message.show_text(), session.dataset_changed)
         self._follow_edits()
 
     def _follow(self) -> None:
@@ -197,8 +197,8 @@ class ClusterEdits(QWidget):
 
     def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
-        self._message.say()
-        return tried(self._message.say, edit, *args)
+        self._message.show_text()
+        return tried(self._message.show_text, edit, *args)
 
     def _select(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit, and select what it has made, if it could."""
@@ -277,7 +277,7 @@ class ClusterEdits(QWidget):
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
-            self._message.say(f"{counted(n, 'name')} copied.", "note")
+            self._message.show_text(f"{counted(n, 'name')} copied.", "note")
 
     def _save_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""
@@ -291,7 +291,7 @@ class ClusterEdits(QWidget):
             if done := save(
                 self, self._session, "names", {".txt": "Text"}, write_names
             ):
-                self._message.say(done, "note")
+                self._message.show_text(done, "note")
 
     def _add_names(self) -> None:
         """Ask for names, and add the points that have them to the selection."""
@@ -300,7 +300,7 @@ class ClusterEdits(QWidget):
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")
-            self._message.say(message, "note")
+            self._message.show_text(message, "note")
 
 
 def menu_button(text: str, tip: str) -> tuple[QToolButton, QMenu]:

@@ -58,17 +58,17 @@ class ClusterPane(Listener):
         self.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self.message = Text(role="warning")
         self.edits = ClusterEdits(session, self.table, self.message)
-        self.table.edited.connect(
+        self.table.cell_edited.connect(
             lambda cluster, name: self.edits.name(cluster, name, self.table.source)
         )
-        self.table.picked.connect(self._on_picked)
+        self.table.rows_picked.connect(self._on_picked)
         self._firmness_job = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
         self._asked_merging: Merging | None = None
         """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
-        self._heard.connect(self.table.end_edit, session.dataset_changed)
+        self._heard.connect(self.table.close_open_editor, session.dataset_changed)
         self.listen(self._follow, session.selection.changed)
         self.listen(self.catch_up, session.dataset_changed)
         self.follow(self.catch_up)
@@ -130,4 +130,4 @@ class ClusterPane(Listener):
         self._session.selection.replace(cluster.id for cluster in present)
 
     def _follow(self, *, scrolls: bool = True) -> None:
-        self.table.choose(self._session.selection.clusters, scrolls=scrolls)
+        self.table.select_keys(self._session.selection.clusters, scrolls=scrolls)

@@ -65,7 +65,7 @@ class ExpressionPane(PlotPane):
         super().__init__((session := workspace.session), self._tip)
         self._color = workspace.color_by_value
         self._search = PaneJobs(
-            self, "Comparing …", self._on_result, self.state.say, self._on_failed
+            self, "Comparing …", self._on_result, self.state.show_text, self._on_failed
         )
         self._request: tuple[object, ...] = ()
         """What the figures depend on: the data, groups and genes."""
@@ -78,7 +78,7 @@ class ExpressionPane(PlotPane):
         self.genes.setAccessibleName("Genes")
         self.kind = ChoiceBox(KIND_TIP, self._draw, n_letters=5)
         self.kind.setAccessibleName("Kind of plot")
-        self.kind.offer(KINDS.items())
+        self.kind.set_choices(KINDS.items())
         self.head.addLayout(equal_width_box(self.rows, self.kind))
         self.head.addLayout(horizontal_box(self.genes, self.scaled))
         in_order = self.rows, self.kind, self.genes, self.scaled, self.canvas
@@ -108,7 +108,7 @@ class ExpressionPane(PlotPane):
         if dataset is None or session.snapshot is None:
             return
         if session.is_moving:
-            self.state.say(WAITING)
+            self.state.show_text(WAITING)
             return
         rows = rows_of(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
@@ -156,7 +156,7 @@ class ExpressionPane(PlotPane):
             choices = offered_rows(dataset, composition_columns(dataset))
             if not dataset.has_expression:
                 example = ", ".join(dataset.profile_names[:2])
-        self.rows.offer((choice.text, choice) for choice in choices)
+        self.rows.set_choices((choice.text, choice) for choice in choices)
         self.rows.setVisible(len(choices) > 1)
         offer = replace_gene_word("Leading markers, or genes: ", dataset)
         self.genes.setPlaceholderText(offer + example)
@@ -167,7 +167,7 @@ class ExpressionPane(PlotPane):
     def _on_failed(self, message: str) -> None:
         self.result, self._request = None, ()  # asked again where it is wanted again
         self._draw()
-        self.state.say(message, "warning")
+        self.state.show_text(message, "warning")
 
     def _on_result(self, result: ClusterExpression) -> None:
         self.result = result
@@ -177,12 +177,12 @@ class ExpressionPane(PlotPane):
         """Show the result, under the names that the groups have by now."""
         if not self._search.is_busy:
             note = "" if self.result is None else self.result.note
-            self.state.say(note, "warning")
+            self.state.show_text(note, "warning")
             self.canvas.show_plot(self._plot(), is_scrolled=True)
 
     def _cell_at(self, x: float, y: float) -> tuple[int | None, int | None]:
         """Return the group and the gene at a position; None outside."""
-        is_other = self._search.is_busy or self.canvas.is_due  # than what is seen
+        is_other = self._search.is_busy or self.canvas.needs_paint  # than what is seen
         if self.result is None or is_other:
             return None, None
         group, gene = round(x), round(y)

@@ -159,7 +159,7 @@ class MarkersPane(Listener):
         self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.table, 1)
         color = workspace.color_by_value
-        self.table.picked.connect(lambda names, _: list(map(color, names)))
+        self.table.rows_picked.connect(lambda names, _: list(map(color, names)))
         self._show_text("")
         data_changes = session.dataset_changed, session.columns_changed
         self.listen(self.catch_up, session.selection.changed, *data_changes)
@@ -174,7 +174,7 @@ class MarkersPane(Listener):
         """Compare the selection, unless that is the latest request."""
         dataset, selection = self._session.dataset, self._session.selection
         self._offer()
-        self.table.name_first(replace_gene_word("Gene", dataset))
+        self.table.set_first_heading(replace_gene_word("Gene", dataset))
         if dataset is None:
             return
         comparison = self._comparison()
@@ -225,16 +225,16 @@ class MarkersPane(Listener):
             if dataset is not None:  # samples may be named by a column
                 named = sample_columns(dataset)
                 tests |= {f"Samples: {name}": ("wilcoxon", name) for name in named}
-            self.test.offer(tests.items())
+            self.test.set_choices(tests.items())
         chosen, choices = self._chosen, [*offer_comparisons(self._session)]
         of = [x for _, x in choices if x.column and x.column == chosen.column]
-        self.against.offer(choices, chosen, *of)
+        self.against.set_choices(choices, chosen, *of)
         levels = levels_in(self._session, self._column) if self._column else {}
         self.levels.setVisible(bool(levels))
         texts = {f"{name} ({n:,})": name for name, n in levels.items()}
-        self.first.offer(texts.items(), chosen.levels[0])
+        self.first.set_choices(texts.items(), chosen.levels[0])
         texts.pop(self.first.currentText(), None)
-        self.second.offer([(OTHERS, None), *texts.items()], chosen.levels[1])
+        self.second.set_choices([(OTHERS, None), *texts.items()], chosen.levels[1])
 
     @property
     def _column(self) -> str:
@@ -283,7 +283,7 @@ class MarkersPane(Listener):
         """Tell something on as many lines as it takes."""
         # What is shown while another is worked out is not what the boxes say.
         self.saved.setVisible(self.compared is not None and not self._search.is_busy)
-        self.state.say(text)
+        self.state.show_text(text)
         self.state.setToolTip(escape_tooltip(tip))
         self.compared_changed.emit()
 

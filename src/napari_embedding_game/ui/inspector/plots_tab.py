@@ -50,12 +50,12 @@ class PlotsTab(QWidget):
         pane, compared = self.tabs.currentWidget(), self._markers.compared
         plot = pane.canvas.plot
         if plot is None:
-            pane.state.say(NOTHING)
+            pane.state.show_text(NOTHING)
         else:
             name = self.tabs.tabText(self.tabs.currentIndex()).lower()
             message = save_plot(plot, self, self._session, name.replace(" ", "_"))
             if message:
-                pane.state.say(message)
+                pane.state.show_text(message)
                 if pane is self.volcano and compared is not None:
                     self._session.remember(compared.groups)
 

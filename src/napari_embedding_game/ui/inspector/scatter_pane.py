@@ -75,7 +75,7 @@ class ScatterPane(PlotPane):
     """Two fields for the axes, the plot, and how many points are in the gate."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session, lambda x, y: TIP, is_dragged=True)
+        super().__init__(session, lambda x, y: TIP, can_drag=True)
         self._obs: object = None
         """The metadata, of which each change makes another frame."""
         self._axes: tuple[pd.Series, pd.Series] | None = None
@@ -171,14 +171,14 @@ class ScatterPane(PlotPane):
         role: str = "note",
     ) -> None:
         self._axes, self._gated, self._gate = axes, None, None
-        self.state.say(text, role)
+        self.state.show_text(text, role)
         self.canvas.show_plot(self._plot())
 
     def _show_correlation(self) -> None:
         if self._axes is not None:
             r = correlation(*self._axes)
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
-            self.state.say(f"{text}Drag to select points.")
+            self.state.show_text(f"{text}Drag to select points.")
 
     def _select(self, x: float, y: float, to_x: float, to_y: float, adds: bool) -> None:
         """Select the points in a gate, or add them."""
@@ -194,7 +194,9 @@ class ScatterPane(PlotPane):
         else:
             selection.clear()
         n, n_all = int(np.count_nonzero(inside)), len(inside)
-        self.state.say(GATED.format(inside=n, all=n_all, share=share_text(n / n_all)))
+        self.state.show_text(
+            GATED.format(inside=n, all=n_all, share=share_text(n / n_all))
+        )
 
 
 def _limits(axis: pd.Series) -> tuple[float, float]:

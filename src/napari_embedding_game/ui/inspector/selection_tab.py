@@ -191,8 +191,10 @@ class SelectionTab(Listener):
         changes += (session.look.events.color_by,)
         self.listen(self.refresh, *changes, self.workspace.linked.changed)
         self.title.editingFinished.connect(self._on_name)
-        self.composition.picked.connect(self._on_levels)
-        self.texts.picked.connect(lambda rows, _: self._on_pick(np.array(rows, int)))
+        self.composition.rows_picked.connect(self._on_levels)
+        self.texts.rows_picked.connect(
+            lambda rows, _: self._on_pick(np.array(rows, int))
+        )
         self.tabs.currentChanged.connect(self._on_tab)
 
     # What happens
@@ -214,7 +216,7 @@ class SelectionTab(Listener):
         columns = composition_columns(dataset) if dataset else []
         are_other, self._color_by = colors != self._color_by, colors
         proposed = name_in_file(colors, dataset) if dataset and are_other else None
-        self.column.offer(((name, name) for name in columns), proposed)
+        self.column.set_choices(((name, name) for name in columns), proposed)
         for widget in (self.column, self.composition):
             widget.setVisible(bool(columns))
 
@@ -223,7 +225,7 @@ class SelectionTab(Listener):
         self._reporting.stop()
         self._watch(None)
         self.report, self._color_by = None, ""
-        self.column.offer(())
+        self.column.set_choices(())
         self._cut_of, self._titled = (), (None, None, None)
         self.thumbnails.row_name = str
         self.thumbnails.set_pictures(None)
@@ -297,13 +299,13 @@ class SelectionTab(Listener):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        indices = self.thumbnails.indices(rows) or self.texts.rows_of(rows)
+        indices = self.thumbnails.indices(rows) or self.texts.rows_with_keys(rows)
         return bool(indices)
 
     def _follow(self, rows: _Rows) -> None:
         """Mark the pictures and texts of these rows."""
         self.thumbnails.follow(rows)
-        self.texts.choose(rows)
+        self.texts.select_keys(rows)
 
     def _on_pick(self, rows: _Rows) -> None:
         self._is_picking = True
@@ -376,8 +378,8 @@ class SelectionTab(Listener):
             return
         self.report = report
         self._show_names(clusters)
-        self.hint.say()
-        self.numbers.say(numbers)
+        self.hint.show_text()
+        self.numbers.show_text(numbers)
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
         rows, objects = report.draw, dataset.objects
@@ -401,12 +403,12 @@ class SelectionTab(Listener):
 
     def _show_hint(self, hint: str) -> None:
         """Show a sentence instead of a selection."""
-        self.hint.say(hint)
+        self.hint.show_text(hint)
         self._report.hide()
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
         notes = [cluster.note for cluster in self._session.clusters.of(clusters)]
-        self.note.say("\n".join(filter(None, notes)))
+        self.note.show_text("\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
             title = self._title(clusters)

@@ -26,7 +26,7 @@ class TwoClusters(QWidget):
         self._session = session
         self.ask = push_button(ASK, TIP, self._on_ask, "link")
         self.answer = Text(role="plain")
-        say = self.answer.say
+        say = self.answer.show_text
         self._job = PaneJobs(self, LOOKING, lambda result: say(str(result)), say)
         self._source: tuple[object, ...] = ()
         """The selected clusters, and the clustering that they are of."""
@@ -39,12 +39,12 @@ class TwoClusters(QWidget):
         if source != self._source:
             self._source = source
             self._job.stop()
-            self.answer.say()
+            self.answer.show_text()
         is_pair = len(session.selection.clusters) == 2
         self.setVisible(is_pair and not session.is_moving)
 
     def _on_ask(self) -> None:
         of = self._session, self._session.selection.clusters
-        job = tried(self.answer.say, separation_job, *of)
+        job = tried(self.answer.show_text, separation_job, *of)
         if job is not None:
             self._job.submit(job)

@@ -29,7 +29,7 @@ class VolcanoPane(PlotPane):
 
     def catch_up(self) -> None:
         """Show what was compared."""
-        self.state.say(self._markers.state.text())
+        self.state.show_text(self._markers.state.text())
         compared = self._markers.compared
         plot = None if compared is None else compared.plot
         if plot is not self.canvas.plot:
@@ -37,9 +37,9 @@ class VolcanoPane(PlotPane):
 
     def _row_at(self, x: float, y: float) -> int | None:
         plot = self.canvas.plot
-        if plot is None or self.canvas.is_due:  # what is seen is another
+        if plot is None or self.canvas.needs_paint:  # what is seen is another
             return None
-        return self.canvas.nearest(plot.positions(), x, y)
+        return self.canvas.nearest_position_index(plot.positions(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         row = self._row_at(x, y)

@@ -1,4 +1,4 @@
-"""The choices of "Colour by", and the colours and legend of each."""
+"""The choices of "Colour by", and the colours and legend for each choice."""
 
 from __future__ import annotations
 
@@ -34,63 +34,64 @@ LONG_NAMES = {
     ISOLATION: "Outliers (isolation)",
     PRESSURE: "Crowded (pressure)",
 }
-"""What the built-in choices are called in the window."""
+"""The names of built-in choices in the window."""
 TITLES = {
     STRETCH: f"Red: misplaced, {MISPLACED_STRETCH:.0f} or more: doubt these.",
     ISOLATION: f"Red: outliers, above {OUTLIER_ISOLATION:g}: doubt these.",
     MOVEMENT: "Movement to the other map, in radii of this one.",
 }
-"""What legends say of a choice, where that is more than its name."""
+"""Titles of legends that say more than the choice's name."""
 ALARMS = {STRETCH: MISPLACED_STRETCH, ISOLATION: OUTLIER_ISOLATION}
-"""Values from which on a point is drawn in red."""
+"""Values from which on a point is painted red."""
 RED = np.array([1.0, 0.31, 0.21, 1.0], dtype=np.float32)
 OF_FILE = " (file)"
 COLUMN = "column"
-"""What a column of the metadata is called, and of a profile of neither genes nor
-measures."""
+"""The word for a metadata column, and for a feature that is no gene or measure."""
 POSITION_COLUMNS = frozenset({"time", "centroid_z", "centroid_y", "centroid_x"})
-"""Columns that say where an object lies, which the map does not."""
+"""Columns with an object's place in the image, which says nothing of the map."""
 MAX_LEVELS, MAX_COLORS = 60, 1_000
-"""A column with more different names than these has no legend; is no colour."""
+"""A column with more levels has no legend; with more than the second, no colours."""
 TOO_MANY = "{}: {:,} names, too many to list; some have colours alike."
 MAX_VALUES = 60
-"""More measures than this are found by name, as genes are."""
+"""More measures than this are not listed, but found by name, as genes are."""
 SHADES, BINS, MAX_COUNTED = 256, 64, 50_000
-"""Steps of a colour bar and of its histogram; points that this is of, about."""
+"""Colours of a colour bar, bins of its histogram, and about the number of points that
+the histogram counts."""
 STEPS = 1_024
-"""Colours of a scale: each is at most 0.3 of 255 off."""
+"""Colours in the table of a scale: each is at most 0.3 of 255 off."""
 MISSING = np.array([0.55, 0.55, 0.55, 0.55], dtype=np.float32)
 DARKEST = 0.2
-"""Where viridis begins: what is below cannot be seen on a black canvas."""
+"""Where the scale begins in viridis: darker colours vanish on a black canvas."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coloring:
-    """The colour of each point, and how to read it: by levels, or on a scale."""
+    """The colour of each point with its legend: levels, or a scale."""
 
     rgba: Colors
-    """(N, 4), not to be changed."""
+    """Colours of the points (N, 4); not to be changed in place."""
     title: str = ""
     levels: tuple[tuple[str, int], ...] = ()
-    """Name, and the points that have it; none of clusters, whose list says it."""
+    """Name and number of points for each level; empty for clusters, which have a table.
+    """
     colors: Colors | None = None
-    """Of the levels."""
+    """Colours of the levels (n_levels, 4)."""
     limits: tuple[float, float] | None = None
-    """Values of the first and the last colour."""
+    """Values with the first and the last colour of a scale."""
     extent: tuple[float, float] | None = None
-    """Lowest and highest value: how far the limits can be moved."""
+    """Lowest and highest value of a scale, between which the limits can be moved."""
     bar: tuple[Colors, NDArray[np.integer]] | None = None
-    """Colours (SHADES, 4), and of how many points (BINS,), from end to end of these."""
+    """Colours (SHADES, 4) and numbers of points (BINS,) over the extent of a scale."""
     find_levels: Callable[[], pd.Categorical | None] = lambda: None
-    """Returns the group that each point is in; None of a scale."""
+    """Returns the level of each point (N,); None for a scale."""
 
-    def for_figure(self, title: str) -> PointColors:
-        """Return the colours as a figure takes them."""
+    def to_figure_colors(self, title: str) -> PointColors:
+        """Return the colours, with levels or scale, as a figure takes them."""
         limits, bar = self.limits, self.bar
         if limits is None:
             return PointColors(self.rgba, title, self.find_levels())
         scale = viridis_shades()
-        if bar is not None and (bar[0][-1] == RED).all():  # whatever the limits
+        if bar is not None and (bar[0][-1] == RED).all():  # the scale has alarms
             scale, limits = bar[0], self.extent
         return PointColors(self.rgba, title, scale=scale, limits=limits)
 
@@ -104,17 +105,22 @@ def color_points(
     snapshot: Snapshot,
     limits: tuple[float, float] | None = None,
 ) -> Coloring:
-    """Return the points of a snapshot coloured by one of the choices, or by a gene.
+    """Return the coloring of a snapshot's points for one choice of "Colour by".
+
+    A choice whose values are not known for this snapshot colours all points grey.
 
     Parameters
     ----------
+    choice : str
+        A built-in choice, or one of a metadata column or a feature.
     limits : (float, float), optional
-        Values of the first and the last colour; by default those that suit them.
+        Values with the first and the last colour; by default the choice's usual limits,
+        or percentiles of the values.
 
     Raises
     ------
     DataError
-        The gene is in a file that cannot be read any more.
+        The feature is in a file that cannot be read any more.
     """
     if choice == CLUSTER:
         clustering = session.clusters.clustering
@@ -133,14 +139,17 @@ def color_points(
         limits or usual or percentile_limits(values),
         ALARMS.get(choice, np.inf),
     )
-    values = np.minimum(values, extent[1])  # also what has no bound
+    values = np.minimum(values, extent[1])  # isolation may be infinite
     return _color_on_scale(TITLES.get(choice, ""), values, limits, extent, alarm)
 
 
 def _built_in_values_and_limits(
     choice: str, session: Session, snapshot: Snapshot
 ) -> tuple[NDArray[np.floating] | None, tuple[float, float] | None]:
-    """Return values of a built-in choice, if they are known, and their usual limits."""
+    """Return the values (N,) and usual limits of a built-in choice except clusters.
+
+    Values are None, or empty, where they are not known; limits are None for movement.
+    """
     if choice == STRETCH:
         return snapshot.stretch, (0.0, MISPLACED_STRETCH)
     if choice == ISOLATION:
@@ -155,27 +164,29 @@ def _built_in_values_and_limits(
 def color_by_column(
     choice: str, dataset: Dataset, limits: tuple[float, float] | None = None
 ) -> Coloring:
-    """Return points coloured by a metadata column or a gene, as :func:`colored`."""
-    choices = _find_colorable_columns(dataset)
-    if choice not in choices.columns:
-        index = dataset.profile_names.index(choices.values[choice])
-        return color_by_values(
-            dataset.expression.column(index), limits
-        )  # as logarithms
-    column = choices.columns[choice]
+    """Return the coloring for a choice that stands for a metadata column or a feature.
+
+    Raises a DataError where the feature's file cannot be read any more.
+    """
+    colorable = _find_colorable_columns(dataset)
+    if choice not in colorable.columns:
+        index = dataset.profile_names.index(colorable.values[choice])
+        log_values = dataset.expression.column(index)
+        return color_by_values(log_values, limits)
+    column = colorable.columns[choice]
     values = dataset.obs[column]
     if is_continuous(values):
         return color_by_values(values.to_numpy(dtype=float, na_value=np.nan), limits)
-    whole = None if column in dataset.added_columns else dataset.source_obs
-    if whole is not None and column in whole and values.dtype != "category":
-        values = values.astype(whole[column].astype("category").dtype)
+    source = None if column in dataset.added_columns else dataset.source_obs
+    if source is not None and column in source and values.dtype != "category":
+        values = values.astype(source[column].astype("category").dtype)
     return _color_by_levels(choice, values, dataset.level_colors.get(column, {}))
 
 
 def color_by_values(
     numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Coloring:
-    """Return points coloured by numbers (N,), NaN where one is missing."""
+    """Return the coloring of points by numbers (N,) on a scale; NaN is missing."""
     numbers = drawable(numbers)
     limits = limits or percentile_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
@@ -189,78 +200,84 @@ def _color_on_scale(
     extent: tuple[float, float],
     alarm: float = np.inf,
 ) -> Coloring:
-    """Return points coloured by numbers (N,), from those of an alarm on in red."""
+    """Return the coloring of points by numbers (N,); from ``alarm`` on they are red."""
 
     def paint(values: NDArray[np.floating]) -> Colors:
         rgba = value_colors(values, limits)
         rgba[values >= alarm] = RED
         return rgba
 
-    some = numbers[:: 1 + len(numbers) // MAX_COUNTED]
+    counted = numbers[:: 1 + len(numbers) // MAX_COUNTED]
     low, high = extent
-    shares = (some[np.isfinite(some)] - low) / (high - low)  # bins have a width
+    # Of shares each bin has a width, even where the extent is tiny.
+    shares = (counted[np.isfinite(counted)] - low) / (high - low)
     counts = np.histogram(shares, BINS, (0.0, 1.0))[0]
     bar = paint(np.linspace(*extent, SHADES)), counts
     return Coloring(paint(numbers), title, limits=limits, extent=extent, bar=bar)
 
 
 def _color_by_levels(
-    name: str, values: pd.Series, color_of: Mapping[str, str]
+    title: str, values: pd.Series, file_colors: Mapping[str, str]
 ) -> Coloring:
-    """Return points coloured by names, some in colours that the file has for them."""
-    whole = values.astype("category").cat
-    coded = whole.remove_unused_categories().cat
+    """Return the coloring of points by the levels of a column (N,).
+
+    ``file_colors`` has the colours of some levels, as the file has them.
+    """
+    categorical = values.astype("category").cat
+    coded = categorical.remove_unused_categories().cat
     names, codes = coded.categories, coded.codes.to_numpy()
-    is_there = whole.categories.isin(names)  # a part of a map keeps its colours
-    palette = level_colors(whole.categories, color_of)[is_there]
-    table = np.concatenate([palette, MISSING[None]])  # whose code is -1: the last
+    # Colours are chosen among all categories, so that a child map keeps its colours.
+    is_used = categorical.categories.isin(names)
+    palette = level_colors(categorical.categories, file_colors)[is_used]
+    table = np.concatenate([palette, MISSING[None]])  # code -1 takes the last colour
     levels = pd.Categorical.from_codes(codes, names)
-    options = {"title": TOO_MANY.format(name, len(names))}
+    options = {"title": TOO_MANY.format(title, len(names))}
     if len(names) <= MAX_LEVELS:
         n_missing, *counts = np.bincount(codes + 1, minlength=len(names) + 1).tolist()
         rows = [*zip(map(str, names), counts, strict=True)]
         rows += [(NO_LEVEL, n_missing)] if n_missing else []
-        options |= {"title": name, "levels": tuple(rows), "colors": table[: len(rows)]}
+        options |= {"title": title, "levels": tuple(rows), "colors": table[: len(rows)]}
     return Coloring(table.take(codes, axis=0), find_levels=lambda: levels, **options)
 
 
 def list_color_choices(dataset: Dataset | None) -> list[str]:
-    """Return what the points of a dataset can be coloured by, best known first.
+    """Return the choices of "Colour by": built-in ones, columns, then few features.
 
-    A column that is called as one of the built-in ones is "(file)".
+    A column with the name of a built-in choice ends with " (file)".  Without a dataset
+    only the built-in choices are returned.
     """
     if dataset is None:
         return list(BUILT_IN)
     _, columns, values = _find_colorable_columns(dataset)
-    # Few measures are listed as well, in their own units.  Genes are too many, and
-    # the names of components or pixels only number them.
-    named = {name.rstrip("0123456789") for name in dataset.profile_names}
-    is_named = dataset.profile is not dataset.X or len(named) > 1
+    # A few measures are listed as well, in their own units.  Genes are too many, and
+    # components or pixels only have numbers for names.
+    stems = {name.rstrip("0123456789") for name in dataset.profile_names}
+    is_named = dataset.profile is not dataset.X or len(stems) > 1
     is_measured = dataset.images is None and not dataset.has_expression
     if not (is_named and is_measured) or len(values) > MAX_VALUES:
         values = {}
-    others = [one for one, name in values.items() if name not in columns.values()]
-    return [*BUILT_IN, *columns, *others]
+    added = [choice for choice, name in values.items() if name not in columns.values()]
+    return [*BUILT_IN, *columns, *added]
 
 
 class _ColorableColumns(NamedTuple):
-    """The columns of a dataset that can be coloured by; slow to find."""
+    """The columns and features of a dataset that can colour the map."""
 
     usable: list[str]
-    """Informative columns for one row."""
+    """Metadata columns that are informative for a single row."""
     columns: dict[str, str]
-    """All informative columns, by choice."""
+    """All metadata columns that can colour the map, by choice."""
     values: dict[str, str]
-    """Genes, or other columns of the profile, by choice."""
+    """All features of the profile, by choice."""
 
 
 _cache: WeakKeyDictionary[Dataset, _ColorableColumns] = WeakKeyDictionary()
 
 
 def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
-    """Return what the points of a dataset can be coloured by."""
-    obs, named = dataset.obs, _cache.get(dataset)
-    if named is None:
+    """Return the columns and features that can colour the map, cached by dataset."""
+    obs, colorable = dataset.obs, _cache.get(dataset)
+    if colorable is None:
         ranks = {c: _column_rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
         labels = [] if dataset.objects is None else id_columns(obs)[:1]
@@ -275,19 +292,20 @@ def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
         for name in dataset.profile_names:
             choice = name + OF_FILE if name in BUILT_IN else name
             values[name + dataset.value_suffix if choice in columns else choice] = name
-        named = _cache[dataset] = _ColorableColumns(
-            list(map(str, usable)), columns, values
-        )
-    return named
+        colorable = _ColorableColumns(list(map(str, usable)), columns, values)
+        _cache[dataset] = colorable
+    return colorable
 
 
 _NAMES, _CROWDED, _NUMBERS = 1, 2, 3
 
 
 def _column_rank(values: pd.Series) -> int:
-    """Return where a column is listed: names, very many names, numbers; 0 nowhere.
+    """Return the rank by which a metadata column is listed; 0 hides the column.
 
-    Names that hardly two rows share, as barcodes, are nowhere if they are many.
+    Levels come first, then very many levels, then numbers.  A column without values,
+    and one with more than 1,000 levels or with levels that hardly two rows share, such
+    as barcodes, is hidden.
     """
     if not values.notna().any():
         return 0
@@ -300,18 +318,18 @@ def _column_rank(values: pd.Series) -> int:
 
 
 def informative_metadata_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns that are informative for one row.
+    """Return the metadata columns that are informative for one row, levels first.
 
-    Categories come first; the label of an object, which no two rows share, is none.
+    Labels of objects and columns with very many levels are left out.
     """
     return list(_find_colorable_columns(dataset).usable)
 
 
 def composition_columns(dataset: Dataset) -> list[str]:
-    """Return the metadata columns for the composition of a cluster.
+    """Return the metadata columns to show a cluster's composition by.
 
-    Columns that name kinds of cells come first; ids, and positions of objects, are left
-    out.
+    Columns whose name stands for kinds of cells come first; ids and positions of
+    objects are left out.
     """
     positions = POSITION_COLUMNS if dataset.objects is not None else frozenset()
     named = [
@@ -326,53 +344,59 @@ def composition_columns(dataset: Dataset) -> list[str]:
 
 
 def name_in_file(choice: str, dataset: Dataset) -> str | None:
-    """Return what a choice is called in the file; None if it is not of the file."""
-    choices = _find_colorable_columns(dataset)
-    return choices.columns.get(choice) or choices.values.get(choice)
+    """Return the name of the column or feature of a choice; None if it is built in."""
+    colorable = _find_colorable_columns(dataset)
+    return colorable.columns.get(choice) or colorable.values.get(choice)
 
 
 def choice_of_column(name: str, dataset: Dataset) -> str:
-    """Return the choice of an informative metadata column."""
+    """Return the choice that stands for a metadata column that can colour the map."""
     return _choice_with_name(name, _find_colorable_columns(dataset).columns)
 
 
 def choice_of_feature(name: str, dataset: Dataset) -> str:
-    """Return the choice that means a gene, or another column of the profile."""
+    """Return the choice that stands for a feature of the profile."""
     return _choice_with_name(name, _find_colorable_columns(dataset).values)
 
 
 def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
-    return next(choice for choice, one in names.items() if one == name)
+    return next(choice for choice, other in names.items() if other == name)
 
 
 def replace_gene_word(text: str, dataset: Dataset | None) -> str:
-    """Return a text about genes as one about what the columns of these data are."""
+    """Return a text with "gene" replaced by the dataset's word for its features."""
     word = "gene" if dataset is None else dataset.word
     return text.replace("gene", word).replace("Gene", word.capitalize())
 
 
 def percentile_limits(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the 1st and 99th percentile: a few outliers must not grey the map."""
+    """Return the 1st and 99th percentile, or the extent where both are equal.
+
+    With the extent a few outliers would leave the map in one colour.
+    """
     valid = values[np.isfinite(values)]
     low, high = np.percentile(valid, [1, 99]) if len(valid) else (0.0, 0.0)
-    # Most values may be the same, as the zeros of a rare gene.
+    # Most values may be equal, such as the zeros of a rare gene.
     return (float(low), float(high)) if low < high else value_extent(valid)
 
 
 def value_extent(values: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the lowest and the highest value, which are never the same."""
+    """Return the lowest and the highest finite value; equal values are set apart."""
     valid = values[np.isfinite(values)]
     low, high = (float(valid.min()), float(valid.max())) if len(valid) else (0.0, 1.0)
     return low, high if high > low else low + max(1.0, abs(low))
 
 
 def viridis_shades() -> Colors:
-    """Return viridis from the first to the last colour: (SHADES, 4)."""
+    """Return the scale's colours from the first to the last (SHADES, 4)."""
     return value_colors(np.linspace(0, 1, SHADES), (0.0, 1.0))
 
 
 def value_colors(values: NDArray[np.floating], limits: tuple[float, float]) -> Colors:
-    """Return viridis colours between the limits; grey where a value is missing."""
+    """Return viridis colours (N, 4) for values (N,), clipped to the limits.
+
+    Values that are not finite are grey.
+    """
     low, high = limits
     shade = np.clip((values - low) / (high - low), 0, 1) * (STEPS - 1)
     steps = np.where(np.isfinite(values), shade + 0.5, STEPS).astype(np.intp)

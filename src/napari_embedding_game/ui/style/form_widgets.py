@@ -1,4 +1,4 @@
-"""Widgets and helpers for forms: sections, labels, rows, folds."""
+"""Widgets for forms: texts, choice boxes, check boxes, folding sections."""
 
 from __future__ import annotations
 
@@ -32,27 +32,26 @@ from napari_embedding_game.ui.style.layouts import (
 )
 
 LABEL_WIDTH, INDENT = 76, 4
-"""Pixels of a label, at least, and left of its text, whatever the size of the type."""
+"""Least width of a label and indent of its text, in pixels at any font size."""
 CTRL = "Cmd" if sys.platform == "darwin" else "Ctrl"
-"""What Qt's Ctrl is called: on a Mac a click with that key is one of the right button.
-"""
+"""The name of Qt's Ctrl key: on a Mac the key Ctrl makes a click a right click."""
 CLICK_TIP = f"Click selects its points; Shift or {CTRL} adds them."
 
 
 def is_adding_click(event: QMouseEvent) -> bool:
-    """Return whether a click adds to what is selected."""
+    """Return whether a click adds to a selection: Shift, Ctrl or Meta is held."""
     keys = Qt.KeyboardModifier
     adding = keys.ShiftModifier | keys.ControlModifier | keys.MetaModifier
     return bool(event.modifiers() & adding)
 
 
 class Text(QLabel):
-    """A text of one of the roles that the theme's sheet knows, hidden while empty."""
+    """A wrapped label with a role of the theme's style sheet, hidden while empty."""
 
     def __init__(self, text: str = "", role: str = "note") -> None:
         super().__init__(text)
         self._role = role
-        self.setTextFormat(Qt.TextFormat.PlainText)  # names of people may have a "<b>"
+        self.setTextFormat(Qt.TextFormat.PlainText)  # a person may name a map "<b>"
         self.setProperty("role", role)
         self.setWordWrap(True)
         self.setIndent(INDENT)
@@ -61,8 +60,8 @@ class Text(QLabel):
         if not text:
             self.hide()
 
-    def say(self, text: str = "", role: str = "") -> None:
-        """Show another text, in its usual role or for once in another one."""
+    def show_text(self, text: str = "", role: str = "") -> None:
+        """Show a text in ``role``, by default the label's own; hide an empty text."""
         set_role(self, role or self._role)
         if self.text() != text:
             self.setText(text)
@@ -70,7 +69,7 @@ class Text(QLabel):
 
 
 def set_role(widget: QWidget, role: str) -> None:
-    """Give a label or button another role, and the looks that go with it."""
+    """Set the role of a label or button, and apply the style sheet's rules for it."""
     if (widget.property("role") or "") != role:
         widget.setProperty("role", role)
         widget.style().unpolish(widget)
@@ -78,38 +77,42 @@ def set_role(widget: QWidget, role: str) -> None:
 
 
 def activate_parent_layouts(widget: QWidget) -> None:
-    """Give a widget its new size at once: a running game holds Qt's own way up."""
-    around = widget.parentWidget()
-    while around is not None and not around.isWindow():
-        if around.layout() is not None:
-            around.layout().activate()
-        around = around.parentWidget()
+    """Activate the layouts of all parents of a widget, so that it gets its size now.
+
+    While a game runs Qt would do so much later.
+    """
+    parent = widget.parentWidget()
+    while parent is not None and not parent.isWindow():
+        if parent.layout() is not None:
+            parent.layout().activate()
+        parent = parent.parentWidget()
 
 
 def icon_with_fixed_colors(picture: QPixmap) -> QIcon:
-    """Return a picture that keeps its colours when it is selected."""
+    """Return an icon that keeps its colours in a selected row."""
     icon = QIcon(picture)
     icon.addPixmap(picture, QIcon.Mode.Selected)
     return icon
 
 
 def wrap_in_scroll_area(widget: QWidget) -> QScrollArea:
-    """Return a new area in which a widget, that is in none yet, is scrolled."""
+    """Put a widget into a new scroll area without a frame, and return the area."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab leads to what is in it
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    # Beside the bar, and never below it.
+    # The widget ends beside the scroll bar, and never lies below it.
     widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     area.setWidget(widget)
     return area
 
 
 def form_layout(*rows: tuple[Any, ...]) -> QFormLayout:
-    """Return a form that stays readable when the dock is narrow.
+    """Return a form layout of labelled widgets that stays readable in a narrow dock.
 
-    Each row has a label, "" for none, a widget, and a tooltip, by default the widget's.
+    Each row is (label, widget) or (label, widget, tooltip of the label).  An empty
+    label lets the widget span the row; the tooltip is by default the widget's.
     """
     layout = QFormLayout()
     layout.setContentsMargins(0, 0, 0, 0)
@@ -125,25 +128,28 @@ def form_layout(*rows: tuple[Any, ...]) -> QFormLayout:
         caption = QLabel(label)
         caption.setToolTip(*tip or [native.toolTip()])
         caption.setMinimumWidth(LABEL_WIDTH)
-        for part in (native, *native.findChildren(QWidget)):
-            if not isinstance(part, QCheckBox):  # which has a text of its own
-                part.setAccessibleName(label)
+        for child in (native, *native.findChildren(QWidget)):
+            if not isinstance(child, QCheckBox):  # a check box has a text of its own
+                child.setAccessibleName(label)
         native.setMinimumWidth(60)
         layout.addRow(caption, native)
     return layout
 
 
 class ChoiceBox(QComboBox):
-    """A list of texts with values, as narrow as some letters.
+    """A combo box whose texts have values, at least ``n_letters`` wide.
 
-    ``act`` receives the value that was chosen.
+    ``on_choice`` is called with the value whenever it changes.
     """
 
     changed = Signal(object)
-    """The value that was chosen."""
+    """The chosen value."""
 
     def __init__(
-        self, tip: str = "", act: Callable[[Any], Any] | None = None, n_letters: int = 8
+        self,
+        tip: str = "",
+        on_choice: Callable[[Any], Any] | None = None,
+        n_letters: int = 8,
     ) -> None:
         super().__init__()
         self._listed: list[tuple[str, Any]] = []
@@ -153,8 +159,8 @@ class ChoiceBox(QComboBox):
         self.setSizeAdjustPolicy(narrow)
         self.setMinimumContentsLength(n_letters)
         self.currentIndexChanged.connect(lambda _: self.changed.emit(self.value))
-        if act is not None:
-            self.changed.connect(act)
+        if on_choice is not None:
+            self.changed.connect(on_choice)
 
     @property
     def choices(self) -> list[Any]:
@@ -163,90 +169,97 @@ class ChoiceBox(QComboBox):
 
     @property
     def value(self) -> Any:
-        """What is chosen; None where there is nothing to choose."""
+        """The chosen value; None where there are no choices.
+
+        Setting a value that is not among the choices raises a ValueError.
+        """
         return self._listed[self.currentIndex()][1] if self._listed else None
 
     @value.setter
     def value(self, value: Any) -> None:
         self.setCurrentIndex(self.choices.index(value))
 
-    def offer(self, choices: Iterable[tuple[str, Any]], *chosen: Any) -> None:
-        """List texts and their values, without a signal.
+    def set_choices(self, choices: Iterable[tuple[str, Any]], *preferred: Any) -> None:
+        """Replace the choices, pairs of text and value, without a signal.
 
-        What is ``chosen`` is on show; where it is not there what was, or the first.
+        The first of the ``preferred`` values that is among them becomes the value,
+        else the former value, else the first.
         """
-        listed, preferred = [*choices], (*chosen, self.value)
+        listed, preferred = [*choices], (*preferred, self.value)
         with QSignalBlocker(self):
-            if listed != self._listed:  # else it may be open
+            if listed != self._listed:  # an unchanged list may be open
                 self._listed = listed
                 self.clear()
                 self.addItems([text for text, _ in listed])
             values = self.choices
-            indices = [values.index(one) for one in preferred if one in values]
+            indices = [values.index(value) for value in preferred if value in values]
             self.setCurrentIndex(next(iter(indices), 0))
 
 
 def check_box(
-    text: str, tip: str, act: Callable[[bool], Any] | None = None, is_on: bool = False
+    text: str,
+    tip: str,
+    on_toggle: Callable[[bool], Any] | None = None,
+    is_on: bool = False,
 ) -> QCheckBox:
-    """Return a box with a tick, which calls a function, if any, with what it is."""
+    """Return a check box that calls ``on_toggle`` with its new state."""
     box = QCheckBox(text)
     box.setToolTip(tip)
     box.setChecked(is_on)
-    if act is not None:
-        box.toggled.connect(act)
+    if on_toggle is not None:
+        box.toggled.connect(on_toggle)
     return box
 
 
 class FoldingSection(QWidget):
-    """Parts that are used now and then, folded away under a line of text."""
+    """A section of rarely used widgets that a button with the title shows or hides."""
 
     indent, below = 12, 6
-    """Pixels left of what is inside and below it."""
+    """Margins left of the content and below it, in pixels."""
 
-    def __init__(self, title: str, *inside: Any) -> None:
+    def __init__(self, title: str, *content: Any) -> None:
         super().__init__()
         self._title = title
-        self.button = push_button("", "", self._flip, "fold")
-        """The line of text, which opens and shuts it."""
+        self.button = push_button("", "", self._toggle_expanded, "fold")
+        """The button with the title, which expands and collapses the section."""
         self.button.setMinimumWidth(1)
-        self.inside = widget_with_layout(
-            vertical_box(*inside, margins=(self.indent, 0, 0, self.below))
+        self.content = widget_with_layout(
+            vertical_box(*content, margins=(self.indent, 0, 0, self.below))
         )
-        self.setLayout(vertical_box(self.button, self.inside, spacing=2))
-        self.expand(False)
+        self.setLayout(vertical_box(self.button, self.content, spacing=2))
+        self.set_expanded(False)
 
     @property
     def is_expanded(self) -> bool:
-        """Whether it is open."""
-        return not self.inside.isHidden()
+        """Whether the content is shown."""
+        return not self.content.isHidden()
 
-    def expand(self, is_open: bool = True) -> None:
-        """Show what is inside, or hide it."""
-        self.inside.setVisible(is_open)
+    def set_expanded(self, is_expanded: bool) -> None:
+        """Show or hide the content."""
+        self.content.setVisible(is_expanded)
         self.set_title(self._title)
 
-    def set_bare(self, is_bare: bool) -> None:
-        """Show what is inside without a line of text, or fold it away under one."""
-        if is_bare != self.button.isHidden():
-            self.button.setVisible(not is_bare)
-            left, below = (0, 0) if is_bare else (self.indent, self.below)
-            self.inside.layout().setContentsMargins(left, 0, 0, below)
-            self.expand(is_bare)
+    def set_header_hidden(self, is_hidden: bool) -> None:
+        """Hide the button and show the content, or show the button and collapse."""
+        if is_hidden != self.button.isHidden():
+            self.button.setVisible(not is_hidden)
+            left, below = (0, 0) if is_hidden else (self.indent, self.below)
+            self.content.layout().setContentsMargins(left, 0, 0, below)
+            self.set_expanded(is_hidden)
 
     def set_title(self, title: str) -> None:
-        """Show another line of text."""
+        """Replace the title."""
         self._title = title
-        self._write_title()
+        self._update_button_text()
         activate_parent_layouts(self.button)
 
-    def _write_title(self) -> None:
-        """Write the title in as many lines as it takes."""
+    def _update_button_text(self) -> None:
+        """Show the title on the button, wrapped to the width of the section."""
         title = self._title
         sign = "▾" if self.is_expanded else "▸"
         text = f"{sign}  {title}"
         wide = self.button.fontMetrics().horizontalAdvance
-        # What is beside its name goes below it.
+        # A title that is too wide is broken at its dot first.
         if wide(text) > self.width() - self.indent:
             n_letters = max(self.width() // wide("n"), 1)
             parts = (
@@ -256,43 +269,48 @@ class FoldingSection(QWidget):
         self.button.setText(escape_ampersands(text))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Write the title for another width.
+        """Wrap the title to the new width.
 
-        Layouts around are under way here: one that is activated now would place this
-        where it was to be before, and parts inside would be cut.
+        No parent layout may be activated here: it is being activated already, would
+        place the section by its former size, and the content would be cut off.
         """
-        self._write_title()
+        self._update_button_text()
 
-    def _flip(self) -> None:
-        self.expand(not self.is_expanded)
+    def _toggle_expanded(self) -> None:
+        self.set_expanded(not self.is_expanded)
 
 
 def prevent_accidental_changes(root: QWidget) -> None:
-    """Have keys and wheel change no setting by the way.
+    """Guard all fields below a widget against changes that nobody meant.
 
-    The wheel scrolls the dock and changes no field that it passes over; numbers count
-    when Enter is pressed or the field is left: until then "3" on the way to "300" would
-    be set.  A point is one of decimals also where the system has commas: Qt would take
-    0.5 for 5 there.
+    The wheel scrolls the dock and changes only a field that has the focus.  A typed
+    number is set when Enter is pressed or the field loses the focus, since "3" would be
+    set on the way to "300".  A typed point is the decimal sign also where the system
+    uses commas, since Qt would read 0.5 as 5 there.
     """
     for field in root.findChildren(QAbstractSpinBox):
         field.setKeyboardTracking(False)
-    guard = _WheelAndPointFilter(root)
+    event_filter = _WheelAndPointFilter(root)
     for kind in (QComboBox, QAbstractSlider, QAbstractSpinBox):
         for widget in root.findChildren(kind):
-            if not isinstance(widget, QScrollBar):  # which the wheel is for
+            if not isinstance(widget, QScrollBar):  # the wheel must move a scroll bar
                 widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-                widget.installEventFilter(guard)
+                widget.installEventFilter(event_filter)
 
 
 def commit_typed_number() -> None:
-    """Take the number that is being typed: a button need not take the cursor."""
+    """Set the number that is being typed, since a click on a button may not.
+
+    A button that takes no focus leaves the field in the middle of typing.
+    """
     field = QApplication.focusWidget()
     if isinstance(field, QAbstractSpinBox):
         field.clearFocus()
 
 
 class _WheelAndPointFilter(QObject):
+    """Ignores the wheel without focus, and replaces a typed "." by the decimal sign."""
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and not watched.hasFocus():
             event.ignore()

@@ -9,15 +9,15 @@ from qtpy.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPe
 from qtpy.QtWidgets import QApplication
 
 FONT_POINTS, HALO_WIDTH, PADDING = 10, 3.6, 5.0
-"""Of the type, in points; width of the line around the letters, and what is kept free
-around a name, in pixels."""
+"""Font size in points; width of the line around the letters and free room around a
+text, in pixels."""
 ON_DARK = (QColor("#ffffff"), QColor(16, 18, 22, 225))
 ON_LIGHT = (QColor("#14161a"), QColor(255, 255, 255, 230))
-"""Colour of the letters and of the line around them."""
+"""Colours of the letters and of the line around them, by the ground."""
 
 
 def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
-    """Return half the height and half the width that a name needs, in pixels."""
+    """Return half the height and half the width of a text with its halo, in pixels."""
     metrics = QFontMetricsF(_text_font(is_bold))
     width = metrics.horizontalAdvance(text) + HALO_WIDTH + PADDING
     return (metrics.height() + PADDING) / 2, width / 2
@@ -25,13 +25,16 @@ def text_half_size(text: str, is_bold: bool) -> tuple[float, float]:
 
 def paint_text_with_halo(
     painter: QPainter,
-    middle: QPointF,
+    center: QPointF,
     text: str,
     is_bold: bool,
     colors: tuple[QColor, QColor],
 ) -> None:
-    """Write a name around a point, with a line around its letters."""
-    path = _text_outline(text, is_bold).translated(middle)
+    """Paint a text centred at a position, with a line around its letters.
+
+    ``colors`` are those of the letters and of the line.
+    """
+    path = _text_outline(text, is_bold).translated(center)
     pen = QPen(colors[1], HALO_WIDTH)
     pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
     painter.strokePath(path, pen)
@@ -40,7 +43,7 @@ def paint_text_with_halo(
 
 @lru_cache(maxsize=512)
 def _text_outline(text: str, is_bold: bool) -> QPainterPath:
-    """Return the outline of a text around (0, 0)."""
+    """Return the outline of a text centred at (0, 0)."""
     path, font = QPainterPath(), _text_font(is_bold)
     metrics = QFontMetricsF(font)
     left = -metrics.horizontalAdvance(text) / 2
@@ -57,7 +60,7 @@ def _text_font(is_bold: bool) -> QFont:
 
 
 def elide_text(text: str, is_bold: bool, width: float) -> str:
-    """Return a text, cut at its end where it is wider than so many pixels."""
+    """Return a text, shortened at its end if it is wider than ``width`` pixels."""
     room = width - HALO_WIDTH - PADDING
     metrics = QFontMetricsF(_text_font(is_bold))
     return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)

@@ -1,4 +1,4 @@
-"""Legend of the map's colours: levels or a colour scale."""
+"""The legend of the map's colours: a table of levels or a colour scale."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from napari_embedding_game.ui.style.table import Table, TableColumn
 MAX_ROWS = 12
 """Levels that are seen without scrolling."""
 HISTOGRAM, BAR, HANDLE = 26, 9, 8
-"""Heights of the colour bar and of what is above it, half a handle: in pixels."""
+"""Height of the histogram, height of the colour bar below it, and half the width of a
+handle, in pixels."""
 LIMITS_TIP = "Values that get the first and the last colour: drag the handles."
 WIDEST_NUMBER = "0.0000"
-"""As wide as the longest number next to the bar, but for a sign."""
+"""A number as wide as any next to the bar, apart from a sign."""
 STEPS = 500
-"""The limits stay apart by one of so many parts of the scale."""
+"""The limits stay apart by at least the extent divided by this number."""
 
 
 class LegendView(QWidget):
-    """Shows one legend: levels, a scale, or the sentence that is its title."""
+    """Shows the legend of a coloring: its levels, its scale, or its title alone."""
 
     limits_changed = Signal(tuple)
-    """The (low, high) that a person chose for a scale."""
-    picked = Signal(int, bool)
-    """Place of the level that was clicked, and whether it is to be added."""
+    """The limits (low, high) that a person chose on the scale."""
+    level_picked = Signal(int, bool)
+    """Index of the clicked level, and whether the click adds to the selection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,34 +47,34 @@ class LegendView(QWidget):
             ),
             max_rows=MAX_ROWS,
         )
-        self.levels.picked.connect(self._on_picked)
+        self.levels.rows_picked.connect(self._on_level_rows_picked)
         self.scale = _ColorScale(self)
         parts = self.levels, self.scale, self.text
         self.setLayout(vertical_box(*parts, margins=(0, 2, 0, 0)))
         self.set_legend(UNCOLORED)
 
     def set_legend(self, legend: Coloring) -> None:
-        """Show how to read these colours."""
+        """Show levels, scale or title of a coloring."""
         is_scale = legend.limits is not None
         has_levels = bool(legend.levels)
-        self.text.say("" if has_levels else legend.title)
+        self.text.show_text("" if has_levels else legend.title)
         self.scale.setVisible(is_scale)
         self.levels.setVisible(has_levels)
         if is_scale:
             self.scale.show_limits(legend)
         elif has_levels:
-            self.levels.name_first(legend.title)
+            self.levels.set_first_heading(legend.title)
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
             self.levels.show_frame(frame, dict(enumerate(hexes(legend.colors))))
 
-    def _on_picked(self, indices: list[int], is_added: bool) -> None:
-        self.levels.choose(())  # so that the same row can be clicked again
+    def _on_level_rows_picked(self, indices: list[int], is_added: bool) -> None:
+        self.levels.select_keys(())  # the same row can be clicked again
         for index in indices:
-            self.picked.emit(index, is_added)
+            self.level_picked.emit(index, is_added)
 
 
 class _ColorScale(QWidget):
-    """A bar from low to high, whose limits can be moved."""
+    """A colour bar below a histogram, with a slider for the two limits."""
 
     def __init__(self, view: LegendView) -> None:
         super().__init__()
@@ -84,7 +85,7 @@ class _ColorScale(QWidget):
         self.slider = QDoubleRangeSlider(Qt.Orientation.Horizontal)
         self.slider.setToolTip(LIMITS_TIP)
         self.slider.setAccessibleName("Limits")
-        self.slider.valueChanged.connect(self._on_slider)
+        self.slider.valueChanged.connect(self._on_slider_moved)
         self.bar = bar = QLabel()
         bar.setScaledContents(True)
         bar.setFixedHeight(HISTOGRAM + BAR)
@@ -99,27 +100,31 @@ class _ColorScale(QWidget):
         grid.addWidget(self.high, 0, 2, 2, 1)
 
     def show_limits(self, legend: Coloring) -> None:
-        """Show the limits of a legend within its extent."""
-        self._paint(*legend.bar)
-        for number, limit in zip((self.low, self.high), legend.limits, strict=True):
-            number.setText(WIDEST_NUMBER)  # so that the bar stays where it is dragged
-            number.setMinimumWidth(number.sizeHint().width())
-            number.setText(number_text(limit))
+        """Show bar, histogram and limits of a coloring; a dragged slider stays."""
+        self._paint_color_bar(*legend.bar)
+        for label, limit in zip((self.low, self.high), legend.limits, strict=True):
+            label.setText(WIDEST_NUMBER)  # the bar keeps its width during a drag
+            label.setMinimumWidth(label.sizeHint().width())
+            label.setText(number_text(limit))
         if not self.slider.isSliderDown():
             with QSignalBlocker(self.slider):
                 self.slider.setRange(*legend.extent)
                 self.slider.setSingleStep(np.ptp(legend.extent) / STEPS)
                 self.slider.setValue(legend.limits)
 
-    def _paint(self, shades: Colors, counts: NDArray[np.integer]) -> None:
-        """Paint the colours, and above them how many points have each."""
-        tall = np.sqrt(counts / max(counts.max(), 1)).repeat(SHADES // BINS)
-        is_seen = np.arange(HISTOGRAM, -BAR, -1)[:, None] <= np.ceil(HISTOGRAM * tall)
-        data = (255 * shades * is_seen[..., None]).astype(np.uint8).tobytes()
-        picture = QImage(data, SHADES, len(is_seen), QImage.Format.Format_RGBA8888)
-        self.bar.setPixmap(QPixmap.fromImage(picture))
+    def _paint_color_bar(self, shades: Colors, counts: NDArray[np.integer]) -> None:
+        """Paint the colours (SHADES, 4) below a histogram of the counts (BINS,).
 
-    def _on_slider(self, limits: tuple[float, float]) -> None:
+        Its bars are as high as the square roots of the counts.
+        """
+        heights = np.sqrt(counts / max(counts.max(), 1)).repeat(SHADES // BINS)
+        levels = np.arange(HISTOGRAM, -BAR, -1)[:, None]
+        is_painted = levels <= np.ceil(HISTOGRAM * heights)
+        data = (255 * shades * is_painted[..., None]).astype(np.uint8).tobytes()
+        image = QImage(data, SHADES, len(is_painted), QImage.Format.Format_RGBA8888)
+        self.bar.setPixmap(QPixmap.fromImage(image))
+
+    def _on_slider_moved(self, limits: tuple[float, float]) -> None:
         low, high = limits
         least = low + self.slider.singleStep()
         self._view.limits_changed.emit((low, max(high, least)))

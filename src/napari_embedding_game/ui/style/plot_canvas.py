@@ -1,4 +1,4 @@
-"""One plot on show, painted by matplotlib as in a file, to click and to drag on."""
+"""A widget that shows a matplotlib plot, and reports clicks and drags on it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from napari_embedding_game.ui.style.layouts import (
 from napari_embedding_game.ui.style.theme import ThemeColors
 
 MIN_DRAG = 4
-"""Pixels; what is shorter is a click."""
-REST = 3.0
-"""After painting it rests so many times as long: a running game changes all."""
+"""Pixels from which on a movement is a drag, and no click."""
+PAUSE_RATIO = 3.0
+"""The pause after painting, in durations of painting: a running game asks often."""
 FONT_SIZE, N_COLORS = 8, 8
 DENSITY, MAX_GROWTH = 80, 1.5
-"""Pixels of an inch of a plot that is larger than the room, and so is scrolled; and how
-much larger it grows where there is room.
+"""Pixels per inch of a scrolled plot, and the factor by which it may grow.
 
 Its letters are 8 points at 100 dots per inch, and 10 points in a file.
 """
@@ -38,38 +37,39 @@ TooltipText = Callable[[float, float], str]
 
 
 class PlotCanvas(QScrollArea):
-    """Paints a plot in the colours of the theme; matplotlib comes with the first one.
+    """Paints a plot in the colours of the theme; the first plot imports matplotlib.
 
     Parameters
     ----------
-    tip : callable
-        Returns the text for a position (x, y) of the axes under the mouse.
-    is_dragged : bool
+    tooltip_text : callable
+        Returns the tooltip for a position (x, y) of the axes under the mouse.
+    can_drag : bool
         Whether a rectangle can be dragged.
     """
 
     clicked = Signal(float, float, bool)
-    """A position (x, y) of the axes, also outside; whether it adds to the selection."""
+    """Position (x, y) in the axes or beyond, and whether it adds to the selection."""
     dragged = Signal(float, float, float, float, bool)
     """Two corners (x, y) of a rectangle, and whether it adds to the selection."""
 
-    def __init__(self, tip: TooltipText, *, is_dragged: bool = False) -> None:
+    def __init__(self, tooltip_text: TooltipText, *, can_drag: bool = False) -> None:
         super().__init__()
-        self._tip, self._is_dragged = tip, is_dragged
+        self._tooltip_text, self._can_drag = tooltip_text, can_drag
         self._colors: ThemeColors | None = None
         self._is_scrolled = False
-        self.is_due = False
-        """Whether it is to be painted anew, once it is seen."""
-        self._begun: tuple[QPoint, tuple[float, float]] | None = None
-        """Where the button went down, on the canvas and in the axes."""
-        self._rests_until = 0.0
+        self.needs_paint = False
+        """Whether the plot must be painted again once it is visible."""
+        self._press_place: tuple[QPoint, tuple[float, float]] | None = None
+        """Where the mouse button was pressed, in pixels of the canvas and in the axes.
+        """
+        self._pause_end = 0.0
         self._band = QRubberBand(QRubberBand.Shape.Rectangle, self)
         self.plot: Plot | None = None
         self.canvas: Any = None
-        """The figure as a widget, once there is one."""
+        """The figure's widget; None before the first plot."""
         self.axes: Any = None
-        self._soon = QTimer(self, singleShot=True)
-        self._soon.timeout.connect(self._paint)
+        self._paint_timer = QTimer(self, singleShot=True)
+        self._paint_timer.timeout.connect(self._paint_plot)
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setMinimumSize(180, 120)
@@ -77,69 +77,78 @@ class PlotCanvas(QScrollArea):
         self.setWidget(widget_with_layout(vertical_box()))
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme."""
-        self._colors, self._rests_until = colors, 0.0
-        self._repaint()
+        """Paint the plot again in the colours of napari's theme."""
+        self._colors, self._pause_end = colors, 0.0
+        self._request_paint()
 
     def sizeHint(self) -> QSize:
-        """Return a size in which names can be read."""
+        """Return a size at which labels can be read."""
         return QSize(320, 320)
 
     def show_plot(self, plot: Plot | None, *, is_scrolled: bool = False) -> None:
-        """Show a plot, or nothing, at once: no former data are seen meanwhile.
+        """Request that a plot is painted; None clears the canvas at once.
 
-        ``is_scrolled``: where it has more parts than room, it is as large as in a file.
+        With ``is_scrolled`` the plot is at least as large as in a file, and scrolled.
         """
         self.plot, self._is_scrolled = plot, is_scrolled
         if plot is None and self.axes is not None:
-            self._clear()
+            self._clear_figure()
             self.canvas.draw()
-        self._repaint()
+        self._request_paint()
 
-    def pixel(self, x: float, y: float) -> QPoint:
-        """Return where on :attr:`canvas` a position of the axes is drawn."""
-        across, up = self.axes.transData.transform((x, y)) / self._ratio
+    def position_to_pixel(self, x: float, y: float) -> QPoint:
+        """Return the pixel of :attr:`canvas` at which a position of the axes lies."""
+        across, up = self.axes.transData.transform((x, y)) / self._device_pixel_ratio
         return QPoint(round(across), round(self.canvas.height() - 1 - up))
 
-    def nearest(
-        self, positions: NDArray[np.floating], x: float, y: float, reach: float = 8.0
+    def nearest_position_index(
+        self,
+        positions: NDArray[np.floating],
+        x: float,
+        y: float,
+        max_pixels: float = 8.0,
     ) -> int | None:
-        """Return which position (n, 2) is at most so many pixels away, or None."""
+        """Return the index of the position (n, 2) nearest to (x, y).
+
+        None where no position is within ``max_pixels``.
+        """
         to_pixels = self.axes.transData.transform
-        pixels = np.hypot(*(to_pixels(positions) - to_pixels((x, y))).T) / self._ratio
-        if not np.isfinite(pixels).any() or np.nanmin(pixels) > reach:
+        pixels = (
+            np.hypot(*(to_pixels(positions) - to_pixels((x, y))).T)
+            / self._device_pixel_ratio
+        )
+        if not np.isfinite(pixels).any() or np.nanmin(pixels) > max_pixels:
             return None
         return int(np.nanargmin(pixels))
 
     def showEvent(self, event: object) -> None:
-        """Catch up."""
+        """Paint a plot that was requested while the canvas was hidden."""
         super().showEvent(event)
-        if self.is_due:
-            self._repaint()
-
-    # Inside
+        if self.needs_paint:
+            self._request_paint()
 
     @property
-    def _ratio(self) -> float:
+    def _device_pixel_ratio(self) -> float:
         return float(self.canvas.device_pixel_ratio)
 
-    def _repaint(self) -> None:
-        self.is_due = True
-        if self.isVisible() and not self._soon.isActive():
-            wait = self._rests_until - time.monotonic()
-            self._soon.start(max(0, round(1000 * wait)))
+    def _request_paint(self) -> None:
+        """Paint after the pause if the canvas is visible, else once it is shown."""
+        self.needs_paint = True
+        if self.isVisible() and not self._paint_timer.isActive():
+            wait = self._pause_end - time.monotonic()
+            self._paint_timer.start(max(0, round(1000 * wait)))
 
-    def _paint(self) -> None:
-        """Paint anew what is to be seen."""
+    def _paint_plot(self) -> None:
+        """Paint the plot in the theme's colours, and set when to paint again."""
         if self._colors is None or (self.plot is None and self.canvas is None):
             return
         from matplotlib import rc_context
 
         if self.canvas is None:
-            self._make()
-        begun, self.is_due = time.monotonic(), False
+            self._make_figure_canvas()
+        start, self.needs_paint = time.monotonic(), False
         figure = self.canvas.figure
-        self._clear()
+        self._clear_figure()
         figure.set_facecolor(self._colors.background.name())
         size = self.plot.size() if self.plot and self._is_scrolled else (0, 0)
         self.canvas.setMinimumSize(*(round(DENSITY * side) for side in size))
@@ -151,93 +160,98 @@ class PlotCanvas(QScrollArea):
             with rc_context(_matplotlib_style(self._colors)):
                 self.axes = figure.add_subplot()
                 self.plot.paint(self.axes)
-            figure.set_layout_engine("none")  # the room does not change until then
+            figure.set_layout_engine("none")  # paint() has laid the axes out
         self.canvas.draw()
         end = time.monotonic()
-        self._rests_until = end + REST * (end - begun)
+        self._pause_end = end + PAUSE_RATIO * (end - start)
 
-    def _clear(self) -> None:
+    def _clear_figure(self) -> None:
         self.canvas.figure.clear()
         self.axes = None
 
-    def _make(self) -> None:
+    def _make_figure_canvas(self) -> None:
         from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
         from matplotlib.figure import Figure
 
         self.canvas = FigureCanvasQTAgg(Figure())
         self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.widget().layout().addWidget(self.canvas)
-        self.widget().layout().activate()  # it has its size
+        self.widget().layout().activate()  # the canvas gets its size before painting
         for event, slot in (
-            ("button_press_event", self._on_press),
-            ("motion_notify_event", self._on_move),
-            ("button_release_event", self._on_release),
-            ("resize_event", self._on_resize),
+            ("button_press_event", self._on_button_pressed),
+            ("motion_notify_event", self._on_mouse_moved),
+            ("button_release_event", self._on_button_released),
+            ("resize_event", self._on_canvas_resized),
             ("scroll_event", lambda event: self.wheelEvent(event.guiEvent)),
         ):
             self.canvas.mpl_connect(event, slot)
 
-    def _position_at(self, event: Any) -> tuple[float, float]:
+    def _event_position(self, event: Any) -> tuple[float, float]:
         x, y = self.axes.transData.inverted().transform((event.x, event.y))
         return float(x), float(y)
 
-    def _on_resize(self, event: object) -> None:
-        self.is_due = True
-        self._soon.start(0)
+    def _on_canvas_resized(self, event: object) -> None:
+        self.needs_paint = True
+        self._paint_timer.start(0)
 
-    def _on_press(self, event: Any) -> None:
+    def _on_button_pressed(self, event: Any) -> None:
         if event.button == 1 and self.axes is not None:
-            self._begun = _event_pixel(event), self._position_at(event)
+            self._press_place = _event_pixel(event), self._event_position(event)
 
-    def _on_move(self, event: Any) -> None:
+    def _on_mouse_moved(self, event: Any) -> None:
         if self.axes is None:
             return
-        if self._begun is None:
-            self.canvas.setToolTip(escape_tooltip(self._tip(*self._position_at(event))))
-        elif self._is_drag(event):
-            ends = self._begun[0], _event_pixel(event)
+        if self._press_place is None:
+            self.canvas.setToolTip(
+                escape_tooltip(self._tooltip_text(*self._event_position(event)))
+            )
+        elif self._is_drag_event(event):
+            ends = self._press_place[0], _event_pixel(event)
             corners = (self.canvas.mapTo(self, pixel) for pixel in ends)
             self._band.setGeometry(QRect(*corners).normalized())
             self._band.show()
 
-    def _on_release(self, event: Any) -> None:
-        if self._begun is None or event.button != 1:
+    def _on_button_released(self, event: Any) -> None:
+        if self._press_place is None or event.button != 1:
             return
-        is_drag, begin = self._is_drag(event), self._begun[1]
+        is_drag, begin = self._is_drag_event(event), self._press_place[1]
         self._band.hide()
-        self._begun = None
-        if self.axes is None:  # the plot went meanwhile
+        self._press_place = None
+        if self.axes is None:  # the plot was cleared during the drag
             return
-        position, is_added = self._position_at(event), is_adding_click(event.guiEvent)
+        position, is_added = (
+            self._event_position(event),
+            is_adding_click(event.guiEvent),
+        )
         if is_drag:
             self.dragged.emit(*begin, *position, is_added)
         else:
             self.clicked.emit(*position, is_added)
 
-    def _is_drag(self, event: Any) -> bool:
-        moved = _event_pixel(event) - self._begun[0]
-        return self._is_dragged and moved.manhattanLength() >= MIN_DRAG
+    def _is_drag_event(self, event: Any) -> bool:
+        moved = _event_pixel(event) - self._press_place[0]
+        return self._can_drag and moved.manhattanLength() >= MIN_DRAG
 
 
 class PlotPane(Listener):
-    """Choices, a sentence below them, and a canvas with a plot of a session.
+    """A pane with a head for choices, a state text, and a canvas with a plot.
 
-    ``tip`` and ``is_dragged`` are those of :class:`PlotCanvas`.
+    ``tooltip_text`` and ``can_drag`` are those of :class:`PlotCanvas`.
     """
 
     def __init__(
-        self, session: Session, tip: TooltipText, *, is_dragged: bool = False
+        self, session: Session, tooltip_text: TooltipText, *, can_drag: bool = False
     ) -> None:
         super().__init__(session)
         self.state = Text()
-        self.canvas = PlotCanvas(tip, is_dragged=is_dragged)
+        self.canvas = PlotCanvas(tooltip_text, can_drag=can_drag)
         self.head = vertical_box()
         parts = self.head, self.state, self.canvas
         self.setLayout(vertical_box(*parts, margins=(0, 4, 0, 0)))
         self.layout().setStretchFactor(self.canvas, 1)
 
     def clear_data(self) -> None:
-        """Keep nothing of data that are gone."""
+        """Remove the plot of the former data."""
         self.canvas.show_plot(None)
 
 
@@ -246,7 +260,7 @@ def _event_pixel(event: Any) -> QPoint:
 
 
 def _matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
-    """Return matplotlib's settings for a theme of napari, with the map's colours."""
+    """Return matplotlib's rc settings for a theme of napari, with the map's colours."""
     from matplotlib import cycler
 
     text, ground = colors.text.name(), colors.background.name()

@@ -1,4 +1,4 @@
-"""One table for everything that has rows: sorted, copied, clicked, typed, with bars."""
+"""The table of all panels: sorts, copies, edits, selects rows, and paints bars."""
 
 from __future__ import annotations
 
@@ -49,61 +49,62 @@ from napari_embedding_game.ui.style.layouts import escape_tooltip
 from napari_embedding_game.ui.style.theme import LOWER_COLOR, ThemeColors
 
 GAP, SWATCH = 6, 11
-"""Pixels around the text of a row, and of the disc in the colour of a row."""
+"""Pixels around the text of a row, and diameter of the disc in the row's colour."""
 MAX_NAME_SHARE = 0.64
 """Greatest share of a table for names next to bars."""
 WIDEST_NUMBER, BAR_WIDTH = " 00,000", 36
-"""A number that a bar leaves room for, and pixels of the bar."""
+"""The widest number beside a bar, and the width of the bar in pixels."""
 ENTER = Qt.Key.Key_Return, Qt.Key.Key_Enter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _TEXT, BAR = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.UserRole
 COLOR = BAR + 1
-"""Of its row, as "#rrggbb"; None without a swatch."""
+"""Role of the colour of a cell's row, "#rrggbb"; None without a swatch."""
 
 
 class Bar(NamedTuple):
-    """A bar in a cell of a table; its room goes from 0 to 1."""
+    """A bar in a cell of a table, whose width is 1."""
 
     begin: float
     end: float
     mark: float = np.nan
-    """Where a mark stands; NaN for none."""
+    """Position of a mark; NaN without a mark."""
     is_orange: bool = False
-    """Whether it warns, or is of what is lower."""
+    """Whether the bar warns, or stands for a lower value."""
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """How a column of a frame is shown."""
+    """How one column of a frame is shown in a table."""
 
     title: str
     tip: str = ""
     text: Callable[[Any], str] = str
-    """How a value is written."""
+    """Returns the text of a value."""
     is_bar: bool = False
-    """Whether values are a :class:`Bar` each; or numbers with a bar beside them."""
+    """Whether each value is a :class:`Bar`, or a number with a bar beside it."""
     is_edited: bool = False
+    """Whether a person can type into the cells."""
     warns_from: float = np.inf
-    """Value from which on it is written in the colour of a warning."""
+    """Values from this one on are written in the colour of a warning."""
 
 
 class _BarDelegate(QStyledItemDelegate):
-    """Paints the bars of a table."""
+    """Paints the bars of a table, and reports typed texts."""
 
     colors: ThemeColors | None = None
 
     def setModelData(
         self, editor: QWidget, model: QAbstractItemModel, index: QModelIndex
     ) -> None:
-        """Say what was typed, and leave it to others to be shown."""
+        """Emit the typed text without changing the cell: the receiver shows it."""
         table = self.parent()
-        table.edited.emit(table.keys[index.row()], editor.text())
+        table.cell_edited.emit(table.keys[index.row()], editor.text())
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex
     ) -> None:
-        """Paint a value: its text, a bar with ground and mark, or a text and a bar."""
+        """Paint a cell: its text, a text and a bar, or a bar with ground and mark."""
         text, bar, color = (index.data(role) for role in (_TEXT, BAR, COLOR))
         if bar is None or self.colors is None:
             super().paint(painter, option, index)
@@ -135,7 +136,7 @@ class _BarDelegate(QStyledItemDelegate):
 
 
 class Table(QTableWidget):
-    """Shows frames of these columns, the first as wide as there is room.
+    """Shows frames with the given columns; the first column takes the spare width.
 
     Parameters
     ----------
@@ -147,18 +148,18 @@ class Table(QTableWidget):
     wraps : bool
         Whether long texts take several lines.
     max_rows : int
-        So many rows are seen without scrolling, and no room is left below fewer; 0:
-        it takes the room that there is.
+        Up to this many rows are seen without scrolling, and fewer rows make the table
+        lower; 0 lets the table fill its layout.
     min_rows : int
-        So many are seen however little room there is; 0: as many as above.
+        This many rows are always seen; 0 stands for ``max_rows``.
     """
 
-    picked = Signal(object, bool)
-    """Keys of the rows that a person chose, and whether these add to a selection."""
-    edited = Signal(object, str)
-    """Key of a row, and what was typed into it."""
-    opened = Signal()
-    """Enter was pressed; Qt's own signal comes with a click as well."""
+    rows_picked = Signal(object, bool)
+    """Keys of the rows that a person chose, and whether they add to a selection."""
+    cell_edited = Signal(object, str)
+    """Key of a row, and the text typed into it."""
+    enter_pressed = Signal()
+    """Enter was pressed; Qt's own signal is emitted by a click as well."""
 
     def __init__(
         self,
@@ -170,23 +171,25 @@ class Table(QTableWidget):
         min_rows: int = 0,
     ) -> None:
         super().__init__(0, len(columns))
-        self._is_following = self._adds = False
+        self._is_selecting_in_code = self._is_adding = False
         self._pending: tuple[Any, ...] | None = None
-        """What is to be shown when nobody types."""
+        """Arguments of :meth:`show_frame` to be shown once the editor is closed."""
         self._max_rows, self._min_rows = max_rows, min_rows or max_rows
         self._columns = columns
         self.frame = pd.DataFrame()
-        """A column for each of the columns; its index has the keys."""
+        """The values on show, a column for each table column; its index has the keys.
+        """
         self.source: Any = None
-        """What the rows on show are of."""
+        """The object that the frame was made from, as the caller gave it."""
         self.keys: list[Any] = []
-        """Of the rows, in the order shown."""
+        """The keys of the rows, in the order shown."""
         self.tips: Mapping[Any, str] = {}
+        """The tooltips of rows, by their keys."""
         self._colors: Mapping[Any, str] = {}
-        """Of the swatches of rows, by their keys, as "#rrggbb"."""
+        """The colours of the rows' swatches, by their keys, as "#rrggbb"."""
         self._warning = QColor("orange")
-        self._cells = _BarDelegate(self)
-        self.setItemDelegate(self._cells)
+        self._bar_delegate = _BarDelegate(self)
+        self.setItemDelegate(self._bar_delegate)
         modes, triggers = QTableWidget.SelectionMode, QTableWidget.EditTrigger
         self.setSelectionMode(
             modes.ExtendedSelection if is_many else modes.SingleSelection
@@ -207,7 +210,7 @@ class Table(QTableWidget):
             side.setSectionResizeMode(sizes.ResizeToContents)
         head = self.horizontalHeader()
         head.setSectionResizeMode(sizes.ResizeToContents)
-        head.setResizeContentsPrecision(0)  # of the rows that are seen
+        head.setResizeContentsPrecision(0)  # fits the visible rows only, which is fast
         head.setMinimumSectionSize(36)
         head.setHighlightSections(False)
         for section, column in enumerate(columns):
@@ -227,30 +230,30 @@ class Table(QTableWidget):
         head.setVisible(has_head)
         head.setSectionsClickable(has_head)
         head.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
-        head.setSortIndicatorClearable(True)  # a third click: their own order
-        head.sortIndicatorChanged.connect(self._sort)
-        self.itemSelectionChanged.connect(self._on_selected)
+        head.setSortIndicatorClearable(True)  # a third click restores the frame's order
+        head.sortIndicatorChanged.connect(self._on_sort_indicator_changed)
+        self.itemSelectionChanged.connect(self._on_selection_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
-        """Take on the colours of napari's theme, and room for its letters."""
-        self._cells.colors, self._warning = colors, colors.warning
+        """Apply the colours of napari's theme, and fit rows and bars to its font."""
+        self._bar_delegate.colors, self._warning = colors, colors.warning
         bar = BAR_WIDTH + self.fontMetrics().horizontalAdvance(WIDEST_NUMBER)
-        for section in range(len(self._columns)):  # all but bars fit what they hold
+        for section in range(len(self._columns)):  # only bars keep this width
             self.horizontalHeader().resizeSection(section, bar)
         self.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + GAP)
-        self._fill()
+        self._refill_rows()
 
     @property
-    def is_typed_into(self) -> bool:
-        """Whether a person is typing a name, which other rows would disturb."""
+    def is_editing(self) -> bool:
+        """Whether a cell's editor is open, so that new rows must wait."""
         return self.state() == QTableWidget.State.EditingState
 
-    def name_first(self, title: str) -> None:
-        """Give the first column another heading."""
+    def set_first_heading(self, title: str) -> None:
+        """Replace the heading of the first column."""
         self.horizontalHeaderItem(0).setText(title)
 
-    def rows_of(self, keys: Iterable[Any]) -> list[int]:
-        """Return the rows of some keys."""
+    def rows_with_keys(self, keys: Iterable[Any]) -> list[int]:
+        """Return the row numbers that have these keys, from top to bottom."""
         requested = set(keys)
         return [row for row, key in enumerate(self.keys) if key in requested]
 
@@ -261,11 +264,13 @@ class Table(QTableWidget):
         tips: Mapping[Any, str] | None = None,
         source: Any = None,
     ) -> None:
-        """Show other rows; the same ones again leave all as it is.
+        """Replace the rows; an equal frame with equal colours changes nothing.
 
-        While a name is typed its row stays where it is: they are shown after that.
+        ``colors`` ("#rrggbb") and ``tips`` are by the keys, the index of ``frame``;
+        ``source`` is kept as :attr:`source`.  While a cell is edited the call waits
+        until the editor is closed.
         """
-        if self.is_typed_into:
+        if self.is_editing:
             self._pending = frame, colors, tips, source
             return
         self.source = source
@@ -274,25 +279,25 @@ class Table(QTableWidget):
             return
         is_other = set(frame.index) != set(self.frame.index)
         self.frame, (self._colors, self.tips) = frame, looks
-        self._fill()
+        self._refill_rows()
         if is_other:
             self.scrollToTop()
             self.updateGeometry()
             activate_parent_layouts(self)
 
-    def _sort(self, *event: object) -> None:
-        """Stand by another heading; what is being typed counts for its own row."""
-        self.end_edit(commits=True)
-        self._fill()
+    def _on_sort_indicator_changed(self, *event: object) -> None:
+        """Commit what is being typed to its row, then sort by the new heading."""
+        self.close_open_editor(commits=True)
+        self._refill_rows()
 
-    def _fill(self) -> None:
-        """Write the rows in their order or that of a heading; keep what is marked.
+    def _refill_rows(self) -> None:
+        """Write all rows in the order on show, and restore selection and current row.
 
-        At once: each cell alone would have the widths of the columns found anew.
+        The model's signals are blocked: each cell would resize the columns again.
         """
-        chosen, row = self.chosen(), self.currentRow()
+        chosen, row = self.selected_keys(), self.currentRow()
         present = self.keys[row : row + 1]
-        self._is_following, frame = True, self._sorted()
+        self._is_selecting_in_code, frame = True, self._sort_frame()
         self.keys = [*frame.index]
         self.setRowCount(len(frame))
         numbers = frame.select_dtypes("number").max()
@@ -300,16 +305,18 @@ class Table(QTableWidget):
         with QSignalBlocker(self.model()):
             for row, values in enumerate(frame.itertuples(index=False, name=None)):
                 for section, value in enumerate(values):
-                    cell = self._cell(section, self.keys[row], value, highest[section])
+                    cell = self._make_item(
+                        section, self.keys[row], value, highest[section]
+                    )
                     self.setItem(row, section, cell)
         self.model().layoutChanged.emit()
-        for row in self.rows_of(present):
+        for row in self.rows_with_keys(present):
             flags = QItemSelectionModel.SelectionFlag.NoUpdate
             self.selectionModel().setCurrentIndex(self.model().index(row, 0), flags)
-        self.choose(chosen, scrolls=False)
+        self.select_keys(chosen, scrolls=False)
 
-    def _sorted(self) -> pd.DataFrame:
-        """Return the rows in their order, or by the heading that was pressed."""
+    def _sort_frame(self) -> pd.DataFrame:
+        """Return the frame in its own order, or sorted by the pressed heading."""
         head, frame = self.horizontalHeader(), self.frame
         section = head.sortIndicatorSection()
         if not 0 <= section < frame.shape[1]:
@@ -319,7 +326,7 @@ class Table(QTableWidget):
         order = sorted(range(len(ranks)), key=ranks.__getitem__, reverse=falls)
         return frame.iloc[order]
 
-    def _cell(
+    def _make_item(
         self, section: int, key: Any, value: Any, highest: float
     ) -> QTableWidgetItem:
         column, is_text = self._columns[section], not isinstance(value, Bar)
@@ -342,23 +349,23 @@ class Table(QTableWidget):
         return cell
 
     def sizeHint(self) -> QSize:
-        """Return room for every row, up to some."""
-        return self._room(self._max_rows) or super().sizeHint()
+        """Return a size for all rows, up to ``max_rows``."""
+        return self._size_for_rows(self._max_rows) or super().sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        """Return room for the rows that are always seen."""
-        return self._room(self._min_rows) or super().minimumSizeHint()
+        """Return a size for all rows, up to ``min_rows``."""
+        return self._size_for_rows(self._min_rows) or super().minimumSizeHint()
 
-    def _room(self, max_rows: int) -> QSize | None:
+    def _size_for_rows(self, max_rows: int) -> QSize | None:
         n_rows = min(max(self.rowCount(), 1), max_rows)
         head, row = self.horizontalHeader(), self.verticalHeader().defaultSectionSize()
         above = 2 if head.isHidden() else 2 + head.sizeHint().height()
         return QSize(200, above + row * n_rows) if max_rows else None
 
-    def choose(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
-        """Mark the rows of these keys, and scroll to the first of them."""
-        self._is_following = True
-        rows, model = self.rows_of(keys), self.model()
+    def select_keys(self, keys: Iterable[Any], *, scrolls: bool = True) -> None:
+        """Select the rows with these keys without a signal; scroll to the first."""
+        self._is_selecting_in_code = True
+        rows, model = self.rows_with_keys(keys), self.model()
         selection = QItemSelection()
         for row in rows:
             selection.select(model.index(row, 0), model.index(row, 0))
@@ -368,23 +375,23 @@ class Table(QTableWidget):
             first = model.index(rows[0], 0)
             self.selectionModel().setCurrentIndex(first, flags.NoUpdate)
             self.scrollTo(first)
-        self._is_following = False
+        self._is_selecting_in_code = False
 
-    def chosen(self) -> list[Any]:
-        """Return the keys of the marked rows, in the order shown."""
+    def selected_keys(self) -> list[Any]:
+        """Return the keys of the selected rows, in the order shown."""
         rows = sorted(index.row() for index in self.selectionModel().selectedRows())
         return [self.keys[row] for row in rows]
 
-    def type_into(self, key: Any) -> None:
-        """Open the editor of a row's first cell; what is typed elsewhere counts."""
-        self.end_edit(commits=True)
-        for row in self.rows_of([key]):
+    def edit_first_cell(self, key: Any) -> None:
+        """Open the editor of the first cell of a row, after committing an open one."""
+        self.close_open_editor(commits=True)
+        for row in self.rows_with_keys([key]):
             index, flags = self.model().index(row, 0), QItemSelectionModel.SelectionFlag
             self.selectionModel().setCurrentIndex(index, flags.NoUpdate)
             self.edit(index)
 
-    def end_edit(self, event: object = None, *, commits: bool = False) -> None:
-        """Close the editor, if there is one; what was typed counts or is given up."""
+    def close_open_editor(self, event: object = None, *, commits: bool = False) -> None:
+        """Close an open editor, and commit or discard the typed text."""
         editor = self.indexWidget(self.currentIndex())
         if editor is not None:
             if commits:
@@ -394,29 +401,29 @@ class Table(QTableWidget):
     def closeEditor(
         self, editor: QWidget, hint: QStyledItemDelegate.EndEditHint
     ) -> None:
-        """Show the rows that have waited for it."""
+        """Close the editor, then show the frame that waited for that."""
         super().closeEditor(editor, hint)
-        later, self._pending = self._pending, None
-        if later is not None:
-            self.show_frame(*later)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self.show_frame(*pending)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave room for bars beside long names."""
+        """Limit the width of a column, so that long names leave room for bars."""
         widest = round(MAX_NAME_SHARE * event.size().width())
         self.horizontalHeader().setMaximumSectionSize(widest)
         super().resizeEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy the table with Ctrl+C; letters look for a row."""
+        """Copy the table at Ctrl+C, and emit a signal at Enter."""
         if event.matches(QKeySequence.StandardKey.Copy):
-            self._copy()
-        elif event.key() in ENTER and not self.is_typed_into:
-            self.opened.emit()
+            self._copy_as_text()
+        elif event.key() in ENTER and not self.is_editing:
+            self.enter_pressed.emit()
         else:
             super().keyPressEvent(event)
 
-    def _copy(self) -> None:
-        """Copy headings and rows as shown, tab-separated, without hidden columns."""
+    def _copy_as_text(self) -> None:
+        """Copy the visible columns with headings to the clipboard, tab-separated."""
         model, n_rows = self.model(), self.rowCount()
         seen = [c for c in range(self.columnCount()) if not self.isColumnHidden(c)]
         lines = [[model.headerData(c, Qt.Orientation.Horizontal) for c in seen]]
@@ -425,30 +432,30 @@ class Table(QTableWidget):
         QApplication.clipboard().setText("\n".join(map("\t".join, cells)))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Note whether a click adds to what is selected."""
-        self._adds = is_adding_click(event)
+        """Note for :attr:`rows_picked` whether a click adds to the selection."""
+        self._is_adding = is_adding_click(event)
         super().mousePressEvent(event)
-        self._adds = False
+        self._is_adding = False
 
-    def _on_selected(self) -> None:
-        if not self._is_following:
-            self.picked.emit(self.chosen(), self._adds)
+    def _on_selection_changed(self) -> None:
+        if not self._is_selecting_in_code:
+            self.rows_picked.emit(self.selected_keys(), self._is_adding)
 
 
 def _natural_sort_key(value: Any) -> Any:
-    """Return the sort key of a value: numbers in names count as numbers."""
+    """Return the sort key of a value: numbers in texts count, and NaN comes first."""
     if isinstance(value, str):
         return re.sub(r"\d+", lambda number: number[0].zfill(9), value.casefold())
     return value if value == value else -np.inf
 
 
 def _disc_icon(color: QColor) -> QIcon:
-    """Return a disc that keeps its colour in a selected row."""
+    """Return an icon of a disc that keeps its colour in a selected row."""
     disc = QPixmap(SWATCH, SWATCH)
     disc.fill(Qt.GlobalColor.transparent)
     painter = QPainter(disc)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(color.darker(140))  # else a pale one is not seen on pale ground
+    painter.setPen(color.darker(140))  # a pale disc needs an edge on pale ground
     painter.setBrush(color)
     painter.drawEllipse(QRectF(0.5, 0.5, SWATCH - 1, SWATCH - 1))
     painter.end()

@@ -1,4 +1,4 @@
-"""The colours of napari's theme, for what the style sheet does not reach."""
+"""The colours of napari's theme, and the plugin's style sheet made from them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from napari.utils.theme import get_theme
 from qtpy.QtGui import QColor
 
 LOWER_COLOR = QColor("#c45e2b")
-"""Of what is lower in the selection than elsewhere, in any theme."""
+"""Colour of bars for values lower in the selection than elsewhere, in any theme."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThemeColors:
-    """Colours of the present theme."""
+    """The colours of one theme."""
 
     background: QColor
     foreground: QColor
     raised: QColor
-    """Of buttons."""
+    """Ground of buttons."""
     text: QColor
     dim: QColor
     """Text that may be overlooked."""
     hint: QColor
-    """What a field says before anything is typed."""
+    """Placeholder of an empty field."""
     accent: QColor
-    """The one button that is meant to be pressed."""
+    """Ground of the main button."""
     line: QColor
     """Bars and links."""
     warning: QColor
     error: QColor
 
     @property
-    def popup_sheet(self) -> str:
-        """Style of a list of names that is offered: it is a window of its own."""
+    def popup_style_sheet(self) -> str:
+        """Style sheet for a completer's popup, a window that inherits no sheet."""
         ground, text, accent = self.foreground, self.text, self.accent
         return (
             f"QAbstractItemView {{ background: {ground.name()}; color: {text.name()}; "
@@ -42,13 +42,18 @@ class ThemeColors:
             "padding: 3px; }"
         )
 
-    def sheet(self, size: int) -> str:
-        """Return the style of what is ours, texts of napari's size in points."""
-        names = {one.name: getattr(self, one.name).name() for one in fields(self)}
-        hover = self.accent.darker(110).name()  # white is still read on it
+    def style_sheet(self, font_size: int) -> str:
+        """Return the style sheet of the plugin's widgets, for a font size in points."""
+        hex_colors = {f.name: getattr(self, f.name).name() for f in fields(self)}
+        hover = self.accent.darker(110).name()  # white text stays readable on it
         over = _blend_colors(self.raised, self.text, 0.15).name()
         return _SHEET.format(
-            size=size, button=size + 1, title=size + 5, hover=hover, over=over, **names
+            size=font_size,
+            button=font_size + 1,
+            title=font_size + 5,
+            hover=hover,
+            over=over,
+            **hex_colors,
         )
 
 
@@ -129,40 +134,41 @@ QPushButton[role="main"]:hover {{ background: {hover}; }}
 
 
 def is_canvas_light(viewer: Any) -> bool:
-    """Return whether dark marks are seen on a viewer's canvas, and pale ones are not.
+    """Return whether a viewer's canvas is light, so that marks on it must be dark.
 
-    By its colour, as "system" and the themes of plugins do not say it by their name.
+    The luminance of its colour decides, since names such as "system" and the themes of
+    plugins do not tell.
     """
     red, green, blue = map(float, viewer.canvas.background_color[:3])
     return 0.299 * red + 0.587 * green + 0.114 * blue > 0.5
 
 
 def canvas_color_events(viewer: Any) -> tuple[Any, Any]:
-    """Return the events at which the colour of a viewer's canvas may be another one."""
+    """Return the two events after which the colour of a viewer's canvas may differ."""
     events = viewer.canvas.events
     return events.background_color, events.background_color_override
 
 
 def theme_colors(name: str) -> ThemeColors:
-    """Return the colours of a theme by its name, such as ``viewer.theme``."""
+    """Return the colours of the theme with a name such as ``viewer.theme``."""
     theme = get_theme(name)
     background, foreground, raised, text = (
         QColor(*color.as_rgb_tuple(alpha=False))
         for color in (theme.background, theme.foreground, theme.primary, theme.text)
     )
-    dark = background.lightness() < 128
+    is_dark = background.lightness() < 128
     return ThemeColors(
         background=background,
         foreground=foreground,
         raised=raised,
         text=text,
-        # Of these texts the contrast is 4.5 at least, also on a table.
+        # These texts have a contrast of at least 4.5, also on a table.
         dim=_blend_colors(text, background, 0.3),
         hint=_blend_colors(text, raised, 0.25),
-        accent=QColor("#3671d6" if dark else "#2f6fd6"),
-        line=QColor("#6ea8ff" if dark else "#1b58ba"),
-        warning=QColor("#f0b93a" if dark else "#7f5200"),
-        error=QColor("#ff7b72" if dark else "#b3261e"),
+        accent=QColor("#3671d6" if is_dark else "#2f6fd6"),
+        line=QColor("#6ea8ff" if is_dark else "#1b58ba"),
+        warning=QColor("#f0b93a" if is_dark else "#7f5200"),
+        error=QColor("#ff7b72" if is_dark else "#b3261e"),
     )
 
 

@@ -211,4 +211,4 @@ def colors_of(workspace: Workspace) -> PointColors:
     session, look = workspace.session, workspace.session.look
     by = look.color_by
     colors = color_points(by, session, session.snapshot, look.limits)
-    return colors.for_figure(LONG_NAMES.get(by, by))
+    return colors.to_figure_colors(LONG_NAMES.get(by, by))

@@ -53,7 +53,7 @@ class PlateWidget(MapTool):
         self.plate = ChoiceBox("", self._draw)
         self.plate.setAccessibleName("Plate")
         self.saved = push_button("Save plot…", SAVE_TIP, self._save)
-        self.canvas = PlotCanvas(self._tip, is_dragged=True)
+        self.canvas = PlotCanvas(self._tip, can_drag=True)
         self.canvas.clicked.connect(lambda x, y, adds: self._choose(x, y, x, y, adds))
         self.canvas.dragged.connect(self._choose)
         head = horizontal_box(self.plate, None, self.saved, stretched=())
@@ -72,7 +72,7 @@ class PlateWidget(MapTool):
         self._of = dataset = self._session.dataset
         self._plates = plates = () if dataset is None else plates_of(dataset)
         self._columns = plate_columns(dataset, plates) if dataset and plates else []
-        self.plate.offer((one.name or "No plate", one.name) for one in plates)
+        self.plate.set_choices((one.name or "No plate", one.name) for one in plates)
         self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
             part.setVisible(bool(plates))
@@ -87,14 +87,14 @@ class PlateWidget(MapTool):
         if not selection.is_of_points:
             self._clusters = selection.clusters
         if not plates:
-            self.state.say(NO_PLATE)
+            self.state.show_text(NO_PLATE)
             self.canvas.show_plot(None)
         if not plates or not self._session.shows_dataset(dataset):
             return
         number, clusters = self.plate.currentIndex(), self._session.clusters
         plate, by_id = plates[number], clusters.clustering.by_id
         chosen = [c for c in self._clusters if c in by_id]
-        self.state.say("" if chosen else CHOOSE)
+        self.state.show_text("" if chosen else CHOOSE)
         is_share = bool(chosen) and self._session.snapshot is not None
         points = np.isin(clusters.labels, chosen)
         names = [by_id[c].title for c in chosen[:MAX_NAMED]]
@@ -145,7 +145,7 @@ class PlateWidget(MapTool):
         )
         wells = [w for w in self.texts if up <= w[0] <= down and left <= w[1] <= right]
         if session.snapshot is None:
-            self.state.say("Run the game first: a click then selects.")
+            self.state.show_text("Run the game first: a click then selects.")
         elif not wells:
             session.selection.clear()
         else:
@@ -156,4 +156,6 @@ class PlateWidget(MapTool):
 
     def _save(self) -> None:
         if self.canvas.plot is not None:
-            self.state.say(save_plot(self.canvas.plot, self, self._session, "plate"))
+            self.state.show_text(
+                save_plot(self.canvas.plot, self, self._session, "plate")
+            )

@@ -87,7 +87,7 @@ class ReferenceWidget(MapTool):
             text = f"{reference.name}: {n:,} cells. Choose what is predicted."
             if not reference.dataset.level_columns:
                 text = f"{reference.name} has no column of groups to predict."
-        self.state.say(text)
+        self.state.show_text(text)
         self._show()
 
     def _show(self) -> None:
@@ -109,7 +109,9 @@ class ReferenceWidget(MapTool):
     def _on_loaded(self, reference: ReferenceMap) -> None:
         self._reference = reference
         columns = reference.dataset.level_columns
-        self.label.offer(zip(columns, columns, strict=True), first_label(reference))
+        self.label.set_choices(
+            zip(columns, columns, strict=True), first_label(reference)
+        )
         self._reset()
 
     def _predict(self) -> None:
@@ -130,7 +132,7 @@ class ReferenceWidget(MapTool):
             self.workspace.maps.place(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
-        tried(partial(self.state.say, role="warning"), place)
+        tried(partial(self.state.show_text, role="warning"), place)
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (predicted,) = mapped.labels.values()
@@ -143,7 +145,7 @@ class ReferenceWidget(MapTool):
     ) -> None:
         role = "warning" if predicted.unlike.mean() > MUCH_UNLIKE else "note"
         parts = [confidence_text(predicted, self._reference), more, *notes]
-        self.state.say(" ".join(filter(None, parts)), role)
+        self.state.show_text(" ".join(filter(None, parts)), role)
 
     # The worker
 

@@ -76,9 +76,11 @@ class TeachWidget(MapTool):
         self.new = push_button("New class", NEW_TIP, self._new)
         self.add = push_button("Add selection", ADD_TIP, self._add)
         self.learn = push_button("Learn", LEARN_TIP, self._learn, "main")
-        self.classes.edited.connect(partial(self._do, session.clusters.rename))
+        self.classes.cell_edited.connect(partial(self._do, session.clusters.rename))
         select = session.selection.select_points
-        self.doubtful.picked.connect(lambda rows, _: select(np.array(rows, np.intp)))
+        self.doubtful.rows_picked.connect(
+            lambda rows, _: select(np.array(rows, np.intp))
+        )
         self._heard.connect(self._on_data, session.dataset_changed)
         self.listen(self._on_clusters, session.clusters.changed)
         self.listen(self.catch_up, session.look.events.color_by)
@@ -106,11 +108,11 @@ class TeachWidget(MapTool):
         session = self._session
         key = self._do(session.clusters.make_cluster, session.selection.points)
         if key is not None:
-            self.classes.type_into(key)
+            self.classes.edit_first_cell(key)
 
     def _add(self) -> None:
         """Make the selected points examples of the chosen class."""
-        session, chosen = self._session, self.classes.chosen()
+        session, chosen = self._session, self.classes.selected_keys()
         if session.selection.is_empty or not chosen:
             self._update(NOTHING_SELECTED)
         else:
@@ -150,7 +152,7 @@ class TeachWidget(MapTool):
         text = OTHER_DATA if self._learning.is_busy else ""
         self._learning.stop()
         self._learned = None
-        self.classes.end_edit()
+        self.classes.close_open_editor()
         self.catch_up()
         self._update(text)
 
@@ -190,8 +192,8 @@ class TeachWidget(MapTool):
         on_map = self._map_colors()
         names = {i: group.name for i, group in groups.items() if group.name in on_map}
         self.classes.show_frame(frame, {i: on_map[name] for i, name in names.items()})
-        if not self.classes.chosen():
-            self.classes.choose([*groups][:1])
+        if not self.classes.selected_keys():
+            self.classes.select_keys([*groups][:1])
 
     def _map_colors(self) -> dict[str, str]:
         """Return the colours of classes by their names, as the map has them."""
@@ -238,7 +240,7 @@ class TeachWidget(MapTool):
             text = (
                 f"{message} {self._next_step_text()}".strip() if has_data else NO_DATA
             )
-            self.state.say(text)
+            self.state.show_text(text)
 
     def _next_step_text(self) -> str:
         """Return what is to be done now."""
