@@ -333,9 +333,9 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
     switches = {"missing": options.missing != "error", "transpose": options.transposed}
     for name in (name for name, is_given in switches.items() if is_given):
         raise DataError(f"--reference reads rows one by one: leave out --{name}.")
-    from napari_embedding_game.session.large_fit import map_file
+    from napari_embedding_game.session.large_fit import map_large_file
 
-    facts = map_file(
+    facts = map_large_file(
         options.source,
         options.out,
         options.reference,
@@ -418,11 +418,11 @@ def _result(
     from napari_embedding_game.core.estimator import collect_fitted_parameters
     from napari_embedding_game.core.graph.edges import Edges
     from napari_embedding_game.data.export.result import EmbeddingResult
-    from napari_embedding_game.session.clusters.clusters import clusters_of
+    from napari_embedding_game.session.clusters.clusters import cluster_finished_run
 
     edges = Edges.from_matrix(game.affinity_matrix_)
     n_landmarks = len(snapshot.landmarks)
-    clusters = clusters_of(edges, snapshot.labels, n_landmarks, n_clusters)
+    clusters = cluster_finished_run(edges, snapshot.labels, n_landmarks, n_clusters)
     parameters = {**collect_fitted_parameters(game), "space": space, **noted}
     parameters["n_clusters"] = n_clusters
     return EmbeddingResult(snapshot, parameters, clusters.clustering)

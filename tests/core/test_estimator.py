@@ -491,12 +491,16 @@ def test_new_rows_have_their_places_whatever_is_done_with_the_map(cloud):
 
 def test_clusters_are_those_of_the_window_whatever_the_seed(cloud):
     from napari_embedding_game.core.graph.edges import Edges
-    from napari_embedding_game.session.clusters.merging import Merging
+    from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 
     model = small(random_state=7, n_landmarks=30).fit(cloud)
     merged = small(random_state=7, n_landmarks=30, n_clusters=4).fit(cloud)
-    merging = Merging.of(Edges.from_matrix(model.affinity_matrix_), model.labels_, 30)
-    np.testing.assert_array_equal(merged.labels_, merging.cut(4)[model.labels_])
+    merging = LandmarkMerge.from_edges(
+        Edges.from_matrix(model.affinity_matrix_), model.labels_, 30
+    )
+    np.testing.assert_array_equal(
+        merged.labels_, merging.cut_into_clusters(4)[model.labels_]
+    )
 
 
 def test_the_order_in_memory_changes_nothing(cloud):

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.gene_names import find_names, names_of, split_names
-from napari_embedding_game.session.axis_values import axis_of
+from napari_embedding_game.session.axis_values import find_axis_values
 from worlds import annotated, read, write_adata
 
 
@@ -50,5 +50,5 @@ def test_genes_are_found_by_symbol_and_by_identifier(tmp_path, on_show):
     found = dataset.find_columns(asked)
     assert (found.indices, found.missing) == ([1, 3, 0], asked[-1:])
     assert found.share == 4 / 5
-    assert axis_of(dataset, ids[3]).name == "DUP-1"
-    assert axis_of(dataset, "b").tolist() == [*range(12)]  # the column
+    assert find_axis_values(dataset, ids[3]).name == "DUP-1"
+    assert find_axis_values(dataset, "b").tolist() == [*range(12)]  # the column

@@ -251,7 +251,9 @@ STRAYED = {
     "in parts": (
         "a.h5ad",
         stray_cells,
-        lambda path: large_fit.map_file(path, path.parent / "out", 50, {}, recipe=True),
+        lambda path: large_fit.map_large_file(
+            path, path.parent / "out", 50, {}, recipe=True
+        ),
     ),
     "fit": ("a", Path.touch, estimator_of),
     "tl": ("a", Path.touch, embedded),

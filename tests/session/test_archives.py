@@ -59,7 +59,7 @@ def write(path):
     session.clusters.set_n_clusters(3)
     first, second, *_ = session.clusters.clusters
     session.clusters.rename(first.id, "T cells")
-    session.clusters.annotate(first.id, "look\nagain")
+    session.clusters.set_note(first.id, "look\nagain")
     session.clusters.recolor(second.id, "#00ff00")
     session.mark("the one to show")
     session.settings.repulsion = 250.0

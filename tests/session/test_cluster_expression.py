@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.cluster_expression import (
     iter_cluster_expression,
-    offered_rows,
+    list_row_choices,
 )
 from worlds import rows
 
@@ -86,7 +86,7 @@ def test_leading_markers_stand_under_their_cluster():
 def test_rows_are_of_columns_with_at_most_60_levels_and_200_genes_fit():
     of = {f"of {n}": [f"level {i % n}" for i in range(N)] for n in (12, 13, 60, 61)}
     dataset = rows(np.zeros((N, 2)), obs=pd.DataFrame(of))
-    texts = [choice.text for choice in offered_rows(dataset, list(of))]
+    texts = [choice.text for choice in list_row_choices(dataset, list(of))]
     assert texts == ["Clusters", "of 12", "of 13", "of 60", "Clusters by of 12"]
     names = [f"g{i}" for i in range(201)]
     genes = rows(np.ones((6, 201)), var_names=names, has_expression=True)

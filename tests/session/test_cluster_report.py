@@ -6,11 +6,11 @@ import pytest
 
 from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.session.cluster_report import (
-    as_levels,
-    cluster_report,
-    composition,
-    contrasts,
+    compose_by_level,
+    contrast_columns,
+    describe_points,
     is_continuous,
+    to_levels,
 )
 from worlds import rows
 
@@ -21,18 +21,18 @@ def test_what_is_told_of_a_selection(dataset, make_snapshot):
         np.float32
     )
     shot = replace(make_snapshot(), stretch=None, isolation=None)
-    report = cluster_report(dataset, points, shot, column="kind", n_draw=7)
+    report = describe_points(dataset, points, shot, column="kind", n_sampled=7)
     assert (report.size, report.share) == (20, 0.5)
     assert report.unlike_count == 0
     assert np.isnan(report.stretched_share)
-    assert len(set(report.draw)) == 7
-    assert points[report.draw].all()
+    assert len(set(report.sampled)) == 7
+    assert points[report.sampled].all()
     found = report.composition
     assert found["level"].tolist() == ["B", "T"]
     assert found["count"].tolist() == [10, 10]
     assert found["of_all"].tolist() == [0.5, 0.5]
     shot = replace(shot, stretch=stretch, isolation=stretch)
-    report = cluster_report(dataset, points, shot)
+    report = describe_points(dataset, points, shot)
     assert report.stretched_share == (stretch[points] > MISPLACED_STRETCH).mean() > 0
     assert report.unlike_count == 20
     assert report.composition.empty
@@ -49,14 +49,14 @@ def test_what_is_told_of_a_selection(dataset, make_snapshot):
     ids=["numbers of cells", "times", "next to each other", "constant"],
 )
 def test_ranges_of_numbers_are_told_apart(values, levels):
-    named = as_levels(pd.Series(values))
+    named = to_levels(pd.Series(values))
     assert list(named.cat.categories)[: len(levels)] == levels
     assert not named.isna().any()
 
 
 def test_many_levels_are_summed_up_and_missing_is_named():
     values = pd.Series([f"k{i % 12}" for i in range(48)] + [None] * 8)
-    parts = composition(values, np.arange(56))
+    parts = compose_by_level(values, np.arange(56))
     assert len(parts) == 8
     assert parts["level"].iloc[0] == "(missing)"
     assert parts["level"].iloc[-1] == "other (6 more)"
@@ -66,12 +66,12 @@ def test_many_levels_are_summed_up_and_missing_is_named():
 
 
 def test_levels_that_are_written_alike_are_one_and_missing_is_none_of_them():
-    named = as_levels(pd.Series([1, "1", "missing", None, "x"], dtype=object))
+    named = to_levels(pd.Series([1, "1", "missing", None, "x"], dtype=object))
     assert named.tolist() == ["1", "1", "missing", "(missing)", "x"]
     arrow = pd.Series([1, 2, None], dtype="int64[pyarrow]")
-    assert as_levels(arrow).tolist() == ["1", "2", "(missing)"]
+    assert to_levels(arrow).tolist() == ["1", "2", "(missing)"]
     ordered = pd.Categorical(["low", "high", None], ["low", "high"], ordered=True)
-    assert list(as_levels(pd.Series(ordered)).cat.categories) == [
+    assert list(to_levels(pd.Series(ordered)).cat.categories) == [
         "low", "high", "(missing)",
     ]  # fmt: skip
 
@@ -92,18 +92,18 @@ def test_contrast_is_cohens_d_and_the_largest_comes_first(make_snapshot):
     expected = (inside.mean(0) - outside.mean(0)) / np.sqrt(
         (inside.var(0) + outside.var(0)) / 2
     )
-    found = contrasts(measured(values.astype(np.float32)), points)
+    found = contrast_columns(measured(values.astype(np.float32)), points)
     order = [i for i in np.argsort(-np.abs(expected)) if i != 3]
     assert found.index.tolist() == [f"column {i}" for i in order]
     np.testing.assert_allclose(found, expected[order], rtol=1e-5)
     for has_genes in (False, True):  # which have markers
         dataset = replace(measured(values), has_expression=has_genes)
-        report = cluster_report(dataset, points, make_snapshot(n_points=30))
+        report = describe_points(dataset, points, make_snapshot(n_points=30))
         assert report.contrasts.empty is has_genes
-    assert contrasts(measured(values), np.ones(30, bool)).empty
+    assert contrast_columns(measured(values), np.ones(30, bool)).empty
     many = rng.normal(size=(30, 13)).astype(np.float32)
-    assert len(contrasts(measured(many), points)) == 12
-    assert len(contrasts(measured(many[:, :12]), points)) == 12
+    assert len(contrast_columns(measured(many), points)) == 12
+    assert len(contrast_columns(measured(many[:, :12]), points)) == 12
 
 
 @pytest.mark.parametrize(("n_values", "are_numbers"), [(30, False), (31, True)])

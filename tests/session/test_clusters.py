@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.clusters import Clusters
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 
 N, L = 60, 6
 LABELS = np.repeat(np.arange(L), N // L).astype(np.int32)
@@ -25,7 +25,7 @@ def chained(n_landmarks):
     line = sp.diags([1.0, 1.0], [-1, 1], shape=(n_landmarks, n_landmarks))
     number = np.arange(n_landmarks)
     tree = MergeTree(number + 1, np.maximum(number - 1, 0), number[None])
-    return Merging(line.tocsr(), tree)
+    return LandmarkMerge(line.tocsr(), tree)
 
 
 def sizes(clusters):
@@ -43,7 +43,7 @@ def rows_of(clusters, name):
 @pytest.fixture
 def six():
     clusters = Clusters(N)
-    clusters.receive(LABELS, L, chained(L))
+    clusters.update_from_game(LABELS, L, chained(L))
     return clusters
 
 
@@ -58,7 +58,7 @@ def three(six):
 def fifty(clusters, labels=None):
     """Let a game with 50 landmarks be played."""
     labels = np.arange(200) % 50 if labels is None else labels
-    clusters.receive(labels.astype(np.int32), 50, chained(50))
+    clusters.update_from_game(labels.astype(np.int32), 50, chained(50))
 
 
 def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chosen():
@@ -70,7 +70,9 @@ def test_clusters_of_a_few_points_go_to_their_neighbour_unless_a_number_is_chose
     clusters.set_n_clusters(8)
     assert sorted(sizes(clusters).values()) == [4] * 7 + [172]
     few = Clusters(25)
-    few.receive(np.arange(25, dtype=np.int32), 25, chained(25))  # a landmark a point
+    few.update_from_game(
+        np.arange(25, dtype=np.int32), 25, chained(25)
+    )  # a landmark a point
     assert sum(sizes(few).values()) == 25
     assert min(sizes(few).values()) >= 10
 
@@ -97,15 +99,15 @@ def test_one_is_the_largest_when_the_first_game_has_ended():
 
     def play(*counts):
         labels = np.repeat(np.arange(3), counts).astype(np.int32)
-        clusters.receive(labels, 3, chained(3))
+        clusters.update_from_game(labels, 3, chained(3))
 
     play(30, 20, 10)
     play(20, 10, 30)
     assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}  # nothing jumps meanwhile
-    clusters.finish()
+    clusters.finish_numbering()
     assert sizes(clusters) == {"1": 30, "2": 20, "3": 10}
     play(30, 10, 20)  # from then on they follow their cells
-    clusters.finish()
+    clusters.finish_numbering()
     assert sizes(clusters) == {"1": 20, "2": 30, "3": 10}
 
 
@@ -115,19 +117,21 @@ def test_numbers_follow_what_was_seen_at_rest(seen_by):
     clusters = Clusters(N)
     clusters.set_n_clusters(3)
     for name in ("T cells", "B cells"):  # of an earlier map
-        clusters.annotate_by(pd.Series(np.where(np.arange(N) < 3, name, None)), {})
+        clusters.annotate_by_column(
+            pd.Series(np.where(np.arange(N) < 3, name, None)), {}
+        )
     clusters.undo()
 
     def receive(step):
         labels = ((np.arange(N) + step) // 20 % 3).astype(np.int32)
-        clusters.receive(labels, 3, chained(3))
+        clusters.update_from_game(labels, 3, chained(3))
 
     receive(0)
     getattr(clusters, seen_by)()
     before = clusters.clustering.names.copy()
     for step in range(1, 21):
         receive(step)
-    clusters.finish()
+    clusters.finish_numbering()
     np.testing.assert_array_equal(clusters.clustering.names, before)
 
 
@@ -135,13 +139,15 @@ def test_a_name_stays_on_its_points_through_game_and_slider(three):
     three.rename(id_of(three, "2"), "B cells")
     rows, before = rows_of(three, "B cells"), three.state
     same = replace(before.annotation, codes=before.annotation.codes.copy())
-    assert before.edited("rename", same) is before  # or it would have to be undone
+    assert (
+        before.with_annotation("rename", same) is before
+    )  # or it would have to be undone
     moved = LABELS.copy()
     moved[rows[:4]] = 5
     moved[:3] = LABELS[rows[0]]
     order = np.array([3, 4, 5, 0, 1, 2], np.int32)  # other landmarks, same places
     for labels in (moved, order[moved], np.zeros(N, np.int32)):
-        three.receive(labels, L, chained(L))
+        three.update_from_game(labels, L, chained(L))
         np.testing.assert_array_equal(rows_of(three, "B cells"), rows)
     for n_clusters in (1, 6, None, 3):
         three.set_n_clusters(n_clusters)
@@ -157,7 +163,7 @@ def test_merge_keeps_the_given_name_colour_and_note(three):
     rare = id_of(three, "3")
     three.rename(rare, "NK")
     three.recolor(rare, "#FF0080")
-    three.annotate(rare, " CD56 high ")
+    three.set_note(rare, " CD56 high ")
     target = three.merge([rare, id_of(three, "1")])
     assert sizes(three) == {"NK": 50, "2": 10}
     merged = three.clustering.by_id[target]
@@ -180,20 +186,20 @@ def test_of_many_merged_clusters_two_are_named(six):
 def test_parts_become_groups_and_the_largest_stays(three):
     large = id_of(three, "1")
     rows = three.clustering.rows(large)
-    ids = three.split(large, rows, np.repeat([7, 3, 5], [8, 20, 12]))
+    ids = three.split_into_groups(large, rows, np.repeat([7, 3, 5], [8, 20, 12]))
     assert ids[0] == large
     assert sizes(three) == {"1": 20, "2": 10, "3": 10, "1.2": 12, "1.3": 8}
     assert [three.clustering.by_id[i].name for i in ids] == ["1", "1.2", "1.3"]
     three.set_n_clusters(1)
     assert {"1.2": 12, "1.3": 8}.items() <= sizes(three).items()
     with pytest.raises(DataError, match="are one cluster"):
-        three.split(large, rows, np.zeros(len(rows), int))
+        three.split_into_groups(large, rows, np.zeros(len(rows), int))
 
 
 def test_a_column_becomes_annotation(three):
     levels = np.where(np.arange(N) < 50, np.arange(N) % 2, -1)
     names = pd.Categorical.from_codes(levels, ["T", "3"])
-    three.annotate_by(pd.Series(names, name="leiden"), {})
+    three.annotate_by_column(pd.Series(names, name="leiden"), {})
     assert sizes(three)["T"] == sizes(three)["3"] == 25
     assert len(set(sizes(three))) == len(three.clusters)  # a cluster 3 is called else
     assert three.undo_label == "Undo annotation by leiden"
@@ -205,9 +211,9 @@ def test_a_column_leaves_what_was_said_and_empty_levels_annotate_nothing():
     clusters = Clusters(6)
     group = clusters.make_cluster(np.arange(3), "T")
     clusters.recolor(group, "#ff0000")
-    clusters.annotate(group, "look again")
+    clusters.set_note(group, "look again")
     levels = pd.Categorical(["T", "", " ", "B", "unassigned", "B"])
-    clusters.annotate_by(pd.Series(levels, name="kind"), {"B": "#00ff00"})
+    clusters.annotate_by_column(pd.Series(levels, name="kind"), {"B": "#00ff00"})
     found = {c.name: (c.size, c.color, c.note) for c in clusters.clusters if c.is_named}
     assert found == {"T": (3, "#ff0000", "look again"), "B": (2, "#00ff00", "")}
 
@@ -218,7 +224,7 @@ class Editing(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.clusters = Clusters(N)
-        self.clusters.receive(LABELS, L, chained(L))
+        self.clusters.update_from_game(LABELS, L, chained(L))
 
     def some(self, place):
         return self.clusters.clusters[place % len(self.clusters.clusters)].id
@@ -243,7 +249,9 @@ class Editing(RuleBasedStateMachine):
     def split(self, place, parts):
         cluster = self.some(place)
         rows = self.clusters.clustering.rows(cluster)
-        self.try_to(self.clusters.split, cluster, rows, np.arange(len(rows)) % parts)
+        self.try_to(
+            self.clusters.split_into_groups, cluster, rows, np.arange(len(rows)) % parts
+        )
 
     @rule(rows=st.lists(st.integers(0, N - 1), max_size=12))
     def draw(self, rows):
@@ -251,7 +259,7 @@ class Editing(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 9))
     def release(self, place):
-        self.try_to(self.clusters.release, self.some(place))
+        self.try_to(self.clusters.remove_annotation, self.some(place))
 
     @rule(n_clusters=st.none() | st.integers(1, 8), seed=st.integers(0, 5))
     def play(self, n_clusters, seed):
@@ -259,7 +267,7 @@ class Editing(RuleBasedStateMachine):
         rng = np.random.default_rng(seed)
         labels = LABELS.copy()
         labels[rng.choice(N, 20)] = rng.integers(0, L, 20)
-        self.clusters.receive(labels, L, chained(L))
+        self.clusters.update_from_game(labels, L, chained(L))
         self.clusters.set_n_clusters(n_clusters)
         assert self.clusters.state.annotation is before
 

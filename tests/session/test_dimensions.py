@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.snapshot import WarmStart
-from napari_embedding_game.session.steering import redimensioned
+from napari_embedding_game.session.warm_starts import change_n_dimensions
 from worlds import play, session_of
 
 
@@ -38,7 +38,7 @@ def test_a_map_in_space_becomes_flat_where_it_was():
     rng = np.random.default_rng(0)
     points = (rng.normal(size=(40, 3)) * [9, 6, 1] + [50, -20, 70]).astype(np.float32)
     layout = WarmStart(embedding=points, landmarks=points[:4])
-    flat, transform = redimensioned(layout, 2, 0)
+    flat, transform = change_n_dimensions(layout, 2, 0)
     for found, where in ((flat.embedding, points), (flat.landmarks, points[:4])):
         assert np.abs(found - where[:, :2]).max() < 4
         np.testing.assert_allclose(found, transform(where), atol=1e-4)
@@ -46,7 +46,7 @@ def test_a_map_in_space_becomes_flat_where_it_was():
 
 def test_what_is_held_goes_along(played):
     rows = np.arange(5)
-    played.hand.hold(rows)
+    played.hand.hold_points(rows)
     flat = played.snapshot.embedding[rows]
     run = played.change_dimensions(3)
     (hold,) = played.hand.forces.holds

@@ -37,8 +37,8 @@ from napari_embedding_game.data.predicted import PredictedLabels, with_predicted
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session import teaching
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session import learned_classes
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.session.file.saved_map import PlacedOn, ShownComparison
@@ -188,7 +188,7 @@ def names_and_looks(desk, session):
     one, two, *_ = session.clusters.clusters
     session.clusters.rename(one.id, "T cells")
     session.clusters.recolor(two.id, "#00ff00")
-    session.clusters.annotate(two.id, "look\nagain")
+    session.clusters.set_note(two.id, "look\nagain")
     session.clusters.make_cluster(np.arange(9), "doublets")
     session.clusters.set_n_clusters(4)
     session.selection.select_points(np.array([1, 5, 30]))
@@ -203,14 +203,14 @@ def names_and_looks(desk, session):
 def pinned_and_branched(desk, session):
     def steer():
         session.settings.repulsion = 400.0
-        session.hand.hold(np.arange(20))
+        session.hand.hold_points(np.arange(20))
 
     play(session, at=0, then=steer)
     session.settings.repulsion = 200.0
     play(session, session.play_on())
     session.settings.random_state = 5
     play(session)
-    session.timeline.rename(session.timeline.marks[1].number, "the one to show")
+    session.timeline.rename_mark(session.timeline.marks[1].number, "the one to show")
     session.look_back(session.timeline.marks[2].number)
 
 
@@ -227,9 +227,9 @@ def taught(desk, session):
     for name, at in (("one", 0), ("two", 40)):
         session.clusters.make_cluster(np.arange(at, at + 6), name)
     dataset, said = session.dataset, session.clusters.state.annotation
-    examples = teaching.examples_of(dataset, said)
-    learned = finish(teaching.learn_examples(dataset, examples))
-    session.add_columns(teaching.with_classes, "taught", learned, examples)
+    examples = learned_classes.collect_examples(dataset, said)
+    learned = finish(learned_classes.learn_from_examples(dataset, examples))
+    session.add_columns(learned_classes.add_class_columns, "taught", learned, examples)
 
 
 def predicted_and_placed(desk, session):
@@ -315,7 +315,7 @@ def assert_same(one, other, place="map", omit=frozenset()):
         assert list(one) == list(other), place
     elif sp.issparse(one):
         assert_same(one.toarray(), other.toarray(), place)
-    elif isinstance(one, Merging):
+    elif isinstance(one, LandmarkMerge):
         assert_same(one.graph, other.graph, place)
         assert_same(one.tree, other.tree, place)
     elif is_dataclass(one):

@@ -62,7 +62,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(session):
     rows = session.clusters.clustering.rows(cluster)
     before = session.snapshot
     by = np.array([3.0, 1.0]) * radius(before)
-    session.hand.begin_drag(cluster)
+    session.hand.begin_cluster_drag(cluster)
     mark = session.timeline.newest
     assert mark.label == "T cells dragged by hand"
     assert mark.snapshot.embedding is before.embedding
@@ -87,12 +87,12 @@ def test_a_cluster_is_dragged_while_the_game_runs(session):
 def test_held_points_stay_and_undo_forgets_the_hold(session):
     played = begun(session)
     before = session.snapshot.embedding
-    assert session.hand.hold(ONE) is None  # the run that is played takes it up
+    assert session.hand.hold_points(ONE) is None  # the run that is played takes it up
     mark = session.timeline.newest
     assert mark.label == "30 points held"
     played.to_the_end()
     assert np.array_equal(session.snapshot.embedding[ONE], before[ONE])
-    session.hand.release(ONE[:10])
+    session.hand.release_points(ONE[:10])
     played.to_the_end()
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
     assert not np.array_equal(session.snapshot.embedding[ONE[:10]], before[ONE[:10]])
@@ -111,7 +111,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     session.pause()
     first = session.timeline.newest
     before = session.snapshot.embedding
-    session.hand.hold(ONE)
+    session.hand.hold_points(ONE)
     assert session.hand.summary() == "By hand: 30 points held."
     saved = SavedSession(maps=(session.capture(),))
     archive.save(saved, tmp_path / "held.zip")
@@ -132,7 +132,7 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
 def test_a_landmark_is_dragged_pinned_and_let_go(session):
     played = begun(session)
     hand, place = session.hand, np.array([4.0, -3.0])
-    hand.begin_landmark(5)
+    hand.begin_landmark_drag(5)
     assert session.timeline.newest.label == "Landmark dragged by hand"
     hand.drag_to(np.array([1e9, 0.0]))
     assert hand.forces.landmarks[0].place == (100_000, 0)  # well on the map
@@ -141,7 +141,7 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     assert np.array_equal(session.snapshot.landmarks[5], place)
     hand.end_drag()
     assert not hand.forces
-    hand.begin_landmark(5)
+    hand.begin_landmark_drag(5)
     hand.drag_to(place)
     hand.end_drag(is_pinned=True)
     played.to_the_end()
@@ -161,34 +161,34 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     assert len(session.snapshot.landmarks) == 12
     session.settings.approximation = "exact"
     with pytest.raises(InputError, match="push no points"):
-        hand.begin_landmark(5)
+        hand.begin_landmark_drag(5)
 
 
 def test_what_cannot_be_steered_says_so_and_changes_nothing(session):
     hand = session.hand
     with pytest.raises(DataError, match="no map yet"):
-        hand.hold(ONE)
+        hand.hold_points(ONE)
     with pytest.raises(DataError, match="no map yet"):
-        hand.begin_drag(0)
+        hand.begin_cluster_drag(0)
     played = begun(session)
     played.to_the_end()
     n_marks = len(session.timeline.marks)
     with pytest.raises(DataError, match="Choose some points"):
-        hand.hold(np.zeros(0, int))
+        hand.hold_points(np.zeros(0, int))
     with pytest.raises(DataError, match="Nothing is held"):
-        hand.release()
+        hand.release_points()
     with pytest.raises(DataError, match="no points any more"):
-        hand.begin_drag(-5)
+        hand.begin_cluster_drag(-5)
     session.stop()
     with pytest.raises(DataError, match="Continue"):
-        hand.begin_drag(session.clusters.clusters[0].id)
-    hand.refuse("Nothing moves.")
+        hand.begin_cluster_drag(session.clusters.clusters[0].id)
+    hand.show_refusal("Nothing moves.")
     assert (hand.summary(), session.message) == ("Nothing moves.", "Nothing moves.")
     hand.clear()  # another map comes
     assert hand.summary() == ""
     session.settings.method = "ee_spectral_direction"
     with pytest.raises(InputError, match="Only a game"):
-        hand.hold(ONE)
+        hand.hold_points(ONE)
     assert hand.forces is NO_FORCES
     assert session.state == "stopped"
     assert len(session.timeline.marks) == n_marks

@@ -77,14 +77,14 @@ def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
     assert is_rare.sum() == RARE
     rows = LazyRows(file)
     for seed in range(2):
-        drawn = large_fit.draw_reference(rows, 300, seed)
+        drawn = large_fit.sample_reference_rows(rows, 300, seed)
         assert len(np.unique(drawn)) == len(drawn) == 300
         assert (np.diff(drawn) > 0).all()
         # At random there would be 1.2 of them.
         assert is_rare[drawn].sum() >= 6
-        assert np.array_equal(drawn, large_fit.draw_reference(rows, 300, seed))
+        assert np.array_equal(drawn, large_fit.sample_reference_rows(rows, 300, seed))
     np.testing.assert_array_equal(rows.take(drawn, 700), cells[drawn])
-    assert len(large_fit.draw_reference(rows, 10**9)) == N
+    assert len(large_fit.sample_reference_rows(rows, 10**9)) == N
 
 
 def test_all_rows_are_placed_as_transform_places_them(
@@ -100,7 +100,7 @@ def test_all_rows_are_placed_as_transform_places_them(
     record = found.uns["embedding_game"]
     assert record["map_hash"] == facts["map_hash"]
     assert record["parameters"]["max_iter"] == 60
-    drawn = large_fit.draw_reference(LazyRows(file), 800, 0)
+    drawn = large_fit.sample_reference_rows(LazyRows(file), 800, 0)
     model = EmbeddingGame(random_state=0, max_iter=60, n_jobs=1).fit(cells[drawn])
     np.testing.assert_array_equal(record["landmarks"], model.landmarks_)
     places = found.obsm["X_embedding_game"]
@@ -139,7 +139,7 @@ def test_a_result_that_cannot_take_its_place_is_kept(cells, tmp_path, monkeypatc
     rows, out = LazyRows(tmp_path / "some.zarr"), tmp_path / "map.zarr"
     arguments = rows, model, out, {}, map, obs_of(200), np.arange(200)
     with pytest.raises(DataError, match=r"whole result is in \.map\.zarr\.part"):
-        large_fit.place_all(*arguments)
+        large_fit.write_placed_rows(*arguments)
     kept = anndata.read_zarr(tmp_path / ".map.zarr.part")
     np.testing.assert_array_equal(kept.obsm["X_embedding_game"], model.embedding_)
 
@@ -188,10 +188,10 @@ def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cl
     rows = LazyRows(tmp_path / "cells.zarr")
     model = EmbeddingGame(random_state=0, max_iter=60).fit(cells[:800])
     rest = obs_of(N), np.arange(800)
-    large_fit.place_all(rows, model, tmp_path / "here.zarr", {}, map, *rest)
+    large_fit.write_placed_rows(rows, model, tmp_path / "here.zarr", {}, map, *rest)
     pids = [worker.pid for worker in cluster.workers.values()]
     seen = []
-    with large_fit.on_cluster(cluster.scheduler_address) as run:
+    with large_fit.open_cluster_map(cluster.scheduler_address) as run:
 
         def run_and_kill(work, begins, ends):
             def slowly(begin, end):
@@ -205,7 +205,7 @@ def test_a_worker_that_is_killed_loses_nothing(cells, small_chunks, tmp_path, cl
                 yield found
 
         out = tmp_path / "there.zarr"
-        large_fit.place_all(rows, model, out, {}, run_and_kill, *rest)
+        large_fit.write_placed_rows(rows, model, out, {}, run_and_kill, *rest)
     assert len(seen) == 12
     # It did not live to do its half.
     assert seen.count(pids[0]) <= 3
@@ -219,7 +219,7 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
     monkeypatch.setattr(large_fit, "_PATIENCE", 0.5)
     with (
         pytest.raises(InputError, match="No Dask scheduler answers at tcp://localhost"),
-        large_fit.on_cluster("tcp://localhost:9"),
+        large_fit.open_cluster_map("tcp://localhost:9"),
     ):
         pass
 

@@ -152,7 +152,7 @@ def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, 
     is_cd4 = (given == "CD4").to_numpy()
     assert is_cd4.sum() == 5
     np.testing.assert_array_equal(given[~is_cd4].isna(), column[~is_cd4].isna())
-    session.clusters.annotate_by(given, {})
+    session.clusters.annotate_by_column(given, {})
     assert names(session) == {"lymphocytes": (given == "lymphocytes").sum(), "CD4": 5}
     back(tree)
     assert session.look.color_by == "annotation"
@@ -187,7 +187,7 @@ def test_what_is_done_above_holds_unless_it_changes_below(
         other = Desk.restored(tree.capture())
         tree, session = other.maps, other.session
     tree.open(child)
-    session.clusters.annotate(3, "a second look")
+    session.clusters.set_note(3, "a second look")
     session.clusters.make_cluster(np.arange(2), "naive")  # of CD4
     back(tree)
     counts = {"lymphocytes": 5, "CD4 memory": 3, "CD8": 5, "naive": 2}
@@ -311,7 +311,7 @@ def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, se
     tree.embed(np.arange(30), "part")
     session.clusters.make_cluster(np.arange(10), "naive")
     back(tree)
-    session.clusters.release(former)
+    session.clusters.remove_annotation(former)
     assert session.clusters.make_cluster(np.arange(20, 26), "B") == former
     tree.open("part1")
     session.clusters.undo()

@@ -73,11 +73,11 @@ class Walker:
     def add(self):
         group = self.pick(self.groups())
         rows = self.random.choice(len(self.cells), 3, replace=False)
-        self.book.add_to(group.id, rows)
+        self.book.add_points_to_group(group.id, rows)
         self.give(rows, group.name)
 
     def release(self):
-        self.book.release(self.pick(self.groups()).id)
+        self.book.remove_annotation(self.pick(self.groups()).id)
 
     def merge(self):
         parts = self.random.permutation([one.id for one in self.groups()])[:2]
@@ -91,7 +91,7 @@ class Walker:
         group = self.pick(self.groups())
         rows = self.book.clustering.rows(group.id)
         parts = self.random.integers(0, 2, len(rows))
-        for cluster in self.book.split(group.id, rows, parts):
+        for cluster in self.book.split_into_groups(group.id, rows, parts):
             part = self.book.clustering.by_id[cluster]
             self.give(self.book.clustering.rows(cluster), part.name)
 

@@ -99,5 +99,7 @@ def test_who_takes_cells_from_a_name_is_not_told_that_it_is_parted(player):
     rows = book.clustering.rows(largest.id)
     book.make_cluster(rows[len(rows) // 4 :], "CD8")
     assert not player.session.message
-    book.add_to(book.clustering.labels[rows[0]], np.arange(len(player.names())))
+    book.add_points_to_group(
+        book.clustering.labels[rows[0]], np.arange(len(player.names()))
+    )
     assert not player.session.message

@@ -19,10 +19,13 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import ShownComparison
+from napari_embedding_game.session.learned_classes import (
+    add_class_columns,
+    learn_from_examples,
+)
 from napari_embedding_game.session.notebook.export import write_code
 from napari_embedding_game.session.notebook.methods import methods_text
 from napari_embedding_game.session.run.record import Steering
-from napari_embedding_game.session.teaching import learn_examples, with_classes
 
 nbformat, sc = pytest.importorskip("nbformat"), pytest.importorskip("scanpy")
 
@@ -98,7 +101,7 @@ def by_hand(folder, cells):
 def drawn_around(folder, cells):
     desk = of_file(folder / "cells.h5ad").play().edit()
     desk.book.make_cluster(np.arange(12), "NA")
-    desk.session.split(desk.book.clusters[0].id, 2)
+    desk.session.split_cluster(desk.book.clusters[0].id, 2)
     return desk
 
 
@@ -202,8 +205,8 @@ def made_columns(folder, cells):
     kinds = session.dataset.obs["kind"].to_numpy()
     places = np.flatnonzero(session.dataset.kept)
     examples = {kind: tuple(places[kinds == kind][:4]) for kind in "ABC"}
-    learned = finish(learn_examples(session.dataset, examples))
-    session.add_columns(with_classes, "taught", learned, examples)
+    learned = finish(learn_from_examples(session.dataset, examples))
+    session.add_columns(add_class_columns, "taught", learned, examples)
     session.add_columns(
         Dataset.with_column, "wanders", np.where(kinds == "A", np.nan, 0.5)
     )
@@ -413,7 +416,7 @@ def test_a_name_is_no_markup_of_a_notebook(cells, tmp_path):
     first, second = desk.book.clusters[:2]
     desk.book.rename(first.id, f"{picture} *T* `x` &amp; <b>")
     desk.book.rename(second.id, f"`{picture}")
-    desk.book.annotate(second.id, f"# {picture}")
+    desk.book.set_note(second.id, f"# {picture}")
     desk.session.add_columns(Dataset.with_column, f"`{picture}", np.arange(240.0))
     desk.saw(np.arange(240) < 99, title=picture)
     write_code(desk.maps.capture(), path)

@@ -6,7 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.session.plates import plate_columns, plates_of, well_text
+from napari_embedding_game.session.plates import (
+    find_plates,
+    list_well_columns,
+    well_text,
+)
 
 
 @pytest.fixture
@@ -25,8 +29,8 @@ def plate(dataset):
 
 
 def test_columns_that_are_known_of_a_whole_well(plate):
-    plates = plates_of(plate)
-    columns = plate_columns(plate, plates)
+    plates = find_plates(plate)
+    columns = list_well_columns(plate, plates)
     assert {"drug", "dose"} <= set(columns)
     assert "area" not in columns
     assert "Metadata_Well" not in columns
@@ -45,16 +49,16 @@ def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):
         },
         index=dataset.obs.index,
     )
-    first, second = plates_of(replace(dataset, obs=obs))
+    first, second = find_plates(replace(dataset, obs=obs))
     assert (first.name, second.name) == ("p1", "p2")
     assert list(first.wells) == [(1, 1), (1, 3)]
     assert list(second.wells) == [(1, 0), (1, 2)]
     counted = obs.assign(row=np.arange(n) % 3, column=obs["column"].astype(str))
     counted = counted.drop(columns="plate")
     from_one = replace(dataset, obs=counted, source_obs=counted)
-    (part,) = plates_of(from_one.subset(np.arange(n) % 3 > 0))
+    (part,) = find_plates(from_one.subset(np.arange(n) % 3 > 0))
     assert {well[0] for well in part.wells} == {1, 2}  # no well moves up
-    (from_one,) = plates_of(from_one)
+    (from_one,) = find_plates(from_one)
     assert {well[0] for well in from_one.wells} == {0, 1, 2}
     assert {well[1] for well in from_one.wells} == {0, 1, 2, 3}
 
@@ -63,7 +67,7 @@ def test_plates_are_told_apart_and_rows_and_columns_are_wells(dataset):
 def test_a_column_that_names_no_wells_makes_no_plate(dataset, values):
     n = len(dataset.obs)
     obs = dataset.obs.assign(well=np.resize(values, n))
-    assert plates_of(replace(dataset, obs=obs)) == ()
-    assert plates_of(dataset) == ()
+    assert find_plates(replace(dataset, obs=obs)) == ()
+    assert find_plates(dataset) == ()
     numbered = dataset.obs.assign(well_id=range(n), well_name="B03")
-    assert list(plates_of(replace(dataset, obs=numbered))[0].wells) == [(1, 2)]
+    assert list(find_plates(replace(dataset, obs=numbered))[0].wells) == [(1, 2)]

@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.core.inspect.quality import graph_parts, map_quality
-from napari_embedding_game.session.quality import group_columns, quality_job
+from napari_embedding_game.session.quality import (
+    group_codes_by_column,
+    make_quality_job,
+)
 from worlds import play, session_of
 
 
@@ -23,7 +26,7 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
         clusters=session.clusters.labels,
     )
     assert expected.clusters.same > expected.clusters.by_chance
-    found = quality_job(session)()
+    found = make_quality_job(session)()
     parts = graph_parts(shot.neighbors, found.parts.n_neighbors)
     told = replace(expected, parts=parts)
     np.testing.assert_equal(asdict(found), asdict(told))
@@ -35,6 +38,6 @@ def test_a_column_of_one_level_and_gaps_is_not_compared(dataset):
     one, two = pd.Categorical(["A", None] * (n // 2)), pd.Categorical(["A", "B"] * 20)
     dataset = replace(dataset, obs=dataset.obs.assign(one=one, two=two))
     assert {"one", "two"} <= {*dataset.level_columns}
-    found = group_columns(dataset)
+    found = group_codes_by_column(dataset)
     assert "one" not in found
     assert found["two"].tolist() == [0, 1] * (n // 2)

@@ -72,7 +72,7 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
 
 def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session):
     frames_to(session)
-    session.hand.hold(np.arange(3))
+    session.hand.hold_points(np.arange(3))
     session.settings.n_neighbors = 30
     run = session.begin()
     session.receive(run, next(run.frames()))

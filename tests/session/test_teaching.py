@@ -6,7 +6,7 @@ import pytest
 
 from napari_embedding_game.core.inspect.teaching import Learned
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session import teaching
+from napari_embedding_game.session import learned_classes
 from worlds import rows, session_of
 
 N = 60
@@ -39,22 +39,24 @@ def filled(session, n=6):
 
 
 def learn(session):
-    examples = teaching.examples_of(session.dataset, said(session))
-    learned = finish(teaching.learn_examples(session.dataset, examples))
-    add = teaching.with_classes
+    examples = learned_classes.collect_examples(session.dataset, said(session))
+    learned = finish(learned_classes.learn_from_examples(session.dataset, examples))
+    add = learned_classes.add_class_columns
     return session.add_columns(add, "taught", learned, examples), learned, examples
 
 
 def test_what_is_missing_is_said(session):
     dataset = session.dataset
-    assert "press New class" in teaching.refusal(dataset, said(session))
+    assert "press New class" in learned_classes.explain_obstacle(dataset, said(session))
     group = session.clusters.make_cluster(of_kind(session, 0, 3), "a")
-    assert "make another class" in teaching.refusal(dataset, said(session))
+    assert "make another class" in learned_classes.explain_obstacle(
+        dataset, said(session)
+    )
     session.clusters.make_cluster(of_kind(session, 1, 1), "b")
-    assert teaching.refusal(dataset, said(session)) == ""
+    assert learned_classes.explain_obstacle(dataset, said(session)) == ""
     session.clusters.recolor(group, "#ff0000")
-    session.clusters.add_to(group, of_kind(session, 2, 2))
-    first, second = teaching.examples_of(dataset, said(session)).values()
+    session.clusters.add_points_to_group(group, of_kind(session, 2, 2))
+    first, second = learned_classes.collect_examples(dataset, said(session)).values()
     assert (len(first), len(second)) == (5, 1)
     assert said(session).groups[group].color == "#ff0000"
     session.clusters.undo()
@@ -71,11 +73,13 @@ def test_all_points_get_a_class_and_a_confidence(session):
     assert (codes == obs["kind"]).mean() > 0.95
     assert obs["taught_confidence"].between(1 / 3, 1).all()
     assert (column, heard) == ("taught", [1])
-    told = teaching.accuracy_text(learned, [*examples])
+    told = learned_classes.accuracy_text(learned, [*examples])
     low = 1 - 2 * learned.spread  # one standard error holds in two cases of three
     assert told.startswith(f"100% ({low:.0%} to 100%, 95% confidence)")
     assert "(by chance 33%; cross-validated balanced accuracy)" in told
-    doubtful = teaching.doubtful(session.dataset, column, said(session))
+    doubtful = learned_classes.find_least_confident_points(
+        session.dataset, column, said(session)
+    )
     assert (said(session).codes[doubtful] == -1).all()
     sure = obs["taught_confidence"].to_numpy()
     assert sure[doubtful].max() <= np.sort(sure[said(session).codes == -1])[19]
@@ -87,7 +91,7 @@ def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
     def told(*recalls, spread=0.05):
         score = float(np.mean(recalls))
         learned = Learned(counts * 0, counts * 0.0, counts, score, spread, recalls)
-        return teaching.accuracy_text(learned, ["A", "B", "C"])
+        return learned_classes.accuracy_text(learned, ["A", "B", "C"])
 
     assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")
     assert told(0.9, 0.88, 0.9).endswith("balanced accuracy).")
@@ -99,10 +103,10 @@ def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
 
 
 def test_of_a_large_group_some_points_are_learned_from(session, monkeypatch):
-    monkeypatch.setattr(teaching, "MAX_EXAMPLES", 5)
+    monkeypatch.setattr(learned_classes, "MAX_EXAMPLES", 5)
     _, learned, examples = learn(filled(session, 12))
     assert learned.counts.tolist() == [5, 5, 5]
-    assert examples == teaching.examples_of(session.dataset, said(session))
+    assert examples == learned_classes.collect_examples(session.dataset, said(session))
 
 
 def test_in_a_map_of_a_part_classes_stay(session):

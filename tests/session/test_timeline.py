@@ -12,7 +12,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment, record
 from napari_embedding_game.session.run.replay import same
 from napari_embedding_game.session.run.run import UNPACED, Run
-from napari_embedding_game.session.timeline import Timeline, n_bytes, warm_start
+from napari_embedding_game.session.timeline import Timeline, count_bytes, to_warm_start
 from worlds import frames_to, replay, session_of
 
 CHOSEN = Settings()
@@ -35,7 +35,7 @@ def moment(snapshot, **values):
 
 def add(timeline, make_snapshot, *names, **values):
     return [
-        timeline.add(name, "hand", moment(make_snapshot(i, **values)))
+        timeline.add_mark(name, "hand", moment(make_snapshot(i, **values)))
         for i, name in enumerate(names)
     ]
 
@@ -47,11 +47,15 @@ def test_the_oldest_marks_are_forgotten_when_memory_runs_short(make_snapshot):
     one, three, shared = Timeline(), Timeline(), make_snapshot().neighbors
     add(one, make_snapshot, "a")
     add(three, make_snapshot, "a", "b", "c", neighbors=shared)
-    room = n_bytes(three.marks)
-    assert 2 * n_bytes(one.marks) < room <= 3 * n_bytes(one.marks) - 2 * shared.nbytes
+    room = count_bytes(three.marks)
+    assert (
+        2 * count_bytes(one.marks)
+        < room
+        <= 3 * count_bytes(one.marks) - 2 * shared.nbytes
+    )
     timeline = Timeline(max_bytes=room)
     marks = add(timeline, make_snapshot, "a", "b", "c", neighbors=shared)
-    timeline.rename(marks[0].number, "kept")
+    timeline.rename_mark(marks[0].number, "kept")
     add(timeline, make_snapshot, "d", neighbors=shared)
     assert labels(timeline) == ["a", "c", "d"]
     assert timeline.marks[1].parent == marks[0].number
@@ -61,13 +65,13 @@ def test_what_is_on_show_is_not_deleted(make_snapshot):
     timeline = Timeline()
     a, b = add(timeline, make_snapshot, "a", "b")
     with pytest.raises(DataError, match="on show"):
-        timeline.remove(b.number)
-    timeline.rename(a.number, "  islands  apart ")
+        timeline.remove_mark(b.number)
+    timeline.rename_mark(a.number, "  islands  apart ")
     assert timeline.marks[0].title == "islands apart"
-    timeline.remove(a.number)
+    timeline.remove_mark(a.number)
     assert labels(timeline) == ["b"]
     with pytest.raises(DataError, match="no longer kept"):
-        timeline.show(a.number)
+        timeline.show_mark(a.number)
 
 
 # The timeline of a session
@@ -136,7 +140,7 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     frames_to(session, 50, frames)
     newest = session.timeline.newest
     assert newest.parent == paused.number
-    assert session.timeline.find(finished.number) is finished
+    assert session.timeline.find_mark(finished.number) is finished
     assert session.played.is_branch
 
 
@@ -175,7 +179,7 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     chosen = {**SHORT, "n_components": n_components, **changes}
     settings = fill_affinity(Settings(**chosen))
     end = to_end(Run(X, settings, pace=UNPACED))[-1]
-    branch = Run(X, settings, pace=UNPACED, warm_start=warm_start(end))
+    branch = Run(X, settings, pace=UNPACED, warm_start=to_warm_start(end))
     shots = to_end(branch)
     assert np.array_equal(shots[0].embedding, end.embedding)
     # Not pressed together again: at each moment about as wide as it was.

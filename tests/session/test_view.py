@@ -13,7 +13,7 @@ from napari_embedding_game.session.panels import (
     split,
     split_columns,
 )
-from napari_embedding_game.session.quality import comparing_job
+from napari_embedding_game.session.quality import make_comparison_job
 from napari_embedding_game.session.session import Session
 from worlds import play, rows, session_of
 
@@ -37,8 +37,8 @@ def session(engine, dataset):
 
 def begin(session, place=0):
     number = session.timeline.marks[place].number
-    session.view.compare(comparing_job(session, number)())
-    return session.view.compared
+    session.view.set_comparison(make_comparison_job(session, number)())
+    return session.view.comparison
 
 
 # Two maps compared
@@ -65,26 +65,26 @@ def test_it_ends_where_another_map_comes(session, dataset, leave):
         session.begin()
     else:
         session.load(dataset)
-    assert session.view.compared is None
+    assert session.view.comparison is None
     assert session.view.drawn is session.snapshot
 
 
 def test_what_cannot_be_compared_is_told(session):
     with pytest.raises(DataError, match="no longer kept"):
-        comparing_job(session, 99)
+        make_comparison_job(session, 99)
     session.begin()
     with pytest.raises(DataError, match="Pause or stop"):
-        comparing_job(session, session.timeline.marks[0].number)
+        make_comparison_job(session, session.timeline.marks[0].number)
 
 
 def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     base, view, told = session.snapshot, session.view, []
-    view.laid_out.connect(lambda: told.append(view.is_side_by_side))
+    view.panels_changed.connect(lambda: told.append(view.is_side_by_side))
     session.look.split_by = "sample"
-    assert view.layout.of_points is not None
+    assert view.layout.panel_of_points is not None
     compared = begin(session)
     assert told == [False, True]
-    assert view.layout.of_points is None
+    assert view.layout.panel_of_points is None
     n = len(base.embedding)
     assert view.positions.shape == (2 * n, 2)
     np.testing.assert_array_equal(view.positions[:n], base.embedding)
@@ -99,8 +99,8 @@ def test_maps_lie_side_by_side_and_rows_stay_rows(session):
     assert f"{np.median(compared.maps.moved):.0%}" in compared.summary()
     assert view.drawn is session.snapshot is base
     session.look.split_by = ""
-    view.compare(None)
-    assert view.compared is None
+    view.set_comparison(None)
+    assert view.comparison is None
     assert not told[-1]
     assert view.panels is None
     np.testing.assert_array_equal(view.positions, base.embedding)
@@ -161,7 +161,7 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
     found = split(replace(make_snapshot(), embedding=places), column)
     captions = [(f"g{i:02}", f"{(codes == i).sum()}") for i in range(n_groups)]
     assert list(found.panels.captions) == captions
-    np.testing.assert_array_equal(found.of_points, codes)
+    np.testing.assert_array_equal(found.panel_of_points, codes)
     extent, boxes = np.ptp(places, axis=0), []
     for number, at in enumerate(found.panels.positions):
         moved = (found.snapshot.embedding - places)[codes == number]
@@ -180,8 +180,8 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
 
 def test_only_what_is_drawn_at_rest_is_split(session, engine):
     view, heard = session.view, []
-    view.laid_out.connect(
-        lambda: heard.append((session.state, view.layout.of_points is not None))
+    view.panels_changed.connect(
+        lambda: heard.append((session.state, view.layout.panel_of_points is not None))
     )
     before = session.snapshot
     session.look.split_by = "sample"

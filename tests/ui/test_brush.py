@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QApplication
 from qtpy.QtWidgets import QDockWidget as Panel
 
 import worlds
-from napari_embedding_game.session.quality import comparing_job
+from napari_embedding_game.session.quality import make_comparison_job
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.layers import COMPARED
 from napari_embedding_game.ui.compat import main_window_of
@@ -102,11 +102,13 @@ def test_whatever_is_drawn_can_be_painted(
     draw, flat = seen.dock.controller.scene.draw, session.snapshot
     seen.key(Qt.Key.Key_B)
     # Maps side by side: what is painted on either is one set.
-    session.view.compare(comparing_job(session, session.timeline.newest.number)())
+    session.view.set_comparison(
+        make_comparison_job(session, session.timeline.newest.number)()
+    )
     qtbot.waitUntil(lambda: seen.layers.other(COMPARED) is not None)
     qtbot.settle()  # the camera is fitted
     assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
-    session.view.compare(None)
+    session.view.set_comparison(None)
     # A map in space, as it is seen.
     session.snapshot = make_snapshot(50, n_components=3)
     draw(session.snapshot)

@@ -369,7 +369,9 @@ def f2_names_a_cluster_in_any_colours_and_escape_leaves_what_is_typed(
     number.setFocus()
     type_into(number, "2")
     labels = (np.arange(40) % 3).astype(np.int32)
-    session.clusters.receive(labels, 4, session.merging)  # as a frame of a game does
+    session.clusters.update_from_game(
+        labels, 4, session.merging
+    )  # as a frame of a game does
     assert number.text() == "2"
 
 

@@ -209,7 +209,7 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
     QTest.keyClicks(field, "Plasma")
     # The game goes on: the cluster goes, or its number is that of others.
     was, others = labels == 3, (labels == 0) & (np.arange(40) % 2 == 0) & is_taken
-    clusters.receive(np.where(was, 2, np.where(others, 3, labels)), 4)
+    clusters.update_from_game(np.where(was, 2, np.where(others, 3, labels)), 4)
     assert (clusters.labels == 3).sum() == others.sum()
     QTest.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "Plasma" in names(session))
@@ -222,7 +222,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
 ):
     clusters, labels = session.clusters, session.snapshot.labels
     table, title = played.clusters.table, played.details.title
-    clusters.receive(np.where(labels > 0, 3, 0), 4)
+    clusters.update_from_game(np.where(labels > 0, 3, 0), 4)
     qtbot.waitUntil(lambda: table.rowCount() == 2)
     joined = int(clusters.labels[labels == 3][0])
     if is_in_title:
@@ -238,7 +238,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
     )
     begin()
     assert not is_in_title or title.hasFocus()
-    clusters.receive(labels, 4)
+    clusters.update_from_game(labels, 4)
     played.details.refresh()
     played.clusters.catch_up()
     if is_in_title:

@@ -10,8 +10,8 @@ import worlds
 from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
 from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.session.axis_values import axis_of
-from napari_embedding_game.session.cluster_expression import RowChoice, rows_of
+from napari_embedding_game.session.axis_values import find_axis_values
+from napari_embedding_game.session.cluster_expression import RowChoice, assign_rows
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
     STRETCH,
@@ -43,7 +43,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     table.loc[0, "area"] = np.finfo(float).max  # stands for a missing one
     loaded = from_features(table, "nuclei").dataset
     assert np.ptp(color_by_column("area", loaded).extent) < 1
-    assert axis_of(loaded, "area").isna().tolist() == [True] + 39 * [False]
+    assert find_axis_values(loaded, "area").isna().tolist() == [True] + 39 * [False]
     listed = list_color_choices(loaded)
     assert listed == [*BUILT_IN, "kind", "area", "intensity", "roundness"]
     assert list_color_choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
@@ -161,7 +161,7 @@ def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, sess
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
     assert seen == ["#ff0000", "#00ff00", "#e0e0e0"]  # seen on a white canvas, too
-    rows = rows_of(RowChoice("kind"), session.dataset, session.clusters.clustering)
+    rows = assign_rows(RowChoice("kind"), session.dataset, session.clusters.clustering)
     assert rows.categories.tolist() == [*"CAB"]
     figure = colors_of(dock.workspace)
     assert figure.levels.categories.tolist() == [*"CAB"]

@@ -27,7 +27,7 @@ from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.session.timeline import n_bytes
+from napari_embedding_game.session.timeline import count_bytes
 from napari_embedding_game.ui.controls import save_menu
 from napari_embedding_game.ui.game_dock import PLOTS, GameDock
 from napari_embedding_game.ui.tasks import session_store
@@ -63,9 +63,9 @@ def test_what_a_file_does_not_hold_is_said(
         session.settings.random_state = seed
         play()
     marks = session.timeline.marks
-    session.timeline.rename(marks[0].number, "the one to show")
+    session.timeline.rename_mark(marks[0].number, "the one to show")
     session.clusters.make_cluster(np.arange(9), "T")
-    monkeypatch.setattr(archive, "MAX_BYTES", n_bytes(marks) // 2)
+    monkeypatch.setattr(archive, "MAX_BYTES", count_bytes(marks) // 2)
     for ending in (".zip", ".h5ad"):
         path = save(tmp_path / f"map{ending}")
         (kept,) = archive.load(path).maps

@@ -39,7 +39,7 @@ def test_a_map_of_a_file_is_shown_doubted_and_played_on(
     other = session.timeline.marks[0]
     assert other.title == "X_tsne"
     dock.timeline.begin_comparison(other.number)
-    qtbot.waitUntil(lambda: session.view.compared is not None)
+    qtbot.waitUntil(lambda: session.view.comparison is not None)
     dock.timeline.end.click()
     assert dock.look.color_by.value == "cell_type"
     qtbot.waitUntil(lambda: "misplaced" in dock.trust.summary.text())

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.core.inspect.clusters import merge_tree
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
 from napari_embedding_game.ui.inspector import selection_tab
 from worlds import choose, column, measure
@@ -33,7 +33,7 @@ def report_of(qtbot, inspector, clusters):
         report, labels = inspector.report, inspector.workspace.session.clusters.labels
         points = np.isin(labels, clusters)
         is_there = report is not None and report.size == points.sum()
-        return is_there and points[report.draw].all()
+        return is_there and points[report.sampled].all()
 
     qtbot.waitUntil(arrived)
     return inspector.report
@@ -118,16 +118,16 @@ def test_a_clicked_text_selects_its_point_and_the_list_stays(
     inspector.show()
     view = inspector.details.texts
     inspector.details.tabs.setCurrentWidget(view)
-    shown = dict(zip(report.draw.tolist(), column(view), strict=True))
+    shown = dict(zip(report.sampled.tolist(), column(view), strict=True))
     assert len(shown.pop(0)) <= selection_tab.TEXT_LENGTH
     assert shown == {row: f"text {row}" for row in shown}
     place = view.visualRect(view.model().index(2, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, pos=place)
-    assert session.selection.rows.tolist() == [report.draw[2]]
+    assert session.selection.rows.tolist() == [report.sampled[2]]
     assert view.model().rowCount() == 10
     assert inspector.details.title.text() == "Cluster 0"
-    session.selection.select_points(report.draw[[4]])  # as a click in the image does
-    assert view.selected_keys() == [report.draw[4]]
+    session.selection.select_points(report.sampled[[4]])  # as a click in the image does
+    assert view.selected_keys() == [report.sampled[4]]
     other = int(np.flatnonzero(session.clusters.labels == 1)[0])
     session.selection.select_points(np.array([other]))
     qtbot.waitUntil(lambda: column(view) == [f"text {other}"])
@@ -177,7 +177,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
 def test_a_name_shows_in_title_and_table_and_one_that_is_taken_is_explained(
     qtbot, played, session, play
 ):
-    session.clusters.annotate(2, "CD3 high")
+    session.clusters.set_note(2, "CD3 high")
     played.show()
     session.selection.select(2)
     report_of(qtbot, played, (2,))
@@ -269,12 +269,12 @@ def test_list_and_box_of_a_running_game(qtbot, played, session):
     labels = np.arange(40, dtype=np.int32)
     line = sp.csr_matrix(sp.eye(50, k=1) + sp.eye(50, k=-1))
     tree = merge_tree(line, np.bincount(labels, minlength=50))
-    session.clusters.receive(labels, 50, Merging(line, tree))
+    session.clusters.update_from_game(labels, 50, LandmarkMerge(line, tree))
     asked = session.clusters.n_clusters
     qtbot.waitUntil(lambda: table.rowCount() == number.value() < asked)
     number.setValue(asked)  # a person's number is taken as it is
     qtbot.waitUntil(lambda: table.rowCount() == number.value() == asked)
-    session.clusters.receive(labels, 40)
+    session.clusters.update_from_game(labels, 40)
     played.show(MAP)
     qtbot.waitUntil(lambda: table.model().rowCount() == 40)
     lowest, bar = table.keys[39], table.verticalScrollBar()

@@ -12,7 +12,7 @@ import worlds
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
 from napari_embedding_game.session.groups import sample_columns
-from napari_embedding_game.session.quality import group_columns
+from napari_embedding_game.session.quality import group_codes_by_column
 from napari_embedding_game.session.sources import source_of
 
 
@@ -357,7 +357,7 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     assert {tuple(row) for row in numbers_named(session, "IsK0")} == cells
     assert dock.data.summary.text().endswith("Samples: kit_id, state. Ids: cell_id.")
     assert sample_columns(session.dataset) == ["kit_id"]
-    assert group_columns(session.dataset).keys() == {"kit_id", "state"}
+    assert group_codes_by_column(session.dataset).keys() == {"kit_id", "state"}
     # What is embedded follows, too, and more than one choice is said.
     columns.list.clearSelection()
     for name in ("grade", "kit_id"):

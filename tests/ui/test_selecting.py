@@ -8,7 +8,7 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 
-from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.cluster_report import to_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.overlay import COLOR
@@ -302,7 +302,7 @@ def test_a_bar_of_the_composition_selects_its_points_everywhere(
     bars = inspector.details.composition
     height = bars.rowHeight(1)
     qtbot.mouseClick(bars.viewport(), LEFT, pos=QPoint(20, height + height // 2))
-    rows = (as_levels(dataset.obs[column]) == level).to_numpy()
+    rows = (to_levels(dataset.obs[column]) == level).to_numpy()
     np.testing.assert_array_equal(session.selection.points, rows)
     assert "Click selects" in bars.toolTip()
     qtbot.mouseClick(bars.viewport(), LEFT, pos=QPoint(20, 20 * height))
@@ -330,7 +330,7 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
     qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(seen.dock)))
     for way in ("let go", "Escape", "pinned"):
         drag_a_cluster(qtbot, seen, session, way)
-    session.hand.release()
+    session.hand.release_points()
     drag_a_landmark(qtbot, seen, session)
 
 
@@ -399,19 +399,19 @@ def test_a_map_at_rest_is_chosen_from_and_moved_by_hand(qtbot, seen, session):
 
 
 def held_points_are_let_go_by_buttons(qtbot, hand, session):
-    assert not hand.hold.isVisible()
+    assert not hand.hold_points.isVisible()
     session.selection.select_points(np.arange(5))
-    QTest.mouseClick(hand.hold, LEFT)
+    QTest.mouseClick(hand.hold_points, LEFT)
     assert hand.by_hand.text() == "By hand: 5 points held."
     qtbot.waitUntil(lambda: len(session.run.played.forced) == 1)
     session.selection.clear()
-    assert not hand.hold.isVisible()
-    assert hand.release.isVisible()
-    QTest.mouseClick(hand.release, LEFT)
+    assert not hand.hold_points.isVisible()
+    assert hand.release_points.isVisible()
+    QTest.mouseClick(hand.release_points, LEFT)
     assert hand.by_hand.text() == ""
     session.settings.method = "pca"
     session.selection.select_points(np.arange(5))
-    assert hand.hold.isHidden()
+    assert hand.hold_points.isHidden()
     assert hand.message.text().startswith("Only a game")
 
 
@@ -464,4 +464,4 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
     begin, end = map(seen.layers.projection().under, ends(hold, hold + by))
     assert np.allclose(begun[rows], end - begin, atol=1e-3)
     assert not np.delete(begun, rows, axis=0).any()
-    assert session.timeline.find(n_marks + 1).label.endswith("moved by hand")
+    assert session.timeline.find_mark(n_marks + 1).label.endswith("moved by hand")

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QLineEdit
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.stages import Stage
-from napari_embedding_game.session import teaching
+from napari_embedding_game.session import learned_classes
 from napari_embedding_game.ui.game_dock import MAP
 from napari_embedding_game.ui.style.table import COLOR
 from napari_embedding_game.ui.widgets import teach as module
@@ -129,7 +129,9 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     names, book = column(teach.doubtful, 0), session.clusters
     said = book.state.annotation
     ids = {group.name: number for number, group in said.groups.items()}
-    expected = teaching.doubtful(session.dataset, "taught", said)
+    expected = learned_classes.find_least_confident_points(
+        session.dataset, "taught", said
+    )
     assert names == session.dataset.obs.index[expected].tolist()
     sure = session.dataset.obs["taught_confidence"].iloc[expected[0]]
     assert column(teach.doubtful, 2)[0] == f"{sure:.0%}"
@@ -142,7 +144,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     assert book.clustering.names[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
-    book.release(ids["even"])
+    book.remove_annotation(ids["even"])
     session.selection.clear()
     odd = dock.controller.scene.layers.points.face_color[1]
     swatch = QColor(teach.classes.item(0, 0).data(COLOR)).getRgbF()
@@ -161,10 +163,10 @@ def test_what_fails_is_told_and_learning_is_stopped_by_other_data(
             yield Stage("Learning", 0.5)
 
     filled(qtbot, teach)
-    monkeypatch.setattr(teaching, "learn_examples", broken)
+    monkeypatch.setattr(learned_classes, "learn_from_examples", broken)
     learn(qtbot, teach)
     assert teach.state.text().startswith("The disk is gone.")
-    monkeypatch.setattr(teaching, "learn_examples", endless)
+    monkeypatch.setattr(learned_classes, "learn_from_examples", endless)
     QTest.mouseClick(teach.learn, LEFT)
     qtbot.waitUntil(lambda: teach.state.text() == "Learning (50%) …")
     QTest.mouseClick(teach.learn, LEFT)
@@ -182,7 +184,7 @@ def test_what_is_learned_a_second_time_is_seen_everywhere(
     def of(*classes):
         """Make these rows the examples of the classes, and learn."""
         for group in session.clusters.state.annotation.groups:
-            session.clusters.release(group)
+            session.clusters.remove_annotation(group)
         for number, rows in enumerate(classes):
             session.clusters.make_cluster(np.array(rows), f"class {number}")
         learn(qtbot, teach)

@@ -66,7 +66,7 @@ def test_a_large_map_is_measured_when_it_is_asked_for(
     monkeypatch.setattr(trust_module, "MAX_UNASKED", most)
     measured = []
     monkeypatch.setattr(
-        trust_module, "quality_job", lambda session: measured.append(session.state)
+        trust_module, "make_quality_job", lambda session: measured.append(session.state)
     )
     play()
     assert measured == (["finished"] if most == 40 else [])
@@ -84,7 +84,7 @@ def test_what_was_measured_of_a_former_map_is_not_told_of_the_next(
         found = replace(FOUND, trustworthiness=0.4 + len(gates) / 10)
         return lambda: gate.wait(20) and found
 
-    monkeypatch.setattr(trust_module, "quality_job", job)
+    monkeypatch.setattr(trust_module, "make_quality_job", job)
     monkeypatch.setattr(trust_module, "MAX_UNASKED", 30)
     play()
     unfold(dock)
@@ -115,7 +115,7 @@ def test_parts_and_samples_that_a_map_follows_are_warned_of(
     dock, play, trust, monkeypatch, qtbot
 ):
     found = replace(FOUND, parts=GraphParts(4, 0.25, 15))
-    monkeypatch.setattr(trust_module, "quality_job", lambda one: lambda: found)
+    monkeypatch.setattr(trust_module, "make_quality_job", lambda one: lambda: found)
     title = dock.trust_fold.button
     play()
     qtbot.waitUntil(lambda: "4 pieces" in title.text())  # seen while it is folded
@@ -193,7 +193,7 @@ def test_a_click_on_a_picture_shows_its_map_and_continue_plays_on(
     actions = {a.text(): a for a in shown.menu(first).actions()}
     n_marks = len(timeline.marks)
     actions["Delete"].trigger()
-    assert timeline.find(first.number) is None
+    assert timeline.find_mark(first.number) is None
     assert shown.marks.count() == n_marks - 1
 
 
@@ -205,17 +205,17 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     moment = Moment(
         settings=session.settings.value, snapshot=replace(here, embedding=mixed)
     )
-    other = session.timeline.add("Other", "hand", moment)
+    other = session.timeline.add_mark("Other", "hand", moment)
 
     def compare():
         """Compare with the newest of the other maps, by the menu."""
         bar.others.aboutToShow.emit()
         bar.others.actions()[0].trigger()
-        qtbot.waitUntil(lambda: session.view.compared is not None)
+        qtbot.waitUntil(lambda: session.view.comparison is not None)
 
     assert not bar.end.isVisible()
     compare()
-    assert session.view.compared.mark is other
+    assert session.view.comparison.mark is other
     assert bar.end.isVisible()
     (_, one), (title, _) = session.view.panels.captions
     assert title == other.title
@@ -251,7 +251,7 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     qtbot.waitUntil(lambda: session.state == "finished")
     compare()
     finished.run.run.click()  # playing ends it
-    assert session.view.compared is None
+    assert session.view.comparison is None
     assert not bar.end.isVisible()
     qtbot.waitUntil(lambda: session.state == "finished")
 

@@ -19,14 +19,14 @@ def numeric_columns(dataset: Dataset) -> list[str]:
     return sorted(columns, key=lambda name: name not in dataset.made("score"))
 
 
-def axis_names(dataset: Dataset) -> list[str]:
+def list_axis_names(dataset: Dataset) -> list[str]:
     """Return what can be an axis: numeric columns, then genes."""
     columns = numeric_columns(dataset)
     used = set(columns)
     return [*columns, *(name for name in dataset.profile_names if name not in used)]
 
 
-def axis_of(dataset: Dataset, name: str) -> pd.Series:
+def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
     """Return a column of numbers (n,), or a gene as it is compared everywhere.
 
     NaN where a number is missing.  Letters may be of the other case where only one name
@@ -34,7 +34,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
 
     Raises DataError: there is no such column and no such gene.
     """
-    columns, names = numeric_columns(dataset), axis_names(dataset)
+    columns, names = numeric_columns(dataset), list_axis_names(dataset)
     ids = [dataset.gene_ids.get(one, "") for one in names]
     ids[: len(columns)] = [""] * len(columns)
     matches = find_names([name.strip()], names, ids=ids).indices
@@ -51,7 +51,7 @@ def axis_of(dataset: Dataset, name: str) -> pd.Series:
     return pd.Series(drawable(values), name=name)
 
 
-def correlation(x: pd.Series, y: pd.Series) -> float:
+def pearson_correlation(x: pd.Series, y: pd.Series) -> float:
     """Return Pearson's correlation over the points that have both; NaN if none."""
     pair = pd.DataFrame({"x": x.array, "y": y.array}, dtype=float)
     pair = pair[np.isfinite(pair).all(axis=1)]

@@ -15,7 +15,7 @@ _ENDS = "\t,;"
 """What ends the first column of a table that was copied."""
 
 
-def list_cell_names(session: Session) -> str:
+def list_selected_names(session: Session) -> str:
     """Return the names of the selected points, one in each line.
 
     Raises DataError: there are no data, or no point is selected.
@@ -37,7 +37,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
     wanted = list(dict.fromkeys(line.strip("\"'") for line in lines if line))
     index = pd.Index(wanted, dtype=object)
     are_whole = index.isin(dataset.obs.index)
-    firsts = [_read_first_cell(line) for line in wanted]
+    firsts = [_first_column(line) for line in wanted]
     names = index.where(are_whole, pd.Index(firsts, dtype=object)).unique()
     are_there = names.isin(dataset.obs.index)
     if not are_there.any():
@@ -57,7 +57,7 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
     return points, found
 
 
-def _read_first_cell(line: str) -> str:
+def _first_column(line: str) -> str:
     """Return what stands in the first column of a line of a table."""
     for end in _ENDS:
         line = line.partition(end)[0]

@@ -17,7 +17,7 @@ from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import dense
-from napari_embedding_game.session.cluster_report import as_levels, is_continuous
+from napari_embedding_game.session.cluster_report import is_continuous, to_levels
 
 MAX_GENES = 200
 """More columns can be neither read nor held."""
@@ -54,7 +54,7 @@ class RowChoice:
 CLUSTERS = RowChoice()
 
 
-def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
+def list_row_choices(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     """Return what rows can be of: clusters, columns of few names, and both.
 
     ``columns``: the informative metadata columns.
@@ -66,14 +66,14 @@ def offered_rows(dataset: Dataset, columns: Sequence[str]) -> list[RowChoice]:
     return [CLUSTERS, *alone, *pairs]
 
 
-def rows_of(
+def assign_rows(
     choice: RowChoice, dataset: Dataset, clustering: Clustering
 ) -> pd.Categorical:
     """Return the row of each point (n,); those of a cluster are below each other."""
     clusters = clustering.names
     if not choice.column:
         return clusters
-    levels = as_levels(dataset.obs[choice.column]).cat.remove_unused_categories().array
+    levels = to_levels(dataset.obs[choice.column]).cat.remove_unused_categories().array
     if not choice.splits_clusters:
         return levels
     # A pair is a number: those of the first cluster, of the second, ...
@@ -102,7 +102,7 @@ class ClusterExpression:
     note: str = ""
     """A note on the figures, such as names that are not in the data."""
 
-    def find_spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
+    def find_value_spans(self, *, is_each_whole: bool) -> NDArray[np.floating]:
         """Return where the values of each gene begin and end in a row: (G, 2), 0 to 1.
 
         ``is_each_whole``: whether each gene has a scale of its own, or all have one.
@@ -117,12 +117,12 @@ class ClusterExpression:
 def iter_cluster_expression(
     dataset: Dataset,
     groups: pd.Categorical,
-    wanted: Sequence[str] = (),
+    gene_names: Sequence[str] = (),
 ) -> Generator[float, None, ClusterExpression]:
     """Yield the share done, 0 to 1, and return the expression in each group.
 
-    ``groups`` (n,) are those of the points. ``wanted``: names of genes; if empty, the
-    leading markers of every group against all other points (t-test), three of each,
+    ``groups`` (n,) are those of the points. ``gene_names``: names of genes; if empty,
+    the leading markers of every group against all other points (t-test), three of each,
     a gene standing only under the first group it leads.
 
     Raises DataError: none of the names is in the data, they are too many, or nothing
@@ -130,15 +130,15 @@ def iter_cluster_expression(
     """
     note, codes = "", groups.codes.astype(np.intp)
     n_groups = len(groups.categories)
-    if wanted:
-        match = dataset.find_columns(wanted)
+    if gene_names:
+        match = dataset.find_columns(gene_names)
         indices, note = match.indices, match.note
     else:
-        indices = yield from _leading(dataset, codes, n_groups)
+        indices = yield from _iter_marker_columns(dataset, codes, n_groups)
     if not indices:
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
-            if wanted
+            if gene_names
             else f"No {dataset.word} leads in any row: choose other rows or another "
             f"number of clusters, or type names of {dataset.word}s."
         )
@@ -191,7 +191,7 @@ def _estimate_densities(
     return gaussian_filter1d(densities, _SMOOTH, axis=-1), ranges
 
 
-def _leading(
+def _iter_marker_columns(
     dataset: Dataset, codes: NDArray[np.intp], n_clusters: int
 ) -> Generator[float, None, list[int]]:
     """Yield the share done, and return the columns of the leading markers."""

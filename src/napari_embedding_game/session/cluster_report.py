@@ -41,33 +41,33 @@ class ClusterReport:
     column: str
     composition: pd.DataFrame
     """As :func:`composition` returns it; empty without a column."""
-    draw: NDArray[np.intp]
+    sampled: NDArray[np.intp]
     """Rows drawn at random from the selection, for pictures and texts."""
     contrasts: pd.Series
     """As :func:`contrasts` returns it; empty where columns are no measures."""
 
 
-def cluster_report(
+def describe_points(
     dataset: Dataset,
     points: NDArray[np.bool_],
     snapshot: Snapshot,
     *,
     column: str = "",
-    n_draw: int = 24,
+    n_sampled: int = 24,
 ) -> ClusterReport:
     """Describe some points, (n,).
 
-    ``column``: metadata column to compose by; "" for none. ``n_draw``: how many rows
-    to draw at random.
+    ``column``: metadata column to compose by; "" for none. ``n_sampled``: how many rows
+    to sampled at random.
     """
     rows = np.flatnonzero(points)
     stretch, isolation = snapshot.stretch, snapshot.isolation
     rng = np.random.default_rng(0)
     composed, contrasted = pd.DataFrame(), pd.Series(dtype=float)
     if column in dataset.obs and len(rows):
-        composed = composition(dataset.obs[column], rows)
+        composed = compose_by_level(dataset.obs[column], rows)
     if dataset.has_measures:
-        contrasted = contrasts(dataset, points)
+        contrasted = contrast_columns(dataset, points)
     return ClusterReport(
         size=len(rows),
         share=len(rows) / max(len(points), 1),
@@ -79,12 +79,12 @@ def cluster_report(
         else int((isolation[rows] > OUTLIER_ISOLATION).sum()),
         column=column,
         composition=composed,
-        draw=rng.choice(rows, size=min(n_draw, len(rows)), replace=False),
+        sampled=rng.choice(rows, size=min(n_sampled, len(rows)), replace=False),
         contrasts=contrasted,
     )
 
 
-def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
+def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     """Return the columns in which some points, (n,), differ most from the rest.
 
     At most ``MAX_COLUMNS``, by falling Cohen's d: positive where inside is higher.  Its
@@ -103,7 +103,7 @@ def contrasts(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     return d.iloc[np.argsort(-d.abs().to_numpy(), kind="stable")[:MAX_COLUMNS]]
 
 
-def composition(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
+def compose_by_level(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return how the rows divide over the column's values, the largest first.
 
     Numbers are divided into quarters of the whole column; what is beyond the
@@ -111,7 +111,7 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
     ``count``, ``share`` of these rows and ``of_all``, 0 to 1, and ``levels``: the
     values that are summed up in it.
     """
-    levels = as_levels(values)
+    levels = to_levels(values)
     in_order = not is_continuous(values)  # ranges stay as they follow each other
     counts = levels.iloc[rows].value_counts(sort=in_order)
     counts = counts[counts > 0]
@@ -129,12 +129,14 @@ def composition(values: pd.Series, rows: NDArray[np.intp]) -> pd.DataFrame:
     return table.assign(share=table["count"] / len(rows))
 
 
-def as_levels(values: pd.Series) -> pd.Series:
+def to_levels(values: pd.Series) -> pd.Series:
     """Return the column as categories, a numeric one cut into its quarters.
 
     Where all numbers are the same, they are one category.
     """
-    levels = text_levels(_quarters(values) if is_continuous(values) else values)
+    levels = text_levels(
+        _cut_into_quarters(values) if is_continuous(values) else values
+    )
     if not levels.isna().any():
         return levels
     names = levels.cat.categories
@@ -157,7 +159,7 @@ def is_continuous(values: pd.Series) -> bool:
     return False
 
 
-def _quarters(values: pd.Series) -> pd.Series:
+def _cut_into_quarters(values: pd.Series) -> pd.Series:
     numbers = pd.Series(values.to_numpy(float, na_value=np.nan), index=values.index)
     numbers = numbers.where(np.isfinite(numbers))
     if numbers.nunique() < 2:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.quality import comparable
+from napari_embedding_game.session.quality import rows_and_settings_of_map
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.firmness import Cut, Separation
-    from napari_embedding_game.session.clusters.merging import Merging
+    from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
     from napari_embedding_game.session.session import Session
 
 
@@ -24,7 +24,7 @@ MIN_CLUSTERS, MAX_CLUSTERS = 2, 30
 class Firmness:
     """What is known so far of the numbers of clusters of one moment."""
 
-    merging: Merging
+    merging: LandmarkMerge
     """What they are cuts of."""
     cuts: tuple[Cut, ...] = ()
     """From ``MIN_CLUSTERS`` clusters on."""
@@ -47,7 +47,11 @@ def firmness_job(
     It yields each result so far.  None while points move, or where there are no rows to
     compare.
     """
-    data, snapshot, merging = comparable(session), session.snapshot, session.merging
+    data, snapshot, merging = (
+        rows_and_settings_of_map(session),
+        session.snapshot,
+        session.merging,
+    )
     if data is None or snapshot is None or merging is None or session.is_moving:
         return None
     X, labels, metric = data[0].X, snapshot.labels, data[1].metric

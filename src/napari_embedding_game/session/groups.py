@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import n_levels
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.cluster_report import to_levels
 from napari_embedding_game.session.session import Session
 
 OTHERS = "all others"
@@ -114,7 +114,7 @@ def levels_in(session: Session, column: str) -> dict[str, int]:
         return {}
     # Without the names of the rows, which would be looked up as well.
     chosen = pd.Series(dataset.obs[column].array.take(selection.rows), copy=False)
-    counts = as_levels(chosen).value_counts(sort=False)
+    counts = to_levels(chosen).value_counts(sort=False)
     return {str(name): int(n) for name, n in counts.items() if n >= MIN_ROWS}
 
 
@@ -132,7 +132,7 @@ def groups(
             return chosen & ~is_other, is_other
         return chosen, is_other & ~chosen
     if against.column and session.dataset is not None:
-        levels = as_levels(session.dataset.obs[against.column]).to_numpy()
+        levels = to_levels(session.dataset.obs[against.column]).to_numpy()
         one, other = against.levels
         is_other = levels != one if other is None else levels == other
         return chosen & (levels == one), chosen & is_other

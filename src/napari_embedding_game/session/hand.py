@@ -1,7 +1,7 @@
-"""What a person's hand does to points of the map while the game runs.
+"""Forces by which a person holds and drags points of the map while the game runs.
 
-Each action leaves a mark in the timeline, is told to the run, and stands in the run's
-record.  Where nothing is played, a branch begins from the map on show.
+Each action makes a mark in the timeline, is sent to the run, and is kept in the run's
+record.  Where nothing is played, a branch is begun from the map on show.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ if TYPE_CHECKING:
 Rows = NDArray[np.integer]
 Place = NDArray[np.floating]
 MAX_DISTANCE = 1e5
-"""Largest coordinate that something is dragged to, well on the map of a game."""
+"""Largest coordinate to which points or a landmark can be dragged."""
 
 
 @dataclass
 class _Drag:
-    """A cluster or a landmark that the mouse drags."""
+    """A cluster or a landmark that is being dragged with the mouse."""
 
     run: Run
     target: Rows | int
-    """The points, or the number of the landmark."""
+    """The points of the cluster, or the number of the landmark."""
     begin: Place
-    """(d,) where it was, of a cluster the middle of its points."""
+    """(d,) position at the begin: of the landmark, or the mean of the points."""
     at: Place
-    """(d,) where it is drawn to."""
+    """(d,) position to which the target is pulled."""
 
 
 class Hand:
-    """The forces of a hand on a session's map.
+    """The forces that a person applies to a session's map by hand.
 
-    What cannot be done raises DataError or InputError: there is no map, no run that
-    takes up forces, or what was to be held is gone.
+    Methods raise DataError or InputError where there is no map, where no run can take
+    up forces, or where the cluster or landmark no longer exists.
     """
 
     changed = Signal()
@@ -66,17 +66,17 @@ class Hand:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.forces = NO_FORCES
-        """What acts at present."""
+        """The forces that act at present."""
         self._drag: _Drag | None = None
         self._refusal = ""
 
     # A cluster or a landmark at the mouse, while the game runs
 
-    def begin_drag(self, cluster: int) -> None:
-        """Take hold of a cluster while the game runs."""
+    def begin_cluster_drag(self, cluster: int) -> None:
+        """Start to drag a cluster while the game runs."""
         session = self._session
         rows = session.clusters.clustering.rows(cluster)
-        run, snapshot = self._running()
+        run, snapshot = self._require_moving_map()
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         title = session.clusters.clustering.by_id[cluster].title
@@ -85,10 +85,10 @@ class Hand:
         self._drag = _Drag(run, rows, middle, middle)
         self.drag_to(middle)
 
-    def begin_landmark(self, number: int) -> None:
-        """Take hold of a landmark while the game runs."""
+    def begin_landmark_drag(self, number: int) -> None:
+        """Start to drag a landmark while the game runs."""
         session = self._session
-        run, snapshot = self._running()
+        run, snapshot = self._require_moving_map()
         if resolve_approximation(session.steered) != "landmarks":
             raise InputError(
                 "Landmarks push no points in this game: choose Landmarks under "
@@ -102,74 +102,84 @@ class Hand:
         self.drag_to(position)
 
     def drag_by(self, by: Place) -> None:
-        """Draw what the mouse has hold of to where it was, moved by ``by`` (d,)."""
+        """Pull the dragged target to its position at the begin plus ``by`` (d,)."""
         if self._drag is not None:
             self.drag_to(self._drag.begin + by)
 
     def drag_to(self, position: Place) -> None:
-        """Draw what the mouse holds to a position (d,), unless its run is over."""
+        """Pull the dragged target to a position (d,), unless its run has ended."""
         drag = self._drag
         if drag is not None and self._session.playing is drag.run:
-            drag.at = _within_reach(position)
-            self._send(drag.run, _with_hold(self.forces, drag.target, drag.at))
+            drag.at = _clip_to_reach(position)
+            self._send_forces(drag.run, _add_hold(self.forces, drag.target, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
-        """Let go of what the mouse has hold of, or pin it where it is drawn to."""
+        """Release the dragged target, or pin it at the position it is pulled to."""
         drag, self._drag = self._drag, None
         if drag is not None and self._session.playing is drag.run:
-            forces = _without_hold(self.forces, drag.target)
+            forces = _drop_hold(self.forces, drag.target)
             if is_pinned:
-                forces = _with_hold(forces, drag.target, drag.at, is_pinned=True)
-            self._send(drag.run, forces)
+                forces = _add_hold(forces, drag.target, drag.at, is_pinned=True)
+            self._send_forces(drag.run, forces)
 
-    def forget_landmarks(self) -> None:
-        """Hold no landmark any more: there are more or fewer, with other numbers."""
+    def release_landmarks(self) -> None:
+        """Drop all forces on landmarks, as the number of landmarks changes."""
         if self._drag is not None and isinstance(self._drag.target, int):
             self._drag = None
         if self.forces.landmarks:
-            self._set(replace(self.forces, landmarks=()))
+            self._set_forces(replace(self.forces, landmarks=()))
             if (run := self._session.playing) is not None:
                 run.steer(forces=self.forces)
 
     # Chosen points
 
-    def hold(self, rows: Rows | None = None) -> Run | None:
-        """Hold points (m,), or those selected; return what is to be played, if any."""
+    def hold_points(self, rows: Rows | None = None) -> Run | None:
+        """Hold points (m,) where they are; by default the selected points.
+
+        Returns the run to be played, or None if a run that is played takes up the
+        forces.
+        """
         rows = self._session.selection.rows if rows is None else rows
         if not len(rows):
             raise DataError(
                 "Choose some points first: click a cluster, or draw around."
             )
-        hold = Hold(rows=rows, places=self._snapshot().embedding[rows])
-        holds = (*_without(self.forces.holds, rows), hold)
+        hold = Hold(rows=rows, places=self._require_snapshot().embedding[rows])
+        holds = (*_drop_rows(self.forces.holds, rows), hold)
         label = f"{counted(len(rows), 'point')} held"
-        return self._apply(label, replace(self.forces, holds=holds))
+        return self._apply_forces(label, replace(self.forces, holds=holds))
 
-    def release(self, rows: Rows | None = None) -> Run | None:
-        """Let go of points as :meth:`hold`, or of all where none are selected."""
+    def release_points(self, rows: Rows | None = None) -> Run | None:
+        """Release points (m,); by default the selected points, or all if none are.
+
+        Returns a run as :meth:`hold_points` does.
+        """
         rows = self._session.selection.rows if rows is None else rows
         forces = self.forces
         if is_all := not len(rows):
-            rows = np.arange(len(self._snapshot().embedding))
+            rows = np.arange(len(self._require_snapshot().embedding))
         held = [*(s.rows for s in forces.springs), *(h.rows for h in forces.holds)]
         acts = any(bool(np.isin(one, rows).any()) for one in held)
         if not (acts or (is_all and forces.landmarks)):
             free = "The chosen points are free already: choose those that are held."
             raise DataError(free if forces else "Nothing is held by hand.")
-        holds = _without(forces.holds, rows)
-        left = replace(_without_hold(forces, rows), holds=holds)
+        holds = _drop_rows(forces.holds, rows)
+        left = replace(_drop_hold(forces, rows), holds=holds)
         if is_all:
             left = replace(left, landmarks=())
-        return self._apply(f"{counted(len(rows), 'point')} let go", left)
+        return self._apply_forces(f"{counted(len(rows), 'point')} let go", left)
 
-    def refuse(self, reason: str) -> None:
-        """Show why something was not done, until something is."""
+    def show_refusal(self, reason: str) -> None:
+        """Show why an action was refused, until the forces change."""
         self._session.show_message(reason)
         self._refusal = reason
         self.changed.emit()
 
     def summary(self) -> str:
-        """Return in a sentence what acts on the map, or why something was not done."""
+        """Return a sentence on the forces that act, or on why an action was refused.
+
+        "" where there are no forces.
+        """
         forces = self.forces
         counts = (
             (sum(len(hold.rows) for hold in forces.holds), "point", "held"),
@@ -182,27 +192,30 @@ class Hand:
     # Messages of the session
 
     def clear(self) -> None:
-        """Forget all: another map comes."""
+        """Drop all forces, as another map comes."""
         self._drag = None
-        self._set(NO_FORCES)
+        self._set_forces(NO_FORCES)
 
     def restore(self, moment: Moment) -> None:
-        """Let act what acted at a moment, but for what the mouse had hold of."""
+        """Restore the forces of a moment, without those of a drag."""
         self._drag, last = None, moment.forces
         if last is None:
             forced = () if moment.record is None else moment.record.forced
             last = forced[-1].forces if forced else NO_FORCES
         pinned = tuple(spring for spring in last.springs if spring.is_pinned)
         landmarks = tuple(hold for hold in last.landmarks if hold.is_pinned)
-        self._set(replace(last, springs=pinned, landmarks=landmarks))
+        self._set_forces(replace(last, springs=pinned, landmarks=landmarks))
 
-    def pin(self, rows: Rows, embedding: Place) -> None:
-        """Let a spring hold the middle of a cluster where it is in a layout (N, d)."""
-        middle = _within_reach(embedding[rows].mean(axis=0, dtype=float))
-        self._set(_with_hold(self.forces, rows, middle, is_pinned=True))
+    def pin_cluster(self, rows: Rows, embedding: Place) -> None:
+        """Add a spring that holds the mean of points where it is in a layout (N, d)."""
+        middle = _clip_to_reach(embedding[rows].mean(axis=0, dtype=float))
+        self._set_forces(_add_hold(self.forces, rows, middle, is_pinned=True))
 
-    def move(self, rows: Rows, by: Place) -> None:
-        """Move the held positions of these points by ``by`` (d,)."""
+    def move_forces(self, rows: Rows, by: Place) -> None:
+        """Move the positions at which these points are held by ``by`` (d,).
+
+        A spring moves along if more than half of its points are among these.
+        """
         holds = []
         for hold in self.forces.holds:
             moved = hold.places + np.outer(np.isin(hold.rows, rows), by)
@@ -213,10 +226,10 @@ class Hand:
             else s
             for s in self.forces.springs
         )
-        self._set(replace(self.forces, holds=tuple(holds), springs=springs))
+        self._set_forces(replace(self.forces, holds=tuple(holds), springs=springs))
 
-    def carry(self, transform: Callable[[Place], Place]) -> None:
-        """Move the forces into another map by ``transform``, from (m, d) to (m, e)."""
+    def transform_forces(self, transform: Callable[[Place], Place]) -> None:
+        """Transform the positions of all forces by a function of (m, d) to (m, e)."""
 
         def moved(position: tuple[float, ...]) -> tuple[float, ...]:
             return tuple(transform(np.array([position]))[0].tolist())
@@ -230,17 +243,18 @@ class Hand:
                     replace(x, place=moved(x.place)) for x in was.landmarks
                 ),
             )
-            self._set(forces)
+            self._set_forces(forces)
 
-    def _snapshot(self) -> Snapshot:
+    def _require_snapshot(self) -> Snapshot:
+        """Return the snapshot on show; raise DataError if there is none."""
         snapshot = self._session.snapshot
         if snapshot is None:
             raise DataError("There is no map yet: press Run.")
         return snapshot
 
-    def _running(self) -> tuple[Run, Snapshot]:
-        """Return the run that is played and its newest snapshot."""
-        session, snapshot = self._session, self._snapshot()
+    def _require_moving_map(self) -> tuple[Run, Snapshot]:
+        """Return the active run and its newest snapshot; raise if there is none."""
+        session, snapshot = self._session, self._require_snapshot()
         if (run := session.playing) is None:
             raise DataError("Nothing moves: press Continue first.")
         if not session.is_map_of(run):
@@ -248,30 +262,34 @@ class Hand:
         validate_takes_hand_forces(session.steered)
         return run, snapshot
 
-    def _apply(self, label: str, forces: HandForces) -> Run | None:
+    def _apply_forces(self, label: str, forces: HandForces) -> Run | None:
+        """Make a mark, then send forces to the active run, or to a new branch.
+
+        Returns the branch, or None where a run is active.
+        """
         session = self._session
         if session.playing is not None:
-            run, _ = self._running()
+            run, _ = self._require_moving_map()
             session.mark(label)
-            self._send(run, forces)
+            self._send_forces(run, forces)
             return None
         validate_takes_hand_forces(session.settings.value)
         run = session.play_on(label)
-        self._send(run, forces)
+        self._send_forces(run, forces)
         return run
 
-    def _send(self, run: Run, forces: HandForces) -> None:
-        self._set(forces)
+    def _send_forces(self, run: Run, forces: HandForces) -> None:
+        self._set_forces(forces)
         run.steer(forces=forces)
 
-    def _set(self, forces: HandForces) -> None:
+    def _set_forces(self, forces: HandForces) -> None:
         if forces is not self.forces or self._refusal:
             self.forces, self._refusal = forces, ""
             self.changed.emit()
 
 
-def _without_hold(forces: HandForces, target: Rows | int) -> HandForces:
-    """Return forces without a landmark's hold, or the springs of points."""
+def _drop_hold(forces: HandForces, target: Rows | int) -> HandForces:
+    """Return forces without the hold of a landmark, or without springs on points."""
     if isinstance(target, int):
         holds = tuple(hold for hold in forces.landmarks if hold.number != target)
         return replace(forces, landmarks=holds)
@@ -279,11 +297,11 @@ def _without_hold(forces: HandForces, target: Rows | int) -> HandForces:
     return replace(forces, springs=springs)
 
 
-def _with_hold(
+def _add_hold(
     forces: HandForces, target: Rows | int, at: Place, *, is_pinned: bool = False
 ) -> HandForces:
-    """Return forces that hold a landmark, or the mean of points, at a position."""
-    free, position = _without_hold(forces, target), tuple(at.tolist())
+    """Return forces with a hold of a landmark, or of the mean of points, at ``at``."""
+    free, position = _drop_hold(forces, target), tuple(at.tolist())
     if isinstance(target, int):
         hold = LandmarkHold(number=target, place=position, is_pinned=is_pinned)
         return replace(free, landmarks=(*free.landmarks, hold))
@@ -291,13 +309,13 @@ def _with_hold(
     return replace(free, springs=(*free.springs, spring))
 
 
-def _within_reach(position: Place) -> Place:
+def _clip_to_reach(position: Place) -> Place:
     reached: Place = np.clip(np.asarray(position, float), -MAX_DISTANCE, MAX_DISTANCE)
     return reached
 
 
-def _without(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
-    """Return what is held without these points."""
+def _drop_rows(holds: Iterable[Hold], rows: Rows) -> tuple[Hold, ...]:
+    """Return the holds without these points; a hold without points is dropped."""
     free = ((hold, ~np.isin(hold.rows, rows)) for hold in holds)
     return tuple(
         replace(hold, rows=hold.rows[stays], places=hold.places[stays])

@@ -1,16 +1,16 @@
-"""A map of more rows than fit into memory: fitted on some, all others placed on it.
+"""Map more rows than fit into memory: fit a sample, and place all rows on its map.
 
-1. One look at all rows, chunk by chunk, draws a reference that keeps rare groups
-   (:mod:`~.core.new_rows.sample`).
+1. The first pass over all rows, chunk by chunk, samples a reference in which rare
+   groups stay (:mod:`~.core.new_rows.sample`).
 2. The reference is fitted.
-3. A second look places all rows on the map (:meth:`EmbeddingGame.transform`) and writes
-   them chunk by chunk.  Rows of the reference have their own places.
+3. The second pass places all rows on the map (:meth:`EmbeddingGame.transform`) and
+   writes them chunk by chunk.  Rows of the reference keep their fitted positions.
 
-No row sees another when it is placed, so chunks go anywhere and in any order: through
-Dask to the workers of a cluster, and again to another one when a worker is lost.  Each
-worker reads its rows from the file itself, which must be at the same path for it.  In
-this process there are a chunk, the reference, and of each row its name, its metadata
-and some numbers.
+A row is placed without regard to other new rows, so chunks can be computed anywhere and
+in any order: Dask sends them to the workers of a cluster, and sends a chunk again when
+a worker is lost.  Each worker reads its rows from the file, which must have the same
+path there.  This process holds one chunk, the reference, and the name, the metadata and
+a few numbers of each row.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from napari_embedding_game.data.formats.store import (
     read_element,
 )
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.clusters.clusters import clusters_of
+from napari_embedding_game.session.clusters.clusters import cluster_finished_run
 from napari_embedding_game.session.file.h5ad import without_results
 
 if TYPE_CHECKING:
@@ -74,23 +74,26 @@ if TYPE_CHECKING:
 CHUNK = 65_536
 MAX_CENTRES = 256
 _ROWS_OF_CENTRE = 50
-"""Of the reference: fewer would leave no choice among the rows of a centre."""
-_SAMPLE = 65_536
-"""Rows, drawn at random, that the centres are of."""
+"""Rows of the reference for each centre of k-means: with fewer, a centre would have no
+choice among its rows."""
+_N_SAMPLED = 65_536
+"""Rows, sampled at random, to which the centres of k-means are fitted."""
 _RETRIES = 5
 _PATIENCE = 10
 """Seconds within which a scheduler has to answer."""
 
 
-Work = Callable[[int, int], tuple[NDArray[Any], ...]]
-"""Takes the begin and the end of a chunk; returns arrays with a row for each row."""
-Run = Callable[[Work, Iterable[int], Iterable[int]], Iterable[tuple[NDArray[Any], ...]]]
-"""Works on chunks, given their begins and their ends, as ``map`` does."""
+ChunkWork = Callable[[int, int], tuple[NDArray[Any], ...]]
+"""Takes the first row and the end of a chunk; returns arrays with one entry per row."""
+ChunkMapper = Callable[
+    [ChunkWork, Iterable[int], Iterable[int]], Iterable[tuple[NDArray[Any], ...]]
+]
+"""Applies work to chunks, given their first rows and their ends, as ``map`` does."""
 
 
 @contextmanager
-def on_cluster(scheduler: str) -> Iterator[Run]:
-    """Give what works on chunks by the workers of a Dask cluster.
+def open_cluster_map(scheduler: str) -> Iterator[ChunkMapper]:
+    """Connect to a Dask scheduler; yield a function that maps chunks on its workers.
 
     Raises InputError: Dask is not installed, no scheduler answers, or workers end again
     and again.
@@ -109,8 +112,8 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
             "scheduler`, or leave the scheduler out."
         ) from error
 
-    def run(
-        work: Work, begins: Iterable[int], ends: Iterable[int]
+    def map_chunks(
+        work: ChunkWork, begins: Iterable[int], ends: Iterable[int]
     ) -> Iterator[tuple[NDArray[Any], ...]]:
         sent = client.scatter(work, broadcast=True)
         workers = client.get_executor(pure=False, retries=_RETRIES)
@@ -125,28 +128,33 @@ def on_cluster(scheduler: str) -> Iterator[Run]:
             ) from error
 
     with client:
-        yield run
+        yield map_chunks
 
 
-def _nearest(
+def _nearest_centres_of_chunk(
     rows: LazyRows,
-    middle: NDArray[np.floating],
+    median: NDArray[np.floating],
     centres: NDArray[np.float32],
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
-    part = (rows.read(begin, end) - middle).astype(np.float32)
-    labels, squared = nearest_centre(part, centres)
+    """Return the nearest centre of each row, int32, and its squared distance."""
+    chunk = (rows.read(begin, end) - median).astype(np.float32)
+    labels, squared = nearest_centre(chunk, centres)
     return labels.astype(np.int32), squared
 
 
-def _placed(
+def _place_chunk(
     rows: LazyRows,
     model: EmbeddingGame,
     has_rows: NDArray[np.bool_],
     begin: int,
     end: int,
 ) -> tuple[NDArray[Any], ...]:
+    """Return positions, nearest landmarks, stretch and isolation of a chunk's rows.
+
+    ``has_rows`` (L,): the landmarks that a row may be assigned to.
+    """
     positions, stretch, isolation = place_rows_with_diagnostics(
         model, rows.read(begin, end)
     )
@@ -154,7 +162,7 @@ def _placed(
     return positions, landmarks, stretch, isolation
 
 
-def map_file(
+def map_large_file(
     source: Path,
     out: Path,
     n_reference: int,
@@ -166,28 +174,30 @@ def map_file(
     scheduler: str | None = None,
     report: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Fit some rows of a file, place all others on their map, and write all of them.
+    """Fit a sample of a file's rows, place all rows on its map, and write a .zarr.
 
     ``source`` and ``out``: file of AnnData (.zarr or .h5ad), or an array of zarr; see
-    :func:`place_all`. ``n_reference``: rows that are fitted. ``settings``: fields of
-    :class:`~.core.settings.Settings`. ``recipe``: whether principal components of raw
-    counts are made first. ``n_clusters``: that landmarks are merged into, None as many
-    as a window would show. ``scheduler``: address of a Dask scheduler, whose workers
-    place the rows. ``report``: is given a sentence at each stage.
+    :func:`write_placed_rows`. ``n_reference``: how many rows are fitted. ``settings``:
+    fields of :class:`~.core.settings.Settings`. ``recipe``: whether principal
+    components of raw counts are computed first. ``n_clusters``: how many clusters the
+    landmarks are merged into; None for as many as the window would show. ``scheduler``:
+    address of a Dask scheduler, whose workers place the rows. ``report``: called with a
+    sentence at each stage.
 
-    Returns parameters, and what the map came to.
+    Returns a dict of the parameters and of figures of the map, such as "n_points",
+    "energy" and "map_hash".
 
-    Raises DataError or InputError: file, settings and scheduler do not do; Ctrl-C ends
-    it, and nothing is written.
+    Raises DataError or InputError: the file cannot be read or written, a setting is not
+    allowed, or the scheduler fails.  After Ctrl-C nothing is written.
     """
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
     from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
 
     log = report or (lambda _: None)
-    source = _checked(source)
+    source = _validate_source(source)
     model = EmbeddingGame(**to_parameters(settings))
     check_transform(model.method, model.metric)
-    rows, numbers, recipe_facts = None, None, dict[str, Any]()
+    rows, file_rows, recipe_facts = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         if recipe:
             n_rows = counts_shape(source, space)[0]
@@ -197,18 +207,22 @@ def map_file(
     n_rows = min(n_reference, n_rows)
     check_rows(n_rows, resolve_n_neighbors(fill_affinity(Settings(**settings)), n_rows))
     with ExitStack() as closing:
-        run = closing.enter_context(on_cluster(scheduler)) if scheduler else map
+        map_chunks = (
+            closing.enter_context(open_cluster_map(scheduler)) if scheduler else map
+        )
         if rows is None:
             folder = TemporaryDirectory(dir=out.resolve().parent, prefix=".recipe_")
             path = Path(closing.enter_context(folder)) / "components.zarr"
             with explain_damage(source, "a file of AnnData"):
                 stages = write_components(source, path, space=space)
-                numbers, recipe_facts = finish(stages, lambda stage: log(stage.text))
+                file_rows, recipe_facts = finish(stages, lambda stage: log(stage.text))
             rows = LazyRows(path)
         log("Drawing the reference")
-        drawn = draw_reference(rows, n_reference, model.random_state, run)
+        sampled = sample_reference_rows(
+            rows, n_reference, model.random_state, map_chunks
+        )
         log("Fitting the reference")
-        played = model.play(rows.take(drawn))
+        played = model.play(rows.take(sampled))
         for _ in yield_with_progress(
             played, report is not None and sys.stderr.isatty()
         ):
@@ -223,24 +237,24 @@ def map_file(
             "space": recipe_facts.get("space", rows.space),
             **({"recipe": recipe_facts} if recipe_facts else {}),
             "n_points": rows.shape[0],
-            "reference": len(drawn),
+            "reference": len(sampled),
             "n_iter": snapshot.iteration,
             "energy": snapshot.energy,
             "map_hash": snapshot.map_hash,
             "warning": snapshot.warning,
         }
-        obs = read_obs(source, numbers, rows.shape[0])
-        place_all(rows, model, out, facts, run, obs, drawn)
+        obs = read_obs(source, file_rows, rows.shape[0])
+        write_placed_rows(rows, model, out, facts, map_chunks, obs, sampled)
     return facts
 
 
 def read_obs(
-    source: Path, numbers: NDArray[np.int64] | None, n_rows: int
+    source: Path, file_rows: NDArray[np.int64] | None, n_rows: int
 ) -> pd.DataFrame:
-    """Return names and metadata of the rows of a file, or of those ``numbers``.
+    """Return the metadata of a file's rows, or of its ``file_rows``, by row name.
 
-    The results of a former map are left out; rows of an array are called by number.
-    Where some rows were left out, a column has their numbers in the file.
+    Columns of a former map are left out.  Rows of an array are named by their number.
+    With ``file_rows``, a column "embedding_game_row" holds these numbers.
     """
     if is_zarr_array(source):
         return pd.DataFrame(index=pd.RangeIndex(n_rows).astype(str))
@@ -250,57 +264,65 @@ def read_obs(
     obs = obs.set_axis(obs.index.astype(str))
     if obs.shape[1]:
         obs = storable_obs(without_results(obs))
-    if numbers is None:
+    if file_rows is None:
         return obs
-    return obs.iloc[numbers].assign(**{f"{KEY}_row": numbers})
+    return obs.iloc[file_rows].assign(**{f"{KEY}_row": file_rows})
 
 
-def draw_reference(
-    rows: LazyRows, n_rows: int, random_state: int = 0, run: Run = map
+def sample_reference_rows(
+    rows: LazyRows, n_rows: int, random_state: int = 0, map_chunks: ChunkMapper = map
 ) -> NDArray[np.int64]:
-    """Return the numbers of the rows of a representative sample, ascending."""
+    """Return the row numbers of a sample in which rare groups stay, ascending.
+
+    ``n_rows``: size of the sample; where the file has no more rows, all are returned.
+    """
     n = rows.shape[0]
     if n_rows >= n:
         return np.arange(n)
     rng = np.random.default_rng(random_state)
-    drawn = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
-    sample = rows.take(drawn)
+    sampled = np.sort(rng.choice(n, min(n, _N_SAMPLED), replace=False))
+    sample = rows.take(sampled)
     n_centres = max(1, min(MAX_CENTRES, n_rows // _ROWS_OF_CENTRE))
-    middle = np.median(sample, axis=0)  # rounded to float32 only after it is gone
-    sample = (sample - middle).astype(np.float32)
+    median = np.median(sample, axis=0)  # rounded to float32 only after it is gone
+    sample = (sample - median).astype(np.float32)
     centres = k_means(sample, n_centres, random_state)
     labels, squared = np.empty(n, np.int32), np.empty(n, np.float32)
-    for part, values in _computed(run, partial(_nearest, rows, middle, centres), n):
+    for part, values in _iter_chunk_results(
+        map_chunks, partial(_nearest_centres_of_chunk, rows, median, centres), n
+    ):
         labels[part], squared[part] = values
     return reference_rows(labels, squared, n_rows, random_state)
 
 
-def place_all(
+def write_placed_rows(
     rows: LazyRows,
     model: EmbeddingGame,
     out: Path,
     facts: Mapping[str, Any],
-    run: Run,
+    map_chunks: ChunkMapper,
     obs: pd.DataFrame,
-    drawn: NDArray[np.integer],
+    sampled: NDArray[np.integer],
 ) -> None:
-    """Write the places of all rows as an AnnData without X, a .zarr folder at ``out``.
+    """Place all rows and write their positions as an AnnData without X, a .zarr folder.
 
-    ``obs`` (N,): names and metadata of the rows; added are ``embedding_game_cluster``,
-    ``_landmark`` (the nearest), ``_stretch`` and ``_isolation``.  ``drawn``: numbers of
-    the fitted rows, which have the figures of the fit.  The map is in
-    ``obsm["X_embedding_game"]``, ``facts`` and landmarks in ``uns["embedding_game"]``.
+    ``obs`` (N rows): names and metadata of the rows, to which the columns
+    ``embedding_game_cluster``, ``_landmark`` (the nearest), ``_stretch`` and
+    ``_isolation`` are added.  ``sampled``: row numbers of the fitted rows, which keep
+    the stretch and isolation of the fit.  The map is written to
+    ``obsm["X_embedding_game"]``, ``facts`` and landmarks to ``uns["embedding_game"]``.
+
+    Raises DataError: an existing folder at ``out`` cannot be replaced.
     """
     n, n_clusters = rows.shape[0], facts.get("n_clusters")
-    cluster_of = _cluster_landmarks(model, n_clusters)
+    cluster_of = _cluster_of_landmarks(model, n_clusters)
     half = out.with_name(f".{out.name}.part")
     positions = np.empty((n, model.embedding_.shape[1]), np.float32)
     landmarks = np.empty(n, np.int32)
     stretch, isolation = np.empty((2, n), np.float32)
-    work = partial(_placed, rows, model, cluster_of >= 0)
-    for part, values in _computed(run, work, n):
+    work = partial(_place_chunk, rows, model, cluster_of >= 0)
+    for part, values in _iter_chunk_results(map_chunks, work, n):
         positions[part], landmarks[part], stretch[part], isolation[part] = values
-    stretch[drawn], isolation[drawn] = model.stretch_, model.isolation_
+    stretch[sampled], isolation[sampled] = model.stretch_, model.isolation_
     numbers = np.unique(cluster_of[cluster_of >= 0])
     clusters = pd.Categorical(
         cluster_of[landmarks].astype(str), categories=numbers.astype(str)
@@ -347,7 +369,7 @@ def _write_zarr(
         adata.write_zarr(out)
 
 
-def _checked(source: Path) -> Path:
+def _validate_source(source: Path) -> Path:
     if not source.exists():
         raise DataError(f"{source} does not exist: check the name and the folder.")
     if source.suffix.lower() not in (".zarr", ".h5ad"):
@@ -358,22 +380,27 @@ def _checked(source: Path) -> Path:
     return source.resolve()
 
 
-def _cluster_landmarks(
+def _cluster_of_landmarks(
     model: EmbeddingGame, n_clusters: int | None
 ) -> NDArray[np.int32]:
-    """Return the number of each landmark's cluster, those of the command line."""
+    """Return the cluster of each landmark, (L,), as ``fit`` of the command line does.
+
+    A landmark without points has -1.
+    """
     edges = Edges.from_matrix(model.affinity_matrix_)
     numbers = np.full(len(model.landmarks_), -1, np.int32)
     n_landmarks = len(model.landmarks_)
-    clusters = clusters_of(edges, model.labels_, n_landmarks, n_clusters)
+    clusters = cluster_finished_run(edges, model.labels_, n_landmarks, n_clusters)
     numbers[model.labels_] = clusters.labels
     return numbers
 
 
-def _computed(
-    run: Run, work: Work, n: int
+def _iter_chunk_results(
+    map_chunks: ChunkMapper, work: ChunkWork, n: int
 ) -> Iterator[tuple[slice, tuple[NDArray[Any], ...]]]:
-    """Yield each chunk of n rows with what came of it."""
+    """Yield the slice of each chunk of n rows, and the arrays computed for it."""
     begins = range(0, n, CHUNK)
     ends = [min(begin + CHUNK, n) for begin in begins]
-    yield from zip(map(slice, begins, ends), run(work, begins, ends), strict=True)
+    yield from zip(
+        map(slice, begins, ends), map_chunks(work, begins, ends), strict=True
+    )

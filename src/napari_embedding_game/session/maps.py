@@ -30,7 +30,9 @@ from napari_embedding_game.data.predicted import OR_UNLIKE, with_predicted
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import NONE
-from napari_embedding_game.session.clusters.following import disjoint
+from napari_embedding_game.session.clusters.cluster_matching import (
+    renumber_away_from_groups,
+)
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import (
     MapKind,
@@ -39,7 +41,7 @@ from napari_embedding_game.session.file.saved_map import (
 )
 from napari_embedding_game.session.reference.labels import PlacedCells
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.session.sources import note_read, read_of
+from napari_embedding_game.session.sources import store_read_result, stored_read_result
 
 MIN_POINTS = 10
 """Least rows of a map."""
@@ -107,25 +109,25 @@ class MapTree:
         datasets = [one.dataset for one in self.path]
         if self._session.dataset is not None:
             datasets.append(self._session.dataset)
-        return next(filter(None, map(read_of, datasets[::-1])), None)
+        return next(filter(None, map(stored_read_result, datasets[::-1])), None)
 
-    def note_read(self, read: ReadResult) -> None:
+    def set_read_result(self, read: ReadResult) -> None:
         """Note how the data on show were read; all maps are of its source now."""
         former = self.read
         assert self._session.dataset is not None
         if former is not None and read.options.columns is not None:
             read = replace(read, columns=former.columns)  # of which these were chosen
         for one in self._maps.values():
-            earlier = read_of(one.dataset)
+            earlier = stored_read_result(one.dataset)
             if earlier is not None:
                 is_same = one.dataset.provenance is self._session.dataset.provenance
                 options = read.options if is_same else earlier.options
                 earlier = replace(earlier, source=read.source, options=options)
-                note_read(one.dataset, earlier)
+                store_read_result(one.dataset, earlier)
             elif one.parent is None:
                 options = one.dataset.read_options or DEFAULT_OPTIONS
-                note_read(one.dataset, replace(read, options=options))
-        note_read(self._session.dataset, read)
+                store_read_result(one.dataset, replace(read, options=options))
+        store_read_result(self._session.dataset, read)
 
     # Going from map to map
 
@@ -252,13 +254,19 @@ class MapTree:
         self._store()
         indices, base_map = rows_in(current, dataset), self._maps[base]
         old = self._session.clusters.state
-        state = old.carried(indices, len(dataset.obs))
+        state = old.to_other_rows(indices, len(dataset.obs))
         # The annotation of rows that are not on show is there.
         rows_there = rows_in(dataset, base_map.dataset)
         returned = np.flatnonzero((rows_there >= 0) & (rows_in(dataset, current) < 0))
-        added = base_map.clusters.annotation.of(rows_there[returned])
-        added = state.annotation.adopted(returned, added, state.free_ids())
-        state = replace(state, cluster=disjoint(state.cluster, added), annotation=added)
+        added = base_map.clusters.annotation.take_rows(rows_there[returned])
+        added = state.annotation.with_annotation_from(
+            returned, added, state.iter_free_ids()
+        )
+        state = replace(
+            state,
+            cluster=renumber_away_from_groups(state.cluster, added),
+            annotation=added,
+        )
         keeps_all = (old.annotation.codes[indices < 0] == NONE).all()
         if self.current == base and base_map.parent is not None:
             keeps_all = (indices >= 0).all()  # which rows a part has, no file knows
@@ -291,7 +299,7 @@ class MapTree:
             return None
         named = names.get_indexer(first.dataset.obs.index)
         indices = old_objects.indices_in(objects, named)
-        return first.clusters.carried(indices, len(dataset.obs))
+        return first.clusters.to_other_rows(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
         """Open another map of the tree; a run on the open one is stopped."""
@@ -406,21 +414,25 @@ class MapTree:
         state, new = parent.clusters, child.clusters.annotation
         old = stored.clusters.annotation
         rows = rows_in(child.dataset, parent.dataset)
-        is_changed = new.changes(old) & (rows >= 0)
+        is_changed = new.differs_from(old) & (rows >= 0)
         released, annotation = rows[is_changed & (new.codes == NONE)], state.annotation
-        new_ids = state.free_ids()
+        new_ids = state.iter_free_ids()
         if child.overlaid is not None:
-            before = child.overlaid.of(released)
+            before = child.overlaid.take_rows(released)
             by_name = {group.name: group for group in annotation.groups.values()}
             # The same group may have another name now, and another one its id.
             by_key = {group.key: group for group in annotation.groups.values()}
             items = before.groups.items()
             groups = {i: by_key.get(x.key) or by_name.get(x.name, x) for i, x in items}
             before = replace(before, groups=groups)
-            annotation = annotation.adopted(released, before, new_ids)
+            annotation = annotation.with_annotation_from(released, before, new_ids)
         is_changed &= new.codes != NONE
-        annotation = annotation.adopted(rows[is_changed], new.of(is_changed), new_ids)
-        state = state.edited(f"names from {child.title}", annotation, joins=True)
+        annotation = annotation.with_annotation_from(
+            rows[is_changed], new.take_rows(is_changed), new_ids
+        )
+        state = state.with_annotation(
+            f"names from {child.title}", annotation, joins=True
+        )
         self._maps[parent.key] = replace(parent, clusters=state)
         return parent
 
@@ -462,9 +474,9 @@ def renewed(old: Dataset, read: Dataset) -> Dataset:
         is_all = np.array_equal(old.kept, read.kept)
         part = read if is_all else read.subset(old.kept[read.kept])
         if has_same_rows(old, part):
-            result, how = part.with_added(old), read_of(old)
+            result, how = part.with_added(old), stored_read_result(old)
             if how is not None:
-                note_read(result, how)
+                store_read_result(result, how)
             return result
     result = replace(old, source_objects=read.source_objects)
     result.known.update(old.known)

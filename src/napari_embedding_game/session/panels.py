@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
 from napari_embedding_game.data.columns import n_levels
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.cluster_report import as_levels
+from napari_embedding_game.session.cluster_report import to_levels
 
 GAP, ABOVE = 0.12, 0.4
 """Gap beside a panel, and above it for its caption, as shares of a panel."""
@@ -57,7 +57,7 @@ class Layout:
     snapshot: Snapshot
     panels: Panels | None = None
     """None where the map is whole."""
-    of_points: NDArray[np.intp] | None = None
+    panel_of_points: NDArray[np.intp] | None = None
     """(N,) panel of each point, where the groups of a column lie apart."""
     other: NDArray[np.float32] | None = None
     """(N, d) where the points of another map are drawn, next to the first."""
@@ -74,13 +74,13 @@ class Layout:
         if previous is None or one is None or two is None:
             return one is two
         names, old_names = ([name for name, _ in p.captions] for p in (one, two))
-        points, old_points = self.of_points, previous.of_points
+        points, old_points = self.panel_of_points, previous.panel_of_points
         if points is None or old_points is None:
             return self.other is previous.other
         return names == old_names and np.array_equal(points, old_points)
 
 
-def lay_out(
+def arrange_panels(
     points: NDArray[np.floating],
     captions: Sequence[tuple[str, str]],
     facing: NDArray[np.floating] = STRAIGHT,
@@ -134,19 +134,19 @@ def split_columns(dataset: Dataset) -> list[str]:
     ]
 
 
-def split(
+def split_by_column(
     snapshot: Snapshot, column: pd.Series, facing: FloatArray = STRAIGHT
 ) -> Layout:
     """Move the groups of a column apart, each as it lies, in rows of panels.
 
     ``snapshot``: of two or three dimensions. ``column``: of names, or of few whole
     numbers. Points without a group have a panel of their own, the last one.
-    ``facing`` (2, 3) array: as in :func:`lay_out`.
+    ``facing`` (2, 3) array: as in :func:`arrange_panels`.
     """
-    levels = as_levels(column).cat.remove_unused_categories().cat
+    levels = to_levels(column).cat.remove_unused_categories().cat
     codes = levels.codes.to_numpy().astype(np.intp)
     pairs = zip(levels.categories, np.bincount(codes), strict=True)
     captions = [(str(name), f"{n:,}") for name, n in pairs]
-    panels = lay_out(snapshot.embedding, captions, facing)
+    panels = arrange_panels(snapshot.embedding, captions, facing)
     moved = replace(snapshot, embedding=snapshot.embedding + panels.offsets[codes])
     return Layout(moved, panels, codes)

@@ -52,16 +52,16 @@ class Plate:
         return np.array([one.mean() if len(one) else np.nan for one in inside])
 
 
-def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
+def find_plates(dataset: Dataset) -> tuple[Plate, ...]:
     """Return the plates of the points; none where no column names wells.
 
     A well is read off a column ``well`` with values such as "B03", or off the columns
     ``row`` and ``column``; ``plate`` tells several plates apart.
     """
-    wells = _wells(dataset)
+    wells = _find_wells(dataset)
     if wells is None:
         return ()
-    column = next(_named(dataset.obs, _PLATE), None)
+    column = next(_matching_columns(dataset.obs, _PLATE), None)
     table = pd.DataFrame({"plate": "", "well": wells.to_numpy()})
     if column is not None:
         table["plate"] = dataset.obs[column].astype(object).fillna("").map(str).array
@@ -82,7 +82,7 @@ def plates_of(dataset: Dataset) -> tuple[Plate, ...]:
     return tuple(plates)
 
 
-def plate_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
+def list_well_columns(dataset: Dataset, plates: Sequence[Plate]) -> list[str]:
     """Return the columns of ``obs`` that describe a whole well.
 
     Numbers and names that are the same in all points of a well, such as a dose.
@@ -115,14 +115,14 @@ def well_text(
     return "\n".join(lines)
 
 
-def _named(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
+def _matching_columns(obs: pd.DataFrame, pattern: re.Pattern[str]) -> Iterator[str]:
     return (x for x in obs.columns if isinstance(x, str) and pattern.search(x))
 
 
-def _wells(dataset: Dataset) -> pd.Series | None:
+def _find_wells(dataset: Dataset) -> pd.Series | None:
     """Return the well of each point, None where it is not known; None without any."""
     obs, source = dataset.obs, dataset.source_obs
-    for column in _named(obs, _WELL):
+    for column in _matching_columns(obs, _WELL):
         texts = obs[column].astype(object)
         wells = texts.map({text: parse_well(text) for text in texts.dropna().unique()})
         if wells.notna().mean() >= _WITH_PLACES:
@@ -130,13 +130,13 @@ def _wells(dataset: Dataset) -> pd.Series | None:
     if not set(_ROW_AND_COLUMN) <= set(obs.columns):
         return None
     whole = obs if source is None else source  # a part may have no well of row 0
-    columns = (_one_based(obs[x], whole.get(x, obs[x])) for x in _ROW_AND_COLUMN)
+    columns = (_to_one_based(obs[x], whole.get(x, obs[x])) for x in _ROW_AND_COLUMN)
     positions = pd.Series(list(zip(*columns, strict=True)))
     wells = positions.map({pair: well_at(*pair) for pair in positions.unique()})
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 
-def _one_based(column: pd.Series, whole: pd.Series) -> pd.Series:
+def _to_one_based(column: pd.Series, whole: pd.Series) -> pd.Series:
     """Return a column as one that counts from 1, if the whole of it has a 0."""
     numbers, every = (
         pd.to_numeric(one.astype(object), errors="coerce") for one in (column, whole)

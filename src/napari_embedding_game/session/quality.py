@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
 from napari_embedding_game.data.column_names import Role, names_kinds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.comparing import Compared
 from napari_embedding_game.session.timeline import GONE
+from napari_embedding_game.session.timeline_comparison import TimelineComparison
 
 if TYPE_CHECKING:
     from napari_embedding_game.core.inspect.quality import ColumnAgreement, MapQuality
@@ -26,7 +26,7 @@ FOLLOWED = 0.5
 """Agreement of the map with a column of samples from which a warning is given."""
 
 
-def followed_samples(
+def find_followed_samples(
     quality: MapQuality, roles: Mapping[str, Role]
 ) -> ColumnAgreement | None:
     """Return the column of samples that the map follows most, if it follows one.
@@ -47,7 +47,7 @@ def followed_samples(
     return None
 
 
-def group_columns(dataset: Dataset) -> dict[str, NDArray[Any]]:
+def group_codes_by_column(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """Return the codes of the columns of groups, by their names, -1 for none."""
     obs = dataset.obs
     several = [name for name in dataset.level_columns if obs[name].nunique() > 1]
@@ -55,7 +55,7 @@ def group_columns(dataset: Dataset) -> dict[str, NDArray[Any]]:
     return {name: one.cat.codes.to_numpy() for name, one in groups.items()}
 
 
-def comparable(session: Session) -> tuple[Dataset, Settings] | None:
+def rows_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | None:
     """Return the data of the map and what it was made with; None without their rows."""
     dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
@@ -64,16 +64,16 @@ def comparable(session: Session) -> tuple[Dataset, Settings] | None:
     return (dataset, settings) if dataset.X.shape[1] else None
 
 
-def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
+def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     """Return what works out the quality of the present map, for another thread.
 
     None where there is no map, or where its data are not there.
     """
-    data, snapshot = comparable(session), session.snapshot
+    data, snapshot = rows_and_settings_of_map(session), session.snapshot
     if data is None or snapshot is None:
         return None
     (dataset, settings), embedding = data, snapshot.embedding
-    X, columns = dataset.X, group_columns(dataset)
+    X, columns = dataset.X, group_codes_by_column(dataset)
     edges, clusters = session.edges, session.clusters.labels
     searched = resolve_n_neighbors(settings, len(embedding))
 
@@ -96,19 +96,21 @@ def quality_job(session: Session) -> Callable[[], MapQuality | None] | None:
     return compute
 
 
-def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
+def make_comparison_job(
+    session: Session, number: int
+) -> Callable[[], TimelineComparison]:
     """Return what compares the map on show with a mark, for another thread.
 
     Raises DataError: the points are moving, there is no map, or the mark was forgotten.
     """
-    base, mark = session.snapshot, session.timeline.find(number)
+    base, mark = session.snapshot, session.timeline.find_mark(number)
     if base is None or session.is_moving:
         raise DataError(ONLY_AT_REST)
     if mark is None or len(mark.snapshot.embedding) != len(base.embedding):
         raise DataError(GONE)
-    data = comparable(session)
+    data = rows_and_settings_of_map(session)
 
-    def compute() -> Compared:
+    def compute() -> TimelineComparison:
         from napari_embedding_game.core.inspect.compare import compare_maps
         from napari_embedding_game.core.inspect.quality import map_quality
 
@@ -118,6 +120,6 @@ def comparing_job(session: Session, number: int) -> Callable[[], Compared]:
             (X, metric), snapshots = (data[0].X, data[1].metric), (base, mark.snapshot)
             one, other = (map_quality(X, m.embedding, metric=metric) for m in snapshots)
             qualities = None if one is None or other is None else (one, other)
-        return Compared(base, mark, maps, qualities)
+        return TimelineComparison(base, mark, maps, qualities)
 
     return compute

@@ -33,31 +33,31 @@ class RowDetails:
     """Beginning of its text; "" where rows have none."""
 
 
-def row_details(
+def describe_row(
     dataset: Dataset,
     row: int,
     cluster: Cluster,
     names: Sequence[str],
-    worked_out: Mapping[str, float] | None = None,
+    computed: Mapping[str, float] | None = None,
 ) -> RowDetails:
     """Return what is known of a row.
 
     ``cluster``: the one it is in. ``names``: metadata columns and genes, the most
-    important first; what is missing, or no such name, is passed over. ``worked_out``:
+    important first; what is missing, or no such name, is passed over. ``computed``:
     numbers of the row that no file has, by what they are called: they come first.
     """
-    facts = [(name, _as_text(number)) for name, number in (worked_out or {}).items()]
+    facts = [(name, _value_text(number)) for name, number in (computed or {}).items()]
     for name in dict.fromkeys(names):
-        value = _value(dataset, row, name)
+        value = _find_value(dataset, row, name)
         if value is not None and not pd.isna(value):
-            facts.append((name, _as_text(value)))
+            facts.append((name, _value_text(value)))
     text = "" if dataset.texts is None else " ".join(str(dataset.texts[row]).split())
-    name, short_text = str(dataset.obs.index[row]), _cut(text, MAX_TEXT)
+    name, short_text = str(dataset.obs.index[row]), _shorten(text, MAX_TEXT)
     first = tuple(facts[:MAX_FACTS])
     return RowDetails(name=name, cluster=cluster.title, facts=first, text=short_text)
 
 
-def _value(dataset: Dataset, row: int, name: str) -> Any:
+def _find_value(dataset: Dataset, row: int, name: str) -> Any:
     if name in dataset.obs:
         return dataset.obs[name].iloc[row]
     name = name.removesuffix(dataset.value_suffix)  # beside a column of that name
@@ -69,11 +69,11 @@ def _value(dataset: Dataset, row: int, name: str) -> Any:
         return None
 
 
-def _as_text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return number_text(float(value))
-    return _cut(" ".join(str(value).split()), MAX_VALUE)
+    return _shorten(" ".join(str(value).split()), MAX_VALUE)
 
 
-def _cut(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

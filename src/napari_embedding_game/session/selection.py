@@ -31,15 +31,15 @@ class Selection:
 
         Empty while points are selected one by one."""
         self._labels: NDArray[np.integer] = np.zeros(0, np.int32)
-        self._drawn: NDArray[np.bool_] | None = None
+        self._chosen_points: NDArray[np.bool_] | None = None
         self._points: NDArray[np.bool_] | None = None
 
     @property
     def points(self) -> NDArray[np.bool_]:
         """(n,) whether each point is selected; read-only."""
         if self._points is None:
-            drawn = self._drawn
-            self._points = self.members(self._labels) if drawn is None else drawn
+            drawn = self._chosen_points
+            self._points = self.mask_by_labels(self._labels) if drawn is None else drawn
             self._points.setflags(write=False)
         return self._points
 
@@ -51,12 +51,12 @@ class Selection:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is selected."""
-        return not self.clusters and self._drawn is None
+        return not self.clusters and self._chosen_points is None
 
     @property
     def is_of_points(self) -> bool:
         """Whether points are selected one by one rather than whole clusters."""
-        return self._drawn is not None
+        return self._chosen_points is not None
 
     def shares(self) -> dict[int, float]:
         """Return for each cluster with selected points the selected share, 0 to 1."""
@@ -64,26 +64,26 @@ class Selection:
         sizes = np.bincount(self._labels)
         return {i: float(counts[i] / sizes[i]) for i in np.flatnonzero(counts).tolist()}
 
-    def members(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
+    def mask_by_labels(self, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return for each point, by its cluster, whether it is selected: (n,) bool."""
         return self.points if self.is_of_points else np.isin(labels, self.clusters)
 
     def select(self, cluster: int) -> None:
         """Select this cluster alone."""
-        self._set((cluster,))
+        self._set_selection((cluster,))
 
     def toggle(self, cluster: int) -> None:
         """Add the cluster, or take it out when it is selected already."""
         others = [c for c in self.clusters if c != cluster]
-        self._set(others if cluster in self.clusters else (*others, cluster))
+        self._set_selection(others if cluster in self.clusters else (*others, cluster))
 
     def replace(self, clusters: Iterable[int]) -> None:
         """Select exactly these clusters."""
-        self._set(dict.fromkeys(clusters))
+        self._set_selection(dict.fromkeys(clusters))
 
     def clear(self) -> None:
         """Select nothing."""
-        self._set(())
+        self._set_selection(())
 
     def select_points(self, points: NDArray[Any], mode: Mode = "replace") -> None:
         """Select points one by one, as with a lasso, a thumbnail or a label.
@@ -99,31 +99,33 @@ class Selection:
             mask |= self.points
         elif mode == "remove":
             mask = self.points & ~mask
-        self._set((), mask if mask.any() else None)
+        self._set_selection((), mask if mask.any() else None)
 
-    def pick(self, points: NDArray[np.bool_], *, is_added: bool) -> None:
+    def toggle_points(self, points: NDArray[np.bool_], *, is_added: bool) -> None:
         """Select a group of points (n,), or add it; one that is selected goes."""
         if points.any():
             has_all = is_added and self.points[points].all()
             mode: Mode = "remove" if has_all else "add" if is_added else "replace"
             self.select_points(points, mode)
 
-    def follow(self, labels: NDArray[np.integer]) -> None:
+    def update_labels(self, labels: NDArray[np.integer]) -> None:
         """Take over the (n,) cluster ids; those that no longer exist are dropped."""
         is_resized = len(labels) != len(self._labels)
         self._labels = labels
-        if self._drawn is None:
+        if self._chosen_points is None:
             self._points = None
             remaining = set(np.flatnonzero(np.bincount(labels)).tolist())
-            self._set(c for c in self.clusters if c in remaining)
+            self._set_selection(c for c in self.clusters if c in remaining)
         elif is_resized:
-            self._set(())
+            self._set_selection(())
 
-    def _set(self, clusters: Iterable[int], drawn: Mask | None = None) -> None:
-        new, old = tuple(map(int, clusters)), self._drawn
+    def _set_selection(
+        self, clusters: Iterable[int], drawn: Mask | None = None
+    ) -> None:
+        new, old = tuple(map(int, clusters)), self._chosen_points
         is_same = old is drawn or (
             old is not None and drawn is not None and np.array_equal(old, drawn)
         )
         if new != self.clusters or not is_same:
-            self.clusters, self._drawn, self._points = new, drawn, None
+            self.clusters, self._chosen_points, self._points = new, drawn, None
             self.changed.emit(new)

@@ -37,8 +37,8 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.clusters import Clusters
-from napari_embedding_game.session.clusters.merging import Merging
-from napari_embedding_game.session.clusters.state import initial_state
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
+from napari_embedding_game.session.clusters.state import initial_cluster_state
 from napari_embedding_game.session.file.saved_map import (
     PlacedOn,
     SavedMap,
@@ -55,16 +55,16 @@ from napari_embedding_game.session.run.record import (
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
 from napari_embedding_game.session.settings import ChosenSettings, DisplaySettings
-from napari_embedding_game.session.steering import moved, redimensioned
 from napari_embedding_game.session.timeline import (
-    Kind,
     Mark,
+    MarkKind,
     Timeline,
     TimelineState,
     change_text,
-    warm_start,
+    to_warm_start,
 )
 from napari_embedding_game.session.view import View
+from napari_embedding_game.session.warm_starts import change_n_dimensions, move_rows
 
 State = Literal[
     "idle", "preparing", "running", "paused", "finished", "stopped", "failed"
@@ -106,7 +106,7 @@ class Session:
         self.state: State = "idle"
         self.run: Run | None = None
         self.snapshot: Snapshot | None = None
-        self.merging: Merging | None = None
+        self.merging: LandmarkMerge | None = None
         """How the landmarks can be merged; None before the first frame."""
         self._source: Run | Moment | None = None
         """The run that ``snapshot`` is of, or the mark or the stored map."""
@@ -144,7 +144,9 @@ class Session:
         self.timeline.restore(TimelineState())
         self.hand.clear()
         self.dataset, self.given_map = dataset, ""
-        self.clusters.restore(initial_state(0 if dataset is None else len(dataset.obs)))
+        self.clusters.restore(
+            initial_cluster_state(0 if dataset is None else len(dataset.obs))
+        )
         self.selection.clear()
         self.comparisons = ()
         if self.settings.method == "given":  # these may have come without a map
@@ -233,9 +235,9 @@ class Session:
         if not label and played is not None and is_other:
             label = change_text(played.last, self.chosen())
         if label and moment is not None:
-            self.timeline.add(label, "hand", moment)
+            self.timeline.add_mark(label, "hand", moment)
         self.mark_present("Before Continue")
-        return self._begin(warm_start(snapshot))
+        return self._begin(to_warm_start(snapshot))
 
     @property
     def can_continue(self) -> bool:
@@ -261,17 +263,17 @@ class Session:
         if is_pinned:
             validate_takes_hand_forces(self.settings.value)
         self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
-        layout = moved(warm_start(snapshot), snapshot, rows, by)
+        layout = move_rows(to_warm_start(snapshot), snapshot, rows, by)
         self._end_run()
-        self.hand.move(rows, by)
+        self.hand.move_forces(rows, by)
         if is_pinned:
-            self.hand.pin(rows, layout.embedding)
+            self.hand.pin_cluster(rows, layout.embedding)
         return self._begin(layout)
 
     def change_dimensions(self, n_components: int) -> Run | None:
         """Choose the dimensions of the map, and go on in them from the map on show.
 
-        See :func:`~.steering.redimensioned`; what is held by hand goes along.
+        See :func:`~.warm_starts.change_n_dimensions`; what is held by hand goes along.
 
         Returns what is to be played; None where there is nothing to go on from: no map,
         or a method that always begins anew.
@@ -282,7 +284,7 @@ class Session:
         if n_components == self.settings.n_components:
             return None
         run, snapshot = self.run, self.snapshot
-        layout = None if snapshot is None else warm_start(snapshot)
+        layout = None if snapshot is None else to_warm_start(snapshot)
         begins_anew = False
         if run is not None and self.state == "preparing":
             layout, snapshot = run.warm_start, None
@@ -297,9 +299,9 @@ class Session:
         self.mark_present("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
-        changed, transform = redimensioned(layout, n_components, seed, snapshot)
+        changed, transform = change_n_dimensions(layout, n_components, seed, snapshot)
         self._end_run()
-        self.hand.carry(transform)
+        self.hand.transform_forces(transform)
         return self._begin(changed)
 
     def _check_goes_on(self) -> Snapshot:
@@ -360,7 +362,7 @@ class Session:
         if self.playing:
             self.playing.stop()
             self.mark_present("Stopped")
-            self.clusters.finish()
+            self.clusters.finish_numbering()
             self._set_state("stopped")
 
     def _end_run(self) -> None:
@@ -375,7 +377,7 @@ class Session:
 
     # The timeline
 
-    def mark(self, label: str, kind: Kind = "hand") -> Mark | None:
+    def mark(self, label: str, kind: MarkKind = "hand") -> Mark | None:
         """Keep the layout on show in the timeline, unless it is of a mark.
 
         Whoever changes a map by other means than its settings calls this before the
@@ -389,7 +391,9 @@ class Session:
         if kind == "change":
             settings = replace_steerable(settings, self.steered)
         assert self.moment is not None
-        return self.timeline.add(label, kind, replace(self.moment, settings=settings))
+        return self.timeline.add_mark(
+            label, kind, replace(self.moment, settings=settings)
+        )
 
     def mark_present(self, label: str) -> None:
         """Keep the layout on show, unless the newest mark is of it."""
@@ -409,12 +413,12 @@ class Session:
             self.mark("Left here", "end")  # the newest is from before the hand acted
         self.mark_present("Left here")
         self.stop()
-        mark = self.timeline.show(number)
+        mark = self.timeline.show_mark(number)
         self._source, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
         self._choose(mark.settings, self.look)
         self.hand.restore(mark)
         n_landmarks = len(mark.snapshot.landmarks)
-        self.clusters.receive(mark.snapshot.labels, n_landmarks, self.merging)
+        self.clusters.update_from_game(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.fix_numbers()
         self._set_state("stopped")
         self._show_map_message()
@@ -447,12 +451,12 @@ class Session:
             self._follow(progress)
             if progress.snapshot.finished:
                 run.resume()  # at its end it waits by itself, also for other settings
-                self.clusters.finish()
+                self.clusters.finish_numbering()
                 is_given = self.steered.method == "given"
                 self.mark(self.given_map if is_given else "Finished", "end")
             elif run.paused:
                 assert self.moment is not None
-                self.timeline.follow(self.moment)
+                self.timeline.update_pause(self.moment)
             is_held: State = "paused" if run.paused else "running"
             self._set_state("finished" if progress.snapshot.finished else is_held)
             self._show_map_message()
@@ -505,7 +509,7 @@ class Session:
         played = self.played
         return self.settings.value if played is None else played.settings
 
-    def split(self, cluster: int, n_parts: int = 2) -> list[int]:
+    def split_cluster(self, cluster: int, n_parts: int = 2) -> list[int]:
         """Split a cluster along the neighbour graph inside it; return the parts' ids.
 
         Raises DataError or InputError: nothing was played yet, or it has too few
@@ -518,7 +522,7 @@ class Session:
         rows = self.clusters.clustering.rows(cluster)
         landmarks, indices = np.unique(self.snapshot.labels[rows], return_inverse=True)
         parts = split(self.merging.tree, landmarks, n_parts)
-        return self.clusters.split(cluster, rows, parts[indices])
+        return self.clusters.split_into_groups(cluster, rows, parts[indices])
 
     def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
         """Return what finds so many clusters in the selection, for another thread.
@@ -562,7 +566,9 @@ class Session:
                 is_same = whole is not None and np.array_equal(
                     clustering.rows(whole), rows
                 )  # by now the id may be another cluster's
-                return self.clusters.split(whole if is_same else None, rows, parts)
+                return self.clusters.split_into_groups(
+                    whole if is_same else None, rows, parts
+                )
 
             return apply
 
@@ -667,10 +673,10 @@ class Session:
         if is_same and is_merged and n_landmarks == self.clusters.n_landmarks:
             return
         self.merging = progress.merging
-        self.clusters.receive(snapshot.labels, n_landmarks, self.merging)
+        self.clusters.update_from_game(snapshot.labels, n_landmarks, self.merging)
 
     def _on_clusters(self) -> None:
-        self.selection.follow(self.clusters.labels)
+        self.selection.update_labels(self.clusters.labels)
         if self.message in ("", self._map_message):  # not another message
             self._show_map_message()
 
@@ -678,13 +684,13 @@ class Session:
         """Show the message on the map on show, and on its names at rest."""
         snapshot = self.snapshot
         warning = "" if snapshot is None else snapshot.warning
-        parted = "" if self.is_moving else self.clusters.state.parted_names_text()
+        parted = "" if self.is_moving else self.clusters.state.scattered_names_text()
         self._map_message = text = " ".join(filter(None, (warning, parted)))
         self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
     def _on_setting(self, name: str) -> None:
         if name == "n_landmarks":
-            self.hand.forget_landmarks()
+            self.hand.release_landmarks()
         steers = name in STEERABLE and self._is_steered
         if self.playing and steers and not self._needs_restart:
             self._steer(self.playing, self.chosen())
@@ -696,7 +702,11 @@ class Session:
         settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
         text = change_text(self.steered, settings)
-        if snapshot and text and not self.timeline.widen_change(snapshot, settings):
+        if (
+            snapshot
+            and text
+            and not self.timeline.extend_change_label(snapshot, settings)
+        ):
             self.mark(text, "change")
         self.steered = settings
         run.steer(settings)

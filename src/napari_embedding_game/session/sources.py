@@ -41,13 +41,13 @@ SAMPLES = {
 }
 
 
-def note_read(dataset: Dataset, read: ReadResult) -> None:
+def store_read_result(dataset: Dataset, read: ReadResult) -> None:
     """Note how a dataset was read with the dataset itself."""
     itself: Any = None  # no circle that would keep it in memory
     dataset.known["read"] = replace(read, dataset=itself)
 
 
-def read_of(dataset: Dataset) -> ReadResult | None:
+def stored_read_result(dataset: Dataset) -> ReadResult | None:
     """Return how a dataset was read; None where nobody has noted it."""
     read: ReadResult | None = dataset.known.get("read")
     return None if read is None else replace(read, dataset=dataset)

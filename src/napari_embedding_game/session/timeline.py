@@ -1,8 +1,8 @@
-"""The timeline of a map: marks of what it was like, and the ways between them.
+"""The timeline of a map: a tree of marks, each a layout that can be shown again.
 
-A mark keeps a layout with all that is shown of it and the settings of that moment.
-Marks are a tree: a run that goes on from an earlier mark is a branch, and what had come
-after that mark stays beside it.
+A mark keeps a layout, its clusters' merge tree, and the settings of that moment.  A run
+that continues from an earlier mark is a branch; the marks that followed the earlier
+mark before are kept as another branch.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from napari_embedding_game.core.snapshot import Snapshot, WarmStart
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment
 
-Kind = Literal["change", "pause", "end", "hand"]
-"""What a mark is of: changed settings, a pause, the end of a run, or a hand's move."""
+MarkKind = Literal["change", "pause", "end", "hand"]
+"""Why a mark was made: changed settings, a pause, the end of a run, or a change by
+hand."""
 MAX_BYTES = 2**30
 """Memory that the marks of a map may take."""
 MAX_MARKS = 200
@@ -39,13 +40,13 @@ GONE = "This moment is no longer kept: choose another mark."
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mark(Moment):
-    """A moment that is kept."""
+    """A moment that the timeline keeps."""
 
     number: int
     """Counts from 1; a number is never given again."""
     label: str
     """The change at this mark, such as "Repulsion 300 to 1,000"."""
-    kind: Kind
+    kind: MarkKind
     snapshot: Snapshot
     """The layout at that moment, before the change took effect."""
     parent: int | None = None
@@ -57,20 +58,20 @@ class Mark(Moment):
 
     @property
     def title(self) -> str:
-        """The name, or what happened here, or just after."""
+        """The given name, else the label: what happened here, or just after."""
         is_before = self.kind in ("change", "hand")
         return self.name or f"Before: {self.label}" * is_before or self.label
 
     @property
     def origin(self) -> str:
-        """What it was made by and when, such as "t-SNE, seed 3, 14:05"."""
+        """Method, seed and time of the layout, such as "t-SNE, seed 3, 14:05"."""
         when = time.strftime("%H:%M", time.localtime(self.made_at))
         method = get_method(self.settings.method).title
         return f"{method}, seed {self.settings.random_state}, {when}"
 
 
-def warm_start(snapshot: Snapshot) -> WarmStart:
-    """Return the layout of a snapshot as one that a run can go on from."""
+def to_warm_start(snapshot: Snapshot) -> WarmStart:
+    """Return the layout of a snapshot as a start from which a run can continue."""
     left = max(0, snapshot.n_iter - snapshot.iteration)
     return WarmStart(
         embedding=snapshot.embedding, landmarks=snapshot.landmarks, iterations_left=left
@@ -79,22 +80,22 @@ def warm_start(snapshot: Snapshot) -> WarmStart:
 
 @dataclass(frozen=True, slots=True)
 class TimelineState:
-    """All of a timeline, to be taken up later."""
+    """The whole state of a timeline, from which it can be restored."""
 
     marks: tuple[Mark, ...] = ()
     """The oldest first."""
     head: int | None = None
-    """Number of the mark that the map on show was at last."""
+    """Number of the latest mark of the map on show."""
     shown: int | None = None
-    """Number of the mark whose layout is on show; None while a run is."""
+    """Number of the mark whose layout is on show; None while a run is shown."""
     n_made: int = 0
 
 
 class Timeline:
-    """Marks in the order in which they were made; ``changed`` tells of any change.
+    """The marks of a map, the oldest first; ``changed`` is emitted at any change.
 
-    ``max_bytes``: memory for the arrays of all marks, above which :func:`thin_marks`
-    takes some. ``clock``: returns seconds since the epoch.
+    ``max_bytes``: memory for the arrays of all marks; beyond it :func:`drop_old_marks`
+    removes marks. ``clock``: returns seconds since the epoch.
     """
 
     changed = Signal()
@@ -104,7 +105,7 @@ class Timeline:
     ) -> None:
         self._max_bytes, self._clock = max_bytes, clock
         self.state = TimelineState()
-        """All of it; immutable."""
+        """The whole state; immutable."""
         self._changed_at = 0.0
 
     @property
@@ -114,42 +115,48 @@ class Timeline:
 
     @property
     def newest(self) -> Mark | None:
-        """The mark that the map on show was at last."""
-        return self.find(self.state.head)
+        """The latest mark of the map on show; None before the first mark."""
+        return self.find_mark(self.state.head)
 
     @property
     def current(self) -> Mark | None:
-        """The mark whose layout is on show; None while a run is."""
-        return self.find(self.state.shown)
+        """The mark whose layout is on show; None while a run is shown."""
+        return self.find_mark(self.state.shown)
 
-    def find(self, number: int | None) -> Mark | None:
-        """Return the mark of this number; None if there is none."""
+    def find_mark(self, number: int | None) -> Mark | None:
+        """Return the mark of this number; None if there is no such mark."""
         return next((m for m in self.marks if m.number == number), None)
 
     # Changes
 
     def begin_branch(self, number: int | None) -> None:
-        """Let what comes next follow a mark, or nothing: a new run."""
-        self._set(head=number, shown=None)
+        """Make the next marks children of a mark; None begins a tree of its own."""
+        self._update_state(head=number, shown=None)
 
-    def add(self, label: str, kind: Kind, moment: Moment) -> Mark:
-        """Keep a moment, after the newest mark of the map on show.
+    def add_mark(self, label: str, kind: MarkKind, moment: Moment) -> Mark:
+        """Store a moment as a child of the newest mark, and return the new mark.
 
-        ``label``: what happened here, in a person's words. ``moment``: with a layout.
+        ``label``: what happened here, in a person's words. ``moment``: its snapshot is
+        not None.
         """
         state, now = self.state, self._clock()
-        self._changed_at, number, of = now, state.n_made + 1, self._of(moment)
+        self._changed_at, number, of = (
+            now,
+            state.n_made + 1,
+            self._shared_fields(moment),
+        )
         mark = Mark(
             number=number, label=label, kind=kind, parent=state.head, made_at=now, **of
         )
         shown, marks = state.shown and number, (*state.marks, mark)
-        self._set(marks=marks, n_made=number, head=number, shown=shown)
+        self._update_state(marks=marks, n_made=number, head=number, shown=shown)
         return mark
 
-    def widen_change(self, snapshot: Snapshot, settings: Settings) -> bool:
-        """Add these settings to the label of the newest mark, if that is recent.
+    def extend_change_label(self, snapshot: Snapshot, settings: Settings) -> bool:
+        """Rewrite the newest mark's label to include these settings, if it is recent.
 
-        Returns whether it is: of a change a moment ago, or of the same layout.
+        Returns whether the label was rewritten: the newest mark is of a change of
+        settings, and less than a second old or of the same layout.
         """
         mark, now = self.newest, self._clock()
         if mark is None or mark.kind != "change" or self.current is not None:
@@ -158,50 +165,53 @@ class Timeline:
             return False
         self._changed_at = now
         label = change_text(mark.settings, replace_steerable(mark.settings, settings))
-        self._replace(mark.number, label=label or "Settings as before")
+        self._replace_mark(mark.number, label=label or "Settings as before")
         return True
 
-    def follow(self, moment: Moment) -> None:
-        """Let the newest mark, if of a pause, be of a frame that was on its way."""
+    def update_pause(self, moment: Moment) -> None:
+        """Replace the moment of the newest mark if the mark is of a pause.
+
+        A frame may still arrive after Pause was pressed: the mark has to show it.
+        """
         newest = self.newest
         if newest is not None and newest.kind == "pause" and self.current is None:
-            self._replace(newest.number, **self._of(moment))
+            self._replace_mark(newest.number, **self._shared_fields(moment))
 
-    def show(self, number: int) -> Mark:
-        """Note that the layout of a mark is on show, and return the mark.
+    def show_mark(self, number: int) -> Mark:
+        """Set which mark's layout is on show, and return the mark.
 
-        Raises DataError: it was forgotten.
+        Raises DataError: the mark was removed.
         """
-        mark = self.find(number)
+        mark = self.find_mark(number)
         if mark is None:
             raise DataError(GONE)
-        self._set(head=number, shown=number)
+        self._update_state(head=number, shown=number)
         return mark
 
-    def rename(self, number: int, name: str) -> None:
-        """Give a mark a name; "" takes it away."""
-        self._replace(number, name=" ".join(name.split()))
+    def rename_mark(self, number: int, name: str) -> None:
+        """Give a mark a name; "" removes the name."""
+        self._replace_mark(number, name=" ".join(name.split()))
 
-    def remove(self, number: int) -> None:
-        """Forget a mark; those after it follow the one before.
+    def remove_mark(self, number: int) -> None:
+        """Remove a mark; its children become children of its parent.
 
-        Raises DataError: it is the one on show.
+        Raises DataError: the mark is on show, or is the newest of the map on show.
         """
         if number in (self.state.shown, self.state.head):
             raise DataError(
                 "This layout is on show: choose another one before you delete it."
             )
-        self._set(marks=_without(self.marks, number))
+        self._update_state(marks=_without_mark(self.marks, number))
 
     def restore(self, state: TimelineState) -> None:
-        """Go on with the timeline of another time."""
+        """Replace the whole timeline by a stored state."""
         self.state = state
         self.changed.emit()
 
-    def _of(self, moment: Moment) -> dict[str, Any]:
-        """Return the parts of a moment, with the arrays of an earlier one if equal.
+    def _shared_fields(self, moment: Moment) -> dict[str, Any]:
+        """Return the fields of a moment, sharing equal arrays with earlier marks.
 
-        These are the neighbours of the points, and how isolated they are.
+        Neighbours and isolation of the points are shared, to save memory.
         """
         values = {part.name: getattr(moment, part.name) for part in fields(Moment)}
         for name in ("neighbors", "isolation"):
@@ -212,40 +222,40 @@ class Timeline:
                 values["snapshot"] = replace(values["snapshot"], **{name: last})
         return values
 
-    def _replace(self, number: int, **values: Any) -> None:
+    def _replace_mark(self, number: int, **values: Any) -> None:
         marks = (replace(m, **values) if m.number == number else m for m in self.marks)
-        self._set(marks=tuple(marks))
+        self._update_state(marks=tuple(marks))
 
-    def _set(self, **values: Any) -> None:
-        self.restore(thin_marks(replace(self.state, **values), self._max_bytes))
+    def _update_state(self, **values: Any) -> None:
+        self.restore(drop_old_marks(replace(self.state, **values), self._max_bytes))
 
 
-def thin_marks(state: TimelineState, max_bytes: int) -> TimelineState:
-    """Return a timeline whose arrays take at most ``max_bytes``, if possible.
+def drop_old_marks(state: TimelineState, max_bytes: int) -> TimelineState:
+    """Return a timeline of at most ``max_bytes`` and ``MAX_MARKS``, if possible.
 
-    The oldest marks are removed: first those within branches, then the ends of them;
-    never a mark that has a name, is shown or is the newest.
+    The oldest marks are removed: first marks with children, then ends of branches;
+    never a mark that has a name, is on show or is the newest.
     """
-    while n_bytes(state.marks) > max_bytes or len(state.marks) > MAX_MARKS:
+    while count_bytes(state.marks) > max_bytes or len(state.marks) > MAX_MARKS:
         spared = state.shown, state.head
         old = [m for m in state.marks if not m.name and m.number not in spared]
         parents = {mark.parent for mark in state.marks}
         inner = [mark for mark in old if mark.number in parents]
         if not old:
             break
-        marks = _without(state.marks, (inner or old)[0].number)
+        marks = _without_mark(state.marks, (inner or old)[0].number)
         state = replace(state, marks=marks)
     return state
 
 
-def _without(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
+def _without_mark(marks: tuple[Mark, ...], number: int) -> tuple[Mark, ...]:
     gone = next(mark for mark in marks if mark.number == number)
     kept, up = (mark for mark in marks if mark is not gone), gone.parent
     return tuple(replace(m, parent=up) if m.parent == number else m for m in kept)
 
 
-def n_bytes(marks: tuple[Mark, ...]) -> int:
-    """Return the memory that marks take; arrays that they share count once."""
+def count_bytes(marks: tuple[Mark, ...]) -> int:
+    """Return the memory that marks take in bytes; shared arrays count once."""
     parts, arrays = [(m.snapshot, m.record, m.merging) for m in marks], list[Any]()
     pickled = pickle.dumps(parts, protocol=5, buffer_callback=arrays.append)
     # Not by their identity: a sparse matrix keeps views of what it is made of.
@@ -254,9 +264,10 @@ def n_bytes(marks: tuple[Mark, ...]) -> int:
 
 
 def change_text(before: Settings, after: Settings) -> str:
-    """Return in words which settings differ; "" where none does.
+    """Return in words which settings differ; "" where all are equal.
 
-    A method brings its default settings, so it alone is named, without these.
+    Where the method differs, only the method is named of the settings that act during
+    a game: the method brings its own defaults.
     """
     words, passed = [], {"method"}
     if before.method != after.method:
@@ -268,11 +279,13 @@ def change_text(before: Settings, after: Settings) -> str:
             old, new = resolve_repulsion(before), resolve_repulsion(after)
         if old == new or each.name in passed:
             continue
-        words.append(f"{each.metadata['title']} {_text(old)} to {_text(new)}")
+        words.append(
+            f"{each.metadata['title']} {_setting_text(old)} to {_setting_text(new)}"
+        )
     return ", ".join(words)
 
 
-def _text(value: object) -> str:
+def _setting_text(value: object) -> str:
     if value is None:
         return "automatic"
     if isinstance(value, bool):

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.session.comparing import Compared
 from napari_embedding_game.session.panels import (
     STRAIGHT,
     Layout,
     Panels,
-    split,
+    split_by_column,
     split_columns,
 )
+from napari_embedding_game.session.timeline_comparison import TimelineComparison
 
 if TYPE_CHECKING:
     from napari_embedding_game.session.session import Session
 
 
-def is_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
+def are_same_objects(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
     """Return whether both hold the same objects."""
     return len(first) == len(second) and all(map(operator.is_, first, second))
 
@@ -35,9 +35,9 @@ def is_same(first: tuple[object, ...], second: tuple[object, ...]) -> bool:
 class View:
     """How the map of a session is drawn, by its look."""
 
-    compared_changed = Signal()
+    comparison_changed = Signal()
     """Another comparison, or none any more."""
-    laid_out = Signal()
+    panels_changed = Signal()
     """The map is drawn in other panels, or whole."""
 
     def __init__(self, session: Session) -> None:
@@ -45,11 +45,11 @@ class View:
         self.facing: NDArray[np.floating] = STRAIGHT
         """(2, 3) steps of length 1 that go right and up on the canvas, in units of the
         map: panels in space are laid out along these, and figures seen so."""
-        self._compared: Compared | None = None
+        self._comparison: TimelineComparison | None = None
         self._layout_of: tuple[object, ...] = ()
         self._layout: Layout | None = None
         self._last_layout: Layout | None = None
-        """The layout that :attr:`laid_out` was last emitted for."""
+        """The layout that :attr:`panels_changed` was last emitted for."""
         self._columns: tuple[object, list[str]] = None, []
         look = session.look.events
         for signal in (
@@ -61,23 +61,23 @@ class View:
             session.dataset_changed,
             session.restored,
         ):
-            signal.connect(self._check, max_args=0)
+            signal.connect(self._update_panels, max_args=0)
 
     @property
     def layout(self) -> Layout | None:
         """Where the points are drawn; None where there is no map."""
-        session, compared, column = self._session, self.compared, self._split_by()
+        session, comparison, column = self._session, self.comparison, self._split_by()
         snapshot, dataset = session.snapshot, session.dataset
         if snapshot is None:
             return None
         obs = dataset.obs if column and dataset is not None else None
-        sources = snapshot, compared, obs, column
-        if not is_same(sources, self._layout_of):
+        sources = snapshot, comparison, obs, column
+        if not are_same_objects(sources, self._layout_of):
             self._layout_of = sources
-            if compared is not None and self.is_side_by_side:
-                self._layout = compared.side_by_side(self.facing)
+            if comparison is not None and self.is_side_by_side:
+                self._layout = comparison.side_by_side(self.facing)
             elif obs is not None:
-                self._layout = split(snapshot, obs[column], self.facing)
+                self._layout = split_by_column(snapshot, obs[column], self.facing)
             else:
                 self._layout = Layout(snapshot)
         return self._layout
@@ -117,33 +117,33 @@ class View:
         return self._columns[1]
 
     @property
-    def compared(self) -> Compared | None:
+    def comparison(self) -> TimelineComparison | None:
         """The comparison of the map on show; None without one."""
-        result = self._compared
+        result = self._comparison
         is_of_map = result is not None and result.base is self._session.snapshot
         return result if is_of_map else None
 
-    def compare(self, compared: Compared | None) -> None:
+    def set_comparison(self, comparison: TimelineComparison | None) -> None:
         """Take up a comparison, unless another map is on show by now; None ends it."""
-        is_of_map = compared is None or compared.base is self._session.snapshot
-        if is_of_map and compared is not self._compared:
-            self._compared = compared
-            self.compared_changed.emit()
-            self._check()
+        is_of_map = comparison is None or comparison.base is self._session.snapshot
+        if is_of_map and comparison is not self._comparison:
+            self._comparison = comparison
+            self.comparison_changed.emit()
+            self._update_panels()
 
     @property
     def is_side_by_side(self) -> bool:
         """Whether another map is drawn next to this one, in a plane or in space."""
-        result = self.compared
+        result = self.comparison
         return result is not None and result.base.embedding.shape[1] in (2, 3)
 
-    def _check(self) -> None:
+    def _update_panels(self) -> None:
         """End the comparison where another map is shown, and signal other panels."""
-        if self._session.is_moving or self.compared is None:
-            self.compare(None)
+        if self._session.is_moving or self.comparison is None:
+            self.set_comparison(None)
         layout, previous = self.layout, self._last_layout
         self._last_layout = layout
         if all(one is None or one.panels is None for one in (layout, previous)):
             return
         if layout is None or not layout.is_arranged_as(previous):
-            self.laid_out.emit()
+            self.panels_changed.emit()

@@ -94,26 +94,30 @@ def write_web_page(
     rows = drawing_order(len(positions))
     rows = rows[is_drawn[rows]]
     positions = positions[rows]
-    chosen = [_column(adata, name, rows) for name in _columns(adata, columns)]
+    chosen = [
+        _encode_column(adata, name, rows) for name in _choose_columns(adata, columns)
+    ]
     adata = adata[rows]  # which forgets levels that none of them has
     groups = next((one for one in chosen if "levels" in one), None)
     expression, gene_names, gene_ids = read_expression(adata, gene_kind)
     markers = {}
     if groups is not None and gene_names:
-        markers = _markers(expression, gene_names, groups)
+        markers = _markers_by_group(expression, gene_names, groups)
     if genes is None:
         ranked = itertools.zip_longest(*markers.values())
         first = (gene for of_rank in ranked for gene in of_rank if gene is not None)
         genes = list(itertools.islice(dict.fromkeys(first), N_GENES))
     for one in chosen:
-        one["name"] = _title(one["name"], [other["name"] for other in chosen], genes)
-    chosen += [_gene(expression, gene_names, gene_ids, name) for name in genes]
+        one["name"] = _unique_title(
+            one["name"], [other["name"] for other in chosen], genes
+        )
+    chosen += [_encode_gene(expression, gene_names, gene_ids, name) for name in genes]
     moving = [np.asarray(frame, dtype=float)[rows, :2] for frame in frames]
     corners = [[m.min(axis=0), m.max(axis=0)] for m in [positions, *moving]]
     low, high = np.min(corners, axis=(0, 1)), np.max(corners, axis=(0, 1))
 
-    def placed(layout: NDArray[np.floating]) -> dict[str, Codes]:
-        scaled = _scaled(layout, low, high)
+    def encode_positions(layout: NDArray[np.floating]) -> dict[str, Codes]:
+        scaled = _scale_to_codes(layout, low, high)
         return {"x": scaled[:, 0], "y": scaled[:, 1]}
 
     texts = [adata.obs[one] for one in adata.obs if TEXT.match(str(one))][:1]
@@ -127,17 +131,17 @@ def write_web_page(
         "markers": markers,
         "unit": expression.note if gene_names else "",
         "shades": hexes(colormaps["viridis"](range(256))),
-        **placed(positions),
+        **encode_positions(positions),
         "limits": np.stack([low, high], axis=1).tolist(),
         "frame_step": step,
-        "frames": [placed(layout[::step]) for layout in moving],
+        "frames": [encode_positions(layout[::step]) for layout in moving],
         "columns": chosen,
     }
     with atomic_write(target) as temporary:
-        temporary.write_text(_filled(page), encoding="utf-8")
+        temporary.write_text(_fill_template(page), encoding="utf-8")
 
 
-def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
+def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     """Return the columns to colour by, one of groups first where there is one."""
     if names is None:
         clusters = f"{KEY}_cluster"
@@ -157,18 +161,20 @@ def _columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
     return list(names)
 
 
-def _title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
+def _unique_title(name: str, columns: Sequence[str], genes: Sequence[str]) -> str:
     """Return what a column is called on the page, which has one of each name."""
     short = name.removeprefix(f"{KEY}_")
     title = f"map_{short}" if short != name and short in columns else short
     return f"{title} (column)" if title in genes else title
 
 
-def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
+def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return what the page knows of a column: codes of levels, or of numbers."""
     column = adata.obs[name]
     if column.dtype.kind in "iuf":
-        return _numbers(name, column.to_numpy(dtype=float, na_value=np.nan)[rows])
+        return _encode_numbers(
+            name, column.to_numpy(dtype=float, na_value=np.nan)[rows]
+        )
     if column.nunique() > MAX_LEVELS:
         raise DataError(
             f'Column "{name}" has {column.nunique()} levels: choose one that has at '
@@ -197,7 +203,7 @@ def _column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[str, Any]
     }
 
 
-def _gene(
+def _encode_gene(
     expression: Expression, names: Sequence[str], ids: Sequence[str], name: str
 ) -> dict[str, Any]:
     """Return what the page knows of a gene, found by its name or identifier."""
@@ -205,29 +211,29 @@ def _gene(
     if not indices:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
     values = expression.column(indices[0])
-    return {**_numbers(name, values.astype(float)), "is_gene": True}
+    return {**_encode_numbers(name, values.astype(float)), "is_gene": True}
 
 
-def _numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
+def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
     values = drawable(values)
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     return {
         "name": name,
-        "codes": _scaled(values, low, high),
+        "codes": _scale_to_codes(values, low, high),
         "limits": (float(low), float(high)),
         "is_gene": False,
     }
 
 
-def _scaled(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
+def _scale_to_codes(values: NDArray[np.floating], low: Any, high: Any) -> Codes:
     """Return values as whole numbers, 0 at `low` and 65,534 at `high`."""
     span = np.where(high > low, high - low, 1.0)
     codes = np.rint((values - low) / span * (MISSING - 1))
     return np.where(np.isfinite(codes), codes, MISSING).astype(np.uint16)
 
 
-def _markers(
+def _markers_by_group(
     expression: Expression, names: Sequence[str], groups: Mapping[str, Any]
 ) -> dict[str, list[str]]:
     """Return the genes that are highest in each group, by its name."""
@@ -240,7 +246,7 @@ def _markers(
     return {level: all_names[one[:N_MARKERS]].tolist() for level, one in ranked}
 
 
-def _filled(page: Mapping[str, Any]) -> str:
+def _fill_template(page: Mapping[str, Any]) -> str:
     """Return the text of the page, its arrays in one row of letters."""
     arrays: list[bytes] = []
 

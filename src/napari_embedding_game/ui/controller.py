@@ -130,12 +130,16 @@ class Controller(QObject):
         levels = self.scene.colored.find_levels()
         if self.session.snapshot is not None and levels is not None:
             code = index if index < len(levels.categories) else -1  # those of none
-            self.session.selection.pick(levels.codes == code, is_added=is_added)
+            self.session.selection.toggle_points(
+                levels.codes == code, is_added=is_added
+            )
 
     def embed_selection(self) -> None:
         """Open a map of the selected points alone, and play."""
         selection, clusters = self.session.selection, self.session.clusters
-        names = [cluster.title for cluster in clusters.of(selection.clusters)]
+        names = [
+            cluster.title for cluster in clusters.find_clusters(selection.clusters)
+        ]
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
 
         def embed() -> None:

@@ -189,8 +189,8 @@ class GameDock(MapWidget):
             "brush": partial(self.mouse.toggle_tool, "brush"),
             "embed": controller.embed_selection,
             "objects": controller.show_objects,
-            "hold": partial(play, hand.hold, hand.refuse),
-            "free": partial(play, hand.release, hand.refuse),
+            "hold": partial(play, hand.hold_points, hand.show_refusal),
+            "free": partial(play, hand.release_points, hand.show_refusal),
             "neighbors": scene.show_true_neighbors,
         }
         self.select = SelectionControls(workspace, acts)

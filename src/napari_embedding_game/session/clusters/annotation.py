@@ -1,4 +1,4 @@
-"""What a person said of cells: each is in one group with a name, or in none."""
+"""Annotation by a person: each point is in one named group, or in none."""
 
 from __future__ import annotations
 
@@ -12,56 +12,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
-"""Code of a cell that nobody has annotated."""
+"""Code of a point that is in no group."""
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]+")
-"""Control characters but tab and line feed, and halves of characters: HDF5 cannot
-store the first of them, JSON and UTF-8 not the last."""
+"""Control characters other than tab and line feed, and lone surrogates: HDF5 cannot
+store NUL, JSON and UTF-8 cannot store surrogates."""
 
 
-def without_controls(text: str) -> str:
-    """Return a text with a space instead of control characters, and none at its ends.
+def replace_control_characters(text: str) -> str:
+    """Return a text with spaces for control characters, and stripped at both ends.
 
-    A text without any stays as it is.
+    A text without control characters is returned unchanged.
     """
     return _CONTROLS.sub(" ", text).strip() if _CONTROLS.search(text) else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Name, colour and note of annotated cells; "" is not given."""
+    """Name, colour and note of a group of points; "" where none was given."""
 
     name: str
     color: str = ""
     """As "#rrggbb"."""
     note: str = ""
     is_whole: bool = field(default=False, compare=False)
-    """Whether its cells were one cluster of the game when they were annotated."""
+    """Whether its points were one cluster of the game when they were annotated."""
     key: str = field(default_factory=lambda: uuid4().hex, compare=False)
-    """Stays when the group is renamed or taken up in another map, and is never given
-    again, as an id is: it tells which group of a parent map a former one has become."""
+    """Unique for all time, unlike an id; kept when the group is renamed or copied to
+    another map, so that the group can be found again in a parent map."""
 
     def __post_init__(self) -> None:
-        """Clean name and note, whoever gave them: a person, a column, a file."""
+        """Remove control characters from name and note."""
         for part in ("name", "note"):
-            object.__setattr__(self, part, without_controls(getattr(self, part)))
+            object.__setattr__(
+                self, part, replace_control_characters(getattr(self, part))
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """The group of each of n cells; immutable, so that undo keeps former ones."""
+    """The group of each of n points; immutable, as undo keeps earlier annotations."""
 
     codes: NDArray[np.int32]
-    """(n,) id of the group of each cell, ``NONE`` elsewhere."""
+    """(n,) id of the group of each point, ``NONE`` for points in no group."""
     groups: Mapping[int, Group] = field(default_factory=dict)
-    """By their ids; each has cells."""
+    """Groups by id; each has points."""
 
     def __post_init__(self) -> None:
         self.codes.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same cells have the same annotation."""
+        """Return whether the same points have the same annotation."""
         if not isinstance(other, Annotation):
             return NotImplemented
         return dict(self.groups) == dict(other.groups) and (
@@ -71,26 +73,29 @@ class Annotation:
     __hash__ = None  # type: ignore[assignment]
 
     def with_group(self, rows: NDArray[Any], code: int, group: Group) -> Annotation:
-        """Return it with the cells of ``rows`` in a group, new or known."""
+        """Return a copy with the points of ``rows`` in a group, known or new."""
         codes = self.codes.copy()
         codes[rows] = code
-        return self._with(codes, {**self.groups, code: group})
+        return self._with_codes(codes, {**self.groups, code: group})
 
-    def with_changes(self, code: int, **texts: str) -> Annotation:
-        """Return it with another name, colour or note of a group."""
+    def with_group_texts(self, code: int, **texts: str) -> Annotation:
+        """Return a copy with another name, colour or note of a group."""
         group = replace(self.groups[code], **texts)  # type: ignore[arg-type]
         return replace(self, groups={**self.groups, code: group})
 
-    def without(self, code: int) -> Annotation:
-        """Return it without a group."""
-        return _of(np.where(self.codes == code, NONE, self.codes), self.groups)
+    def without_group(self, code: int) -> Annotation:
+        """Return a copy without a group: its points are in no group."""
+        return _drop_unused_groups(
+            np.where(self.codes == code, NONE, self.codes), self.groups
+        )
 
-    def adopted(
+    def with_annotation_from(
         self, rows: NDArray[np.intp], other: Annotation, new_ids: Iterator[int]
     ) -> Annotation:
-        """Return it with the cells of ``rows`` (m,) annotated as in another (m,).
+        """Return a copy with ``rows`` (m,) annotated as the m points of ``other``.
 
-        Groups of the same name become one, with the colour and note of the other.
+        Groups of the same name become one, with the colour and note of ``other``.
+        ``new_ids``: yields the ids of groups that are added.
         """
         codes, table = self.codes.copy(), dict(self.groups)
         id_of = {group.name: code for code, group in table.items()}
@@ -103,42 +108,54 @@ class Annotation:
                 key = table[code].key if code in table else group.key
                 table[code] = replace(group, is_whole=False, key=key)
         codes[rows] = ids[indices]
-        return self._with(codes, table)
+        return self._with_codes(codes, table)
 
-    def _with(
+    def _with_codes(
         self, codes: NDArray[np.int32], groups: Mapping[int, Group]
     ) -> Annotation:
-        """Return another one, where a group that cells are taken from is not whole."""
+        """Return an annotation of codes; a group that loses points is not whole."""
         cut = {*np.unique(self.codes[self.codes != codes]).tolist()} & groups.keys()
         parts = {i: replace(groups[i], is_whole=False) for i in cut}
-        return _of(codes, {**groups, **parts})
+        return _drop_unused_groups(codes, {**groups, **parts})
 
-    def changes(self, old: Annotation) -> NDArray[np.bool_]:
-        """Return the cells whose annotation differs from a former one: (n,)."""
+    def differs_from(self, old: Annotation) -> NDArray[np.bool_]:
+        """Return whether the annotation of each point differs from an old one: (n,)."""
         same, others = old.groups, self.groups.items()
         changed = [code for code, group in others if group != same.get(code)]
         is_changed: NDArray[np.bool_] = self.codes != old.codes
         return is_changed | np.isin(self.codes, changed)
 
-    def of(self, rows: NDArray[Any]) -> Annotation:
-        """Return the annotation of some of the cells."""
+    def take_rows(self, rows: NDArray[Any]) -> Annotation:
+        """Return the annotation of some of the points, in the order of ``rows``."""
         return Annotation(self.codes[rows], self.groups)
 
-    def carried(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
-        """Return it for other cells: ``indices`` (n,) of each among these, or -1."""
-        return _of(carried(self.codes, indices, n_points, NONE), self.groups)
+    def to_other_rows(self, indices: NDArray[np.intp], n_points: int) -> Annotation:
+        """Return the annotation for another set of rows.
+
+        ``indices`` (n,): position of each present row among the ``n_points`` new rows,
+        -1 for none.
+        """
+        return _drop_unused_groups(
+            reindex_values(self.codes, indices, n_points, NONE), self.groups
+        )
 
 
-def carried(
+def reindex_values(
     values: NDArray[np.int32], indices: NDArray[np.intp], n_points: int, elsewhere: int
 ) -> NDArray[np.int32]:
-    """Return the values at their indices in another order of cells, (n_points,)."""
+    """Return values, (n_points,), placed at their indices in another set of rows.
+
+    ``indices`` (n,): new position of each value, -1 for none. ``elsewhere``: the value
+    at positions that no index names.
+    """
     moved = np.full(n_points, elsewhere, np.int32)
     moved[indices[indices >= 0]] = values[indices >= 0]
     return moved
 
 
-def _of(codes: NDArray[np.int32], groups: Mapping[int, Group]) -> Annotation:
+def _drop_unused_groups(
+    codes: NDArray[np.int32], groups: Mapping[int, Group]
+) -> Annotation:
     present = set(np.flatnonzero(np.bincount(codes + 1)) - 1)
     return Annotation(codes, {i: group for i, group in groups.items() if i in present})
 

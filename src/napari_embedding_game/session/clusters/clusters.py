@@ -1,9 +1,10 @@
-"""The clusters of a session: those that the game finds, under what a person said.
+"""The clusters of a session: found by the game, with a person's annotation on top.
 
-``cluster`` moves with the map: landmarks are merged to the chosen number, and numbers
-follow the cells.  ``annotation`` is what a person said of cells, and stays on them
-until they say otherwise.  An annotated cell is shown in its group, any other in its
-cluster, so that no name ever comes to stand on other cells.
+``cluster`` changes with the map: landmarks are merged to the chosen number of clusters,
+and a cluster's number is kept while most of its points are.  ``annotation`` holds the
+names that a person gave to points, and stays on these points until the person changes
+it.  An annotated point is shown in its group, any other point in its cluster, so that a
+name never passes to other points.
 """
 
 from __future__ import annotations
@@ -26,77 +27,82 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.clusters.annotation import (
     Annotation,
     Group,
+    replace_control_characters,
     unique_name,
-    without_controls,
 )
-from napari_embedding_game.session.clusters.following import follow
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.cluster_matching import (
+    match_cluster_numbers,
+)
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.clusters.state import (
     ALIKE,
     UNDECIDED,
     ClusterState,
-    initial_state,
+    initial_cluster_state,
 )
 
 READABLE, MANY = 20, 40
-"""Clusters that can be taken in at once; landmarks above which there are so many."""
+"""How many clusters a person can read at once, and the number of landmarks above which
+they are merged to so many."""
 MIN_POINTS, MIN_SHARE = 10, 0.002
-"""Clusters of fewer points, or of less than this share of all, go to their neighbour
-while nobody has chosen how many there are."""
+"""A cluster of fewer points, or of less than this share of all points, is merged into
+its neighbour while nobody has chosen the number of clusters."""
 MAX_IN_NAME = 3
-"""Of clusters that are merged."""
+"""How many of the merged clusters' names stand in the name of the result."""
 RESERVED_NAME = "unassigned"
-"""What rows that are not on the map are called in every file."""
+"""The cluster name, in every file, of rows that are not on the map."""
 
 
 class Clusters:
-    """The present clusters; ``changed``: anything to be seen has changed."""
+    """The present clusters; ``changed`` is emitted when anything visible changes."""
 
     changed = Signal()
 
     state: ClusterState
     n_landmarks: int
-    """L, landmarks in the game; 0 before the first frame."""
-    _followed: NDArray[np.int32] | None
-    """(n,) numbers that new ones follow."""
+    """L, the number of landmarks in the game; 0 before the first frame."""
+    _reference_numbers: NDArray[np.int32] | None
+    """(n,) cluster numbers that new clusters are matched with."""
 
     def __init__(self, n_points: int = 0) -> None:
-        self.restore(initial_state(n_points))
+        self.restore(initial_cluster_state(n_points))
 
     # The game and the slider
 
-    def receive(
+    def update_from_game(
         self,
         labels: NDArray[np.int32],
         n_landmarks: int,
-        merging: Merging | None = None,
+        merging: LandmarkMerge | None = None,
     ) -> None:
-        """Follow the game.
+        """Recompute the clusters from the landmark of each point in a frame.
 
         ``labels`` (n,) int32: landmark of each point. ``merging``: how to merge
-        landmarks; None while nobody knows: then each landmark is a cluster of its own,
-        whatever the slider says.
+        landmarks; None while it is unknown: then each landmark is a cluster of its own,
+        whatever number is chosen.
         """
         self._labels, self.n_landmarks, self._merging = labels, n_landmarks, merging
-        self._set_state(replace(self.state, cluster=self._division()))
-        if not self._is_rested:
-            self._followed = self.state.cluster
+        self._set_state(replace(self.state, cluster=self._compute_cluster_numbers()))
+        if not self._has_fixed_numbers:
+            self._reference_numbers = self.state.cluster
 
-    def finish(self) -> None:
-        """Number the clusters by size if nobody has seen them; keep the numbers."""
-        if not self._is_rested and self.n_landmarks:
-            self._followed = None
-            self._set_state(replace(self.state, cluster=self._division()))
+    def finish_numbering(self) -> None:
+        """Number clusters that nobody has seen yet by size, and fix the numbers."""
+        if not self._has_fixed_numbers and self.n_landmarks:
+            self._reference_numbers = None
+            self._set_state(
+                replace(self.state, cluster=self._compute_cluster_numbers())
+            )
         self.fix_numbers()
 
     def fix_numbers(self) -> None:
-        """Keep the present numbers, as a person has seen them; later ones follow."""
+        """Fix the present numbers, as a person has seen them, for later matching."""
         if self.n_landmarks:
-            self._followed, self._is_rested = self.state.cluster, True
+            self._reference_numbers, self._has_fixed_numbers = self.state.cluster, True
 
     @property
     def clustering(self) -> Clustering:
-        """The present clusters; immutable, so it may be handed to a thread."""
+        """The present clusters; immutable, so any thread may read them."""
         return self.state.clustering
 
     @property
@@ -104,8 +110,8 @@ class Clusters:
         """All clusters that have points."""
         return self.clustering.clusters
 
-    def of(self, ids: Sequence[int]) -> list[Cluster]:
-        """Return the clusters of these ids that there are."""
+    def find_clusters(self, ids: Sequence[int]) -> list[Cluster]:
+        """Return the clusters of these ids, in this order; missing ids are skipped."""
         by_id = self.clustering.by_id if ids else {}
         return [by_id[key] for key in ids if key in by_id]
 
@@ -116,11 +122,11 @@ class Clusters:
 
     @property
     def n_clusters(self) -> int | None:
-        """How many clusters the landmarks are merged into; None: not at all.
+        """How many clusters the landmarks are merged into; None for no merging.
 
-        While nobody has decided: None where landmarks are few and have two points or
-        more on average; else as many as can be taken in, and no more than leave each
-        some points: half the root of their number.
+        While nobody has chosen a number: None for at most ``MANY`` landmarks of two
+        points or more on average; else half the root of the number of points, between
+        2 and ``READABLE``.
         """
         if self.state.n_clusters != UNDECIDED:
             return self.state.n_clusters
@@ -130,26 +136,28 @@ class Clusters:
         return min(READABLE, max(2, round(math.sqrt(n_points) / 2)))
 
     def set_n_clusters(self, n_clusters: int | None) -> None:
-        """Merge the landmarks into so many clusters; None leaves each its own.
+        """Merge the landmarks into this many clusters; None keeps one per landmark.
 
-        Raises DataError: fewer than one.
+        Raises DataError: the number is less than one.
         """
         if n_clusters is not None and n_clusters < 1:
             raise DataError(f"There cannot be {n_clusters} clusters: choose 1 or more.")
         if n_clusters != self.state.n_clusters:
             self.state = replace(self.state, n_clusters=n_clusters)
             if self.n_landmarks:
-                self.state = replace(self.state, cluster=self._division())
+                self.state = replace(
+                    self.state, cluster=self._compute_cluster_numbers()
+                )
             self._set_state(self.state)
             self.fix_numbers()
 
     # What a person says, which can be undone
 
     def rename(self, cluster: int, name: str, listed: Clustering | None = None) -> None:
-        """Annotate the points of a cluster with a name; "" takes their annotation away.
+        """Annotate the points of a cluster with a name; "" removes their annotation.
 
-        ``listed``: the clusters when a person began to type. If the cluster is another
-        one by now, the points that it had then get the name.
+        ``listed``: the clusters when the person began to type. If the cluster's points
+        have changed since by more than half, the points that it had then are named.
 
         Raises DataError: another cluster has that name.
         """
@@ -160,39 +168,44 @@ class Clusters:
         if name and (old & new).sum() < ALIKE * (old | new).sum():
             self.make_cluster(old, name)
             return
-        before = self._find(cluster)
+        before = self._require_cluster(cluster)
         if not name:
-            self.release(cluster)
+            self.remove_annotation(cluster)
         else:
-            self._check_name(name, cluster)
-            self._annotate_cluster(f"rename of {before.name}", before, name=name)
+            self._validate_name(name, cluster)
+            self._change_group_texts(f"rename of {before.name}", before, name=name)
 
     def recolor(self, cluster: int, color: str) -> None:
-        """Give a colour as "#rrggbb"; "" goes back to the automatic one."""
-        color, before = color.lower(), self._find(cluster)
+        """Give a cluster a colour, "#rrggbb"; "" restores the automatic colour."""
+        color, before = color.lower(), self._require_cluster(cluster)
         if color and not re.fullmatch("#[0-9a-f]{6}", color):
             raise DataError(f"{color} is no colour: give one such as #1f77b4.")
         if color != before.color:
-            self._annotate_cluster(f"colour of {before.name}", before, color=color)
+            self._change_group_texts(f"colour of {before.name}", before, color=color)
 
-    def annotate(self, cluster: int, note: str) -> None:
-        """Write a note on a cluster; "" takes it away."""
-        note, before = note.strip(), self._find(cluster)
+    def set_note(self, cluster: int, note: str) -> None:
+        """Write a note on a cluster; "" removes the note."""
+        note, before = note.strip(), self._require_cluster(cluster)
         if note != before.note:
-            self._annotate_cluster(f"note on {before.name}", before, note=note)
+            self._change_group_texts(f"note on {before.name}", before, note=note)
 
-    def release(self, cluster: int) -> None:
-        """Take the annotation of a group away: its points are in clusters again."""
-        before = self._find(cluster)
+    def remove_annotation(self, cluster: int) -> None:
+        """Remove the annotation of a group: its points are shown in clusters again."""
+        before = self._require_cluster(cluster)
         if before.is_named:
-            self._edit(f"release of {before.name}", self._annotation.without(cluster))
+            self._apply_edit(
+                f"release of {before.name}", self._annotation.without_group(cluster)
+            )
 
     def merge(self, clusters: Iterable[int]) -> int:
-        """Make clusters one group; return its id, which the largest of them had.
+        """Merge clusters into one group, and return its id.
 
-        The name is that of the largest cluster that has one; all notes stay.
+        Id and name are those of the largest cluster and of the largest named cluster;
+        all notes are joined.
+
+        Raises DataError: these are fewer than two clusters.
         """
-        parts = [self._find(cluster) for cluster in dict.fromkeys(clusters)]
+        parts = [self._require_cluster(cluster) for cluster in dict.fromkeys(clusters)]
         parts.sort(key=lambda part: -part.size)
         if len(parts) < 2:
             raise DataError("Select two or more clusters to merge them.")
@@ -204,7 +217,7 @@ class Clusters:
         if named:
             group = self._annotation.groups[named[0].id]
         else:
-            group = Group(name=self._new_name(" + ".join(names)))
+            group = Group(name=self._make_unique_name(" + ".join(names)))
         group = replace(
             group,
             is_whole=False,
@@ -212,15 +225,19 @@ class Clusters:
             note="\n".join(part.note for part in parts if part.note),
         )
         rows = np.isin(self.labels, [part.id for part in parts])
-        self._edit(label, self._annotation.with_group(rows, parts[0].id, group))
+        self._apply_edit(label, self._annotation.with_group(rows, parts[0].id, group))
         return parts[0].id
 
-    def split(self, cluster: int | None, rows: IntArray, parts: IntArray) -> list[int]:
-        """Make parts of points groups; return their ids, the largest first.
+    def split_into_groups(
+        self, cluster: int | None, rows: IntArray, parts: IntArray
+    ) -> list[int]:
+        """Make each part of some points a group; return their ids, the largest first.
 
-        ``cluster``: the cluster that the points are of: its largest part stays what it
-        is. ``rows`` (m,) int. ``parts`` (m,) int: which part each belongs to, in any
-        numbers.
+        ``cluster``: the cluster whose points these are: its largest part keeps id and
+        name; None makes every part a new group. ``rows`` (m,) int: the points.
+        ``parts`` (m,) int: part of each point, in any numbers.
+
+        Raises DataError: there is only one part.
         """
         _, part_of = np.unique(parts, return_inverse=True)
         order = np.argsort(-np.bincount(part_of), kind="stable")
@@ -231,47 +248,53 @@ class Clusters:
             )
         whole = None if cluster is None else self.clustering.by_id.get(cluster)
         levels, names = np.full(len(self.labels), -1), []
-        spare = self._spare_names()
+        spare = self._iter_free_names()
         for level, part in enumerate(order if whole is None else order[1:]):
             levels[rows[part_of == part]] = level
             if whole is None:
                 names.append(next(spare))
             else:
                 between = " " if whole.is_named else "."
-                names.append(self._new_name(f"{whole.name}{between}{level + 2}"))
+                names.append(
+                    self._make_unique_name(f"{whole.name}{between}{level + 2}")
+                )
         title = f"{len(rows):,} points" if whole is None else whole.name
         groups = [Group(name=name) for name in names]
-        ids = self._join(f"split of {title}", levels, groups)
+        ids = self._annotate_by_level(f"split of {title}", levels, groups)
         return ids if whole is None else [whole.id, *ids]
 
     def make_cluster(self, points: NDArray[Any], name: str = "") -> int:
         """Make points a group of their own and return its id.
 
         ``points`` (n,) bool or (m,) int. ``name``: "" for the next free "Group 1".
+
+        Raises DataError: there are no points, or the name is taken.
         """
         points, name = np.asarray(points), _to_one_line(name)
         if not (points.any() if points.dtype == bool else len(points)):
             raise DataError("Select some points first, for instance with the lasso.")
-        self._check_name(name)
-        group = Group(name=name or next(self._spare_names()))
+        self._validate_name(name)
+        group = Group(name=name or next(self._iter_free_names()))
         levels = np.full(len(self.labels), -1)
         levels[points] = 0
         title = "new cluster from selection"
-        (cluster,) = self._join(title, levels, [group])
+        (cluster,) = self._annotate_by_level(title, levels, [group])
         return cluster
 
-    def add_to(self, cluster: int, points: NDArray[Any]) -> None:
-        """Put points, (n,) bool or (m,) int, into an annotated group."""
-        before = self._find(cluster)
+    def add_points_to_group(self, cluster: int, points: NDArray[Any]) -> None:
+        """Add points, (n,) bool or (m,) int, to an annotated group."""
+        before = self._require_cluster(cluster)
         group = replace(self._annotation.groups[before.id], is_whole=False)
         annotation = self._annotation.with_group(points, before.id, group)
-        self._edit(f"more of {before.name}", annotation)
+        self._apply_edit(f"more of {before.name}", annotation)
 
-    def annotate_by(self, column: pd.Series, colors: Mapping[str, str]) -> None:
-        """Annotate all points that have one by the levels of a column (n,).
+    def annotate_by_column(self, column: pd.Series, colors: Mapping[str, str]) -> None:
+        """Annotate points by the names of their levels in a column (n,).
 
-        `colors` are those of levels as "#rrggbb".  A group of that name keeps what else
-        was said of it.
+        Points without a level keep their annotation.
+
+        ``colors``: "#rrggbb" by level.  An existing group of that name keeps its note,
+        and its colour if it has one.
         """
         by_name = {group.name: group for group in self._annotation.groups.values()}
         values = column.astype("category").cat.remove_unused_categories().cat
@@ -287,25 +310,25 @@ class Clusters:
         nothing = "", RESERVED_NAME
         out = [at for at, group in enumerate(groups) if group.name.strip() in nothing]
         levels[np.isin(levels, out)] = -1
-        self._join(f"annotation by {column.name}", levels, groups)
+        self._annotate_by_level(f"annotation by {column.name}", levels, groups)
 
     @property
     def undo_label(self) -> str:
-        """Words for the menu, such as "Undo rename of T cells"; "" when nothing is."""
+        """Menu text such as "Undo rename of T cells"; "" when nothing can be undone."""
         return f"Undo {self.state.done[-1].label}" if self.state.done else ""
 
     @property
     def redo_label(self) -> str:
-        """Words for the menu; "" when there is nothing to redo."""
+        """Menu text such as "Redo rename of T cells"; "" when nothing can be redone."""
         return f"Redo {self.state.undone[-1].label}" if self.state.undone else ""
 
     def undo(self) -> None:
-        """Take the last edit back."""
+        """Undo the last edit."""
         self._set_state(self.state.undo())
         self.fix_numbers()
 
     def redo(self) -> None:
-        """Make the last undone edit again."""
+        """Redo the edit that was undone last."""
         self._set_state(self.state.redo())
         self.fix_numbers()
 
@@ -315,18 +338,22 @@ class Clusters:
         self,
         state: ClusterState,
         snapshot: Snapshot | None = None,
-        merging: Merging | None = None,
+        merging: LandmarkMerge | None = None,
     ) -> None:
-        """Go on where a stored state stopped: the clusters are as they were seen.
+        """Restore a stored state: the clusters are shown as they were.
 
-        Without a map its numbers are forgotten: those of the next one go by size.
+        Without a map (``snapshot`` None) the numbers are dropped: the clusters of the
+        next map are numbered by size.
         """
         self._labels, self.n_landmarks = np.zeros(len(state.cluster), np.int32), 0
         if snapshot is not None:
             self._labels, self.n_landmarks = snapshot.labels, len(snapshot.landmarks)
         self._merging = merging
         has_map = snapshot is not None
-        self._is_rested, self._followed = has_map, state.cluster if has_map else None
+        self._has_fixed_numbers, self._reference_numbers = (
+            has_map,
+            state.cluster if has_map else None,
+        )
         self.state = state
         self._is_merged = self.n_clusters is not None if self.n_landmarks else None
         self._set_state(state)
@@ -335,32 +362,37 @@ class Clusters:
     def _annotation(self) -> Annotation:
         return self.state.annotation
 
-    def _division(self) -> NDArray[np.int32]:
-        """Return the number of each point's cluster, as game and slider have it."""
-        n, previous = self.n_clusters, self._followed
+    def _compute_cluster_numbers(self) -> NDArray[np.int32]:
+        """Return the cluster of each point, (n,), for the chosen number of clusters.
+
+        The clusters are numbered like the reference numbers where these exist.
+        """
+        n, previous = self.n_clusters, self._reference_numbers
         is_merged = n is not None and self._merging is not None
         if self._is_merged not in (None, is_merged):
             previous = None
         self._is_merged = is_merged
         division = self._labels
         if n is not None and self._merging is not None:
-            fewest = 0
+            min_points = 0
             if self.state.n_clusters == UNDECIDED:
-                fewest = max(MIN_POINTS, round(MIN_SHARE * len(division)))
+                min_points = max(MIN_POINTS, round(MIN_SHARE * len(division)))
             sizes = np.bincount(division, minlength=self.n_landmarks)
-            parts = self._merging.cut(n, sizes, fewest)
+            parts = self._merging.cut_into_clusters(n, sizes, min_points)
             division = (parts + 1).take(division)  # 0: of a landmark without points
-        elif previous is None or not self._is_rested:
+        elif previous is None or not self._has_fixed_numbers:
             previous = division  # a landmark has a number of its own
-        return follow(division, previous, self._annotation)
+        return match_cluster_numbers(division, previous, self._annotation)
 
-    def _find(self, cluster: int) -> Cluster:
+    def _require_cluster(self, cluster: int) -> Cluster:
+        """Return the cluster of this id; raise DataError if it no longer exists."""
         match = self.clustering.by_id.get(cluster)
         if match is None:
             raise DataError("This cluster is gone: choose one from the table.")
         return match
 
-    def _check_name(self, name: str, cluster: int | None = None) -> None:
+    def _validate_name(self, name: str, cluster: int | None = None) -> None:
+        """Raise DataError if a name is reserved, or another cluster has it."""
         if name.lower() == RESERVED_NAME:
             raise DataError(
                 f"'{RESERVED_NAME}' is what rows outside the map are called: "
@@ -372,35 +404,44 @@ class Clusters:
                 "choose another name."
             )
 
-    def _new_name(self, name: str) -> str:
+    def _make_unique_name(self, name: str) -> str:
         return unique_name(name, {group.name for group in self.clusters})
 
-    def _spare_names(self) -> Iterator[str]:
+    def _iter_free_names(self) -> Iterator[str]:
         taken = {group.name for group in self.clusters}
         names = (f"Group {number}" for number in itertools.count(1))
         return (name for name in names if name not in taken)
 
-    def _annotate_cluster(self, label: str, cluster: Cluster, **texts: str) -> None:
-        """Change name, colour or note of a cluster; its points become a group."""
+    def _change_group_texts(self, label: str, cluster: Cluster, **texts: str) -> None:
+        """Set name, colour or note of a cluster, which is made a group if need be."""
         annotation = self._annotation
         if not cluster.is_named:
-            name = texts.get("name") or self._new_name(f"Cluster {cluster.name}")
+            name = texts.get("name") or self._make_unique_name(
+                f"Cluster {cluster.name}"
+            )
             rows = self.clustering.rows(cluster.id)
             group = Group(name=name, is_whole=True)
             annotation = annotation.with_group(rows, cluster.id, group)
-        self._edit(label, annotation.with_changes(cluster.id, **texts))
+        self._apply_edit(label, annotation.with_group_texts(cluster.id, **texts))
 
-    def _join(self, label: str, levels: IntArray, groups: Sequence[Group]) -> list[int]:
-        """Annotate points by level, and return the id of each group."""
+    def _annotate_by_level(
+        self, label: str, levels: IntArray, groups: Sequence[Group]
+    ) -> list[int]:
+        """Put each point into the group of its level, and return the groups' ids.
+
+        ``levels`` (n,): index into ``groups``, -1 for points that stay as they are.
+        """
         rows = np.flatnonzero(levels >= 0)
         annotation = Annotation(levels[rows].astype(np.int32), dict(enumerate(groups)))
-        joined = self._annotation.adopted(rows, annotation, self.state.free_ids())
+        joined = self._annotation.with_annotation_from(
+            rows, annotation, self.state.iter_free_ids()
+        )
         ids = {group.name: number for number, group in joined.groups.items()}
-        self._edit(label, joined)
+        self._apply_edit(label, joined)
         return [ids[group.name] for group in groups if group.name in ids]
 
-    def _edit(self, label: str, annotation: Annotation) -> None:
-        self._set_state(self.state.edited(label, annotation))
+    def _apply_edit(self, label: str, annotation: Annotation) -> None:
+        self._set_state(self.state.with_annotation(label, annotation))
         self.fix_numbers()
 
     def _set_state(self, state: ClusterState) -> None:
@@ -409,25 +450,26 @@ class Clusters:
 
 
 def _to_one_line(name: str) -> str:
-    return " ".join(without_controls(name).split())
+    return " ".join(replace_control_characters(name).split())
 
 
-def clusters_of(
+def cluster_finished_run(
     edges: Any,
     labels: NDArray[np.int32],
     n_landmarks: int,
     n_clusters: int | None = None,
 ) -> Clusters:
-    """Return the clusters of a finished run without any edits.
+    """Return the clusters that the window shows at the end of the same game.
 
-    They are those that a window shows at the end of the same game.
-
-    ``edges``: of all n points. ``labels`` (n,) int32: landmark of each point.
-    ``n_clusters``: how many instead, or fewer where fewer landmarks have points.
+    ``edges``: between all n points. ``labels`` (n,) int32: landmark of each point.
+    ``n_clusters``: number of clusters, or fewer where fewer landmarks have points; None
+    for the number that the window chooses.
     """
     clusters = Clusters(len(labels))
-    clusters.receive(labels, n_landmarks, Merging.of(edges, labels, n_landmarks))
+    clusters.update_from_game(
+        labels, n_landmarks, LandmarkMerge.from_edges(edges, labels, n_landmarks)
+    )
     if n_clusters is not None:
         clusters.set_n_clusters(n_clusters)
-    clusters.finish()
+    clusters.finish_numbering()
     return clusters

@@ -1,4 +1,4 @@
-"""All that a session knows of its clusters, and the way back through it."""
+"""The state of a session's clusters: numbers, annotation and undo history."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
     Group,
-    carried,
+    reindex_values,
     unique_name,
 )
-from napari_embedding_game.session.clusters.following import disjoint, free_ids
+from napari_embedding_game.session.clusters.cluster_matching import (
+    iter_free_ids,
+    renumber_away_from_groups,
+)
 
 UNDECIDED = 0
-"""In ``n_clusters``: nobody has decided yet, so that many landmarks are merged."""
+"""Value of ``n_clusters`` while nobody has chosen: the program chooses the number."""
 DEPTH = 100
-"""Edits that can be undone; older ones are forgotten."""
+"""Number of edits that can be undone; older edits are dropped."""
 ALIKE = 0.5
-"""Intersection over union from which a named group is one cluster of the game."""
+"""Intersection over union from which a group counts as one cluster of the game."""
 MAX_LISTED = 3
 """More names than this are counted in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """An edit, as a menu calls it, and the annotation on its other side."""
+    """The menu text of an edit, and the annotation that undo or redo restores."""
 
     label: str
     annotation: Annotation
@@ -40,13 +43,13 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClusterState:
-    """Clusters of n cells, what a person said of them, and the steps of undo."""
+    """Cluster numbers and annotation of n points, and the steps of undo."""
 
     cluster: NDArray[np.int32]
-    """(n,) number of the cluster of each cell, as the game finds them."""
+    """(n,) cluster number of each point, as found by the game."""
     annotation: Annotation
     n_clusters: int | None = UNDECIDED
-    """How many clusters the landmarks are merged into; None: each is its own."""
+    """How many clusters the landmarks are merged into; None for one per landmark."""
     done: tuple[Edit, ...] = ()
     undone: tuple[Edit, ...] = ()
 
@@ -55,7 +58,7 @@ class ClusterState:
 
     @cached_property
     def clustering(self) -> Clustering:
-        """What is on show: annotated cells in their groups, others in clusters."""
+        """The clusters on show: groups of annotated points, and clusters of others."""
         groups, codes = self.annotation.groups, self.annotation.codes
         labels = self.cluster
         if groups:
@@ -73,8 +76,11 @@ class ClusterState:
         labels.setflags(write=False)
         return Clustering(labels, tuple(clusters))
 
-    def parted_names_text(self) -> str:
-        """Return a sentence on names whose cells are no longer one cluster."""
+    def scattered_names_text(self) -> str:
+        """Return a sentence on groups that are no longer one cluster; "" if none.
+
+        Only groups that were a whole cluster when they were annotated are checked.
+        """
         sizes, parted = np.bincount(self.cluster), []
         for code, group in self.annotation.groups.items():
             if group.is_whole:
@@ -90,37 +96,37 @@ class ClusterState:
             "points keep the names until you change them."
         )
 
-    def edited(
+    def with_annotation(
         self, label: str, annotation: Annotation, *, joins: bool = False
     ) -> ClusterState:
-        """Return it with another annotation, which can be undone.
+        """Return the state with another annotation, and the edit as a step of undo.
 
-        ``joins``: whether edits of this label that follow each other are one step.
+        ``joins``: whether consecutive edits of the same label are one step.
         """
         if annotation == self.annotation:
             return self
         done = self.done
         if not (joins and done and done[-1].label == label and not self.undone):
             done = (*done, Edit(label, self.annotation))[-DEPTH:]
-        return self._with(annotation, done, ())
+        return self._with_history(annotation, done, ())
 
     def undo(self) -> ClusterState:
-        """Return it without its last edit."""
+        """Return the state before its last edit; itself where there is no edit."""
         if not self.done:
             return self
         *done, last = self.done
         undone = (*self.undone, replace(last, annotation=self.annotation))
-        return self._with(last.annotation, tuple(done), undone)
+        return self._with_history(last.annotation, tuple(done), undone)
 
     def redo(self) -> ClusterState:
-        """Return it with the edit that was last undone."""
+        """Return the state with the last undone edit applied again."""
         back = replace(self, done=self.undone, undone=self.done).undo()
         return replace(back, done=back.undone, undone=back.done)
 
-    def without_far_edits(self, max_bytes: int) -> ClusterState:
-        """Return it without its farthest steps of undo, then of redo.
+    def limit_undo_history(self, max_bytes: int) -> ClusterState:
+        """Return the state with as many steps of undo and redo as fit ``max_bytes``.
 
-        The arrays of those that stay take at most ``max_bytes``.
+        The steps farthest from the present are dropped, those of undo being kept first.
         """
         arrays, n_bytes, n_kept = {id(self.annotation.codes)}, 0, 0
         for edit in (*self.done[::-1], *self.undone[::-1]):
@@ -135,30 +141,33 @@ class ClusterState:
         undone = self.undone[len(self.undone) - (n_kept - n_done) :]
         return replace(self, done=done, undone=undone)
 
-    def carried(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
-        """Return it for other cells, without undo; ``indices``: as for `carried`.
+    def to_other_rows(self, indices: NDArray[np.intp], n_points: int) -> ClusterState:
+        """Return the state for another set of rows, without its undo history.
 
-        Cells that have no index are one more cluster.
+        ``indices`` (n,): position of each present row among the ``n_points`` new rows,
+        -1 for none.  New rows without a present row are one more cluster.
         """
         new_number = int(self.cluster.max(initial=0)) + 1
-        cluster = carried(self.cluster, indices, n_points, new_number)
-        annotation = self.annotation.carried(indices, n_points)
-        cluster, n = disjoint(cluster, annotation), self.n_clusters
+        cluster = reindex_values(self.cluster, indices, n_points, new_number)
+        annotation = self.annotation.to_other_rows(indices, n_points)
+        cluster, n = renumber_away_from_groups(cluster, annotation), self.n_clusters
         return ClusterState(cluster=cluster, annotation=annotation, n_clusters=n)
 
-    def free_ids(self) -> Iterator[int]:
-        """Return ids that no cluster or group has, the lowest first."""
+    def iter_free_ids(self) -> Iterator[int]:
+        """Yield the ids that no cluster or group has, ascending."""
         numbers = np.flatnonzero(np.bincount(self.cluster)).tolist()
-        return free_ids({*numbers, *self.annotation.groups})
+        return iter_free_ids({*numbers, *self.annotation.groups})
 
-    def _with(
+    def _with_history(
         self, annotation: Annotation, done: tuple[Edit, ...], undone: tuple[Edit, ...]
     ) -> ClusterState:
-        moved = replace(self, cluster=disjoint(self.cluster, annotation))
+        moved = replace(
+            self, cluster=renumber_away_from_groups(self.cluster, annotation)
+        )
         return replace(moved, annotation=annotation, done=done, undone=undone)
 
 
-def initial_state(n_points: int) -> ClusterState:
-    """Return the state before any game."""
+def initial_cluster_state(n_points: int) -> ClusterState:
+    """Return the state before any game: one cluster, and no annotation."""
     cluster, codes = np.zeros(n_points, np.int32), np.full(n_points, NONE, np.int32)
     return ClusterState(cluster=cluster, annotation=Annotation(codes))

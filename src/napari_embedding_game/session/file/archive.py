@@ -30,7 +30,7 @@ from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.session.clusters.state import initial_state
+from napari_embedding_game.session.clusters.state import initial_cluster_state
 from napari_embedding_game.session.file import codec
 from napari_embedding_game.session.file.checks import check_session
 from napari_embedding_game.session.file.codec import DamageError
@@ -60,8 +60,8 @@ from napari_embedding_game.session.file.rows import (
 )
 from napari_embedding_game.session.file.saved_map import MapKind, SavedMap, SavedSession
 from napari_embedding_game.session.run.record import Moment
-from napari_embedding_game.session.sources import FileSource, note_read
-from napari_embedding_game.session.timeline import thin_marks
+from napari_embedding_game.session.sources import FileSource, store_read_result
+from napari_embedding_game.session.timeline import drop_old_marks
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION, READ = 4, (3, 4)
@@ -318,9 +318,9 @@ def _store_map(
 
     ``is_shared``: no step, as what somebody took back is not for others.
     """
-    timeline, look = thin_marks(saved_map.timeline, MAX_BYTES), saved_map.look
+    timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
-    clusters = saved_map.clusters.without_far_edits(MAX_UNDO_BYTES)
+    clusters = saved_map.clusters.limit_undo_history(MAX_UNDO_BYTES)
     clusters = replace(clusters, done=(), undone=()) if is_shared else clusters
     parts: dict[str, Any] = {
         "dataset": name_references(change_rows(rows, change)),
@@ -417,7 +417,9 @@ def _note_reading(result: ReadResult) -> None:
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS
         source = FileSource(dataset.source)
-        note_read(dataset, replace(result.looked_at(), source=source, options=options))
+        store_read_result(
+            dataset, replace(result.looked_at(), source=source, options=options)
+        )
 
 
 def _as_data(path: Path) -> Stages[SavedMap]:
@@ -426,7 +428,7 @@ def _as_data(path: Path) -> Stages[SavedMap]:
     dataset = result.dataset
     _note_reading(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
-    parts["clusters"] = initial_state(len(dataset.obs))
+    parts["clusters"] = initial_cluster_state(len(dataset.obs))
     return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 

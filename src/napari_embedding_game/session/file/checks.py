@@ -11,7 +11,7 @@ import numpy as np
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import fill_affinity
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.rows import ROWS
 from napari_embedding_game.session.file.saved_map import SavedMap, SavedSession
@@ -99,7 +99,7 @@ def _check_map(saved: SavedMap) -> None:
 
 def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
     """Check sizes, bounds and numbers of all arrays in a value of dataclasses."""
-    if isinstance(value, Merging):
+    if isinstance(value, LandmarkMerge):
         n = len(value.tree.leader)
         _expect(value.graph.shape == (n, n), f"{where}.graph")
         _check_arrays(value.tree, {**sizes, "l": n}, f"{where}.tree")

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.limits.memory import check_fits
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.sparse_structure import validate_sparse
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
             return {"array": number}
         if isinstance(item, np.generic):
             return item.item()
-        if isinstance(item, Merging):
+        if isinstance(item, LandmarkMerge):
             return vars(item)
         if sp.issparse(item):
             return {key: getattr(item, key) for key in ("shape", *_SPARSE)}
@@ -141,10 +141,10 @@ def _decoded(
                     f"Expected an array of {element.__name__}, got {values.dtype}"
                 )
             return values
-        if expected is Merging:
+        if expected is LandmarkMerge:
             parts = msgspec.convert(item, dict[str, dict[str, Any]])
             tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
-            return Merging(read(sp.csr_matrix, parts["graph"]), tree)
+            return LandmarkMerge(read(sp.csr_matrix, parts["graph"]), tree)
         if expected is sp.csr_matrix:
             of = msgspec.convert(item, dict[str, Any])
             values, *indices = (read(kind, of[name]) for name, kind in _SPARSE.items())

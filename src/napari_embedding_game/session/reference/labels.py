@@ -19,8 +19,8 @@ from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.predicted import PredictedLabels
 from napari_embedding_game.data.reading_process import read_apart
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.clusters.clusters import clusters_of
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.clusters import cluster_finished_run
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.file.saved_map import PlacedOn, SavedMap
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.reference_map import (
@@ -124,8 +124,8 @@ def place_cells(
         settings=settings,
         snapshot=snapshot,
         record=record,
-        merging=Merging.of(edges, snapshot.labels, n_landmarks),
-        clusters=clusters_of(edges, snapshot.labels, n_landmarks).state,
+        merging=LandmarkMerge.from_edges(edges, snapshot.labels, n_landmarks),
+        clusters=cluster_finished_run(edges, snapshot.labels, n_landmarks).state,
         placed_on=PlacedOn(reference.name, cells, snapshot.embedding),
     )
     axes = () if mapped.published is None else mapped.published.T

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import Snapshot, Steer, WarmStart
 from napari_embedding_game.core.threads import COMPUTING, limit_threads
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 
 Game = Generator[Snapshot, Settings | Steer | None, None]
 
@@ -58,7 +58,7 @@ def play(
     return play.play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
 
 
-merging = Merging.of
+merging = LandmarkMerge.from_edges
 """Looks at the edges between the points of the landmarks."""
 
 

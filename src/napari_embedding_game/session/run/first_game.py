@@ -73,10 +73,10 @@ def compile_game() -> None:
 
 def compile_merging() -> None:
     """Compile what merges landmarks into clusters."""
-    from napari_embedding_game.session.clusters.merging import Merging
+    from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 
     labels = np.arange(N_ROWS, dtype=np.int32) * N_LANDMARKS // N_ROWS
-    Merging.of(_make_ring_edges(), labels, N_LANDMARKS)
+    LandmarkMerge.from_edges(_make_ring_edges(), labels, N_LANDMARKS)
 
 
 def compile_large_picture() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.run.run import Run
 
 
@@ -77,7 +77,7 @@ class Moment:
     """None before anything was played."""
     record: RunRecord | None = None
     """What was played up to here; None where nobody knows."""
-    merging: Merging | None = None
+    merging: LandmarkMerge | None = None
     """How the landmarks can be merged; None where nobody knows."""
     forces: HandForces | None = None
     """What a hand does from here on; None: what it did at the end of the record."""

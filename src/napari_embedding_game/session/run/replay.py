@@ -22,7 +22,7 @@ from napari_embedding_game.core.threads import COMPUTING
 from napari_embedding_game.data.clustering import numbered
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.run import engine
 from napari_embedding_game.session.run.record import RunRecord, parameters
 
@@ -106,8 +106,8 @@ def replayed_result(
     facts = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)
-    merging = Merging.of(edges, last.labels, len(last.landmarks))
-    clusters = merging.cut(n_clusters)[last.labels]
+    merging = LandmarkMerge.from_edges(edges, last.labels, len(last.landmarks))
+    clusters = merging.cut_into_clusters(n_clusters)[last.labels]
     return EmbeddingResult(last, facts, numbered(clusters))
 
 

@@ -19,7 +19,7 @@ from napari_embedding_game.core import live_run
 from napari_embedding_game.core.settings import Settings, is_game
 from napari_embedding_game.core.snapshot import HandForces, Snapshot, WarmStart
 from napari_embedding_game.core.threads import BETWEEN_BLOCKS, COMPUTING
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.engine import Game
 
@@ -40,7 +40,7 @@ class Progress:
     stage: str
     snapshot: Snapshot | None = None
     seconds_left: float | None = None
-    merging: Merging | None = None
+    merging: LandmarkMerge | None = None
     """How the landmarks can be merged, as far as is known by now."""
 
 
@@ -211,11 +211,11 @@ class _Regroup:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._merging: Merging | None = None
+        self._merging: LandmarkMerge | None = None
         self._labels: Any = None
         self._n_landmarks, self._due = 0, 0.0
 
-    def update(self, snapshot: Snapshot) -> Merging | None:
+    def update(self, snapshot: Snapshot) -> LandmarkMerge | None:
         """Return the newest merging; it always fits the number of landmarks."""
         begun, n_landmarks = time.monotonic(), len(snapshot.landmarks)
         is_due = snapshot.labels is not self._labels and begun >= self._due

@@ -50,7 +50,7 @@ def live_handle(
                 begin()
                 is_held = True
             except (DataError, InputError) as error:
-                hand.refuse(error_text(error))
+                hand.show_refusal(error_text(error))
                 is_held = False
         if is_held:
             follow(pixel)

@@ -14,7 +14,7 @@ from superqt.utils import qdebounced
 from napari_embedding_game.core.snapshot import OUTLIER_ISOLATION
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.palette import hexes
-from napari_embedding_game.session.row_details import RowDetails, row_details
+from napari_embedding_game.session.row_details import RowDetails, describe_row
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import row_at
 from napari_embedding_game.ui.connections import Connections
@@ -151,7 +151,7 @@ class Hover(QObject):
         names = [*filter(None, [column]), *composition_columns(dataset)]
         if dataset.objects is not None:
             names += dataset.profile_names[:3]
-        return row_details(dataset, row, cluster, names, measured)
+        return describe_row(dataset, row, cluster, names, measured)
 
 
 def as_html(facts: RowDetails, color: str, image: QImage | None, dim: str) -> str:

@@ -57,7 +57,7 @@ def add_captions(overlay: MapOverlay) -> None:
     def follow() -> None:
         overlay.want(paint, session.view.panels is not None)
 
-    overlay.connections.connect(follow, session.view.laid_out)
+    overlay.connections.connect(follow, session.view.panels_changed)
     follow()
 
 
@@ -67,7 +67,7 @@ def add_hand_marks(overlay: MapOverlay) -> None:
 
     def paint(painter: QPainter, projection: Projection) -> None:
         layout, forces = session.view.layout, session.hand.forces
-        if layout is None or layout.of_points is not None:
+        if layout is None or layout.panel_of_points is not None:
             return
         snapshot = layout.snapshot
         color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK

@@ -244,7 +244,7 @@ class MapMouse(QObject):
         row = None if objects is None else objects.clicked(event)
         if row is not None:
             points = np.arange(len(selection.points)) == row
-            selection.pick(points, is_added=adds)
+            selection.toggle_points(points, is_added=adds)
             self.picked.emit()
 
     def select_inside(
@@ -353,7 +353,7 @@ class MapMouse(QObject):
             if position is not None:
                 hand.drag_to(position)
 
-        return live_handle(hand, lambda: hand.begin_landmark(number), follow)
+        return live_handle(hand, lambda: hand.begin_landmark_drag(number), follow)
 
     def _is_editing(self) -> bool:
         """Whether a click means something else to the active layer."""

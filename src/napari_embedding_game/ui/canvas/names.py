@@ -13,7 +13,7 @@ from qtpy.QtGui import QPainter
 from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.session import RESTING, Session
-from napari_embedding_game.session.view import is_same
+from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.hand import Handle, live_handle
 from napari_embedding_game.ui.canvas.label_layout import (
     centers_and_radii,
@@ -88,7 +88,7 @@ class MapNames(QObject):
         view, is_read = session.view, self._is_read()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
         of = *of, view.drawn, view.panels, is_read
-        if not is_same(of, self._source):
+        if not are_same_objects(of, self._source):
             self._source = of
             self.names = self._find_names() if is_read else NO_NAMES
             self._overlay.want(self._paint, bool(self.names.clusters))
@@ -138,7 +138,7 @@ class MapNames(QObject):
                 hand.drag_by(shift)
 
         if self._session.state == "running":
-            begin = partial(hand.begin_drag, cluster)
+            begin = partial(hand.begin_cluster_drag, cluster)
             return live_handle(hand, begin, follow, cluster)
 
         def show(at: NDArray[np.floating] | None) -> None:
@@ -191,8 +191,8 @@ class MapNames(QObject):
         seen = layout.positions
         n_maps = len(seen) // len(labels)
         panels = np.repeat(np.arange(n_maps), len(labels))
-        if layout.of_points is not None and layout.panels is not None:
-            panels, n_maps = layout.of_points, len(layout.panels.captions)
+        if layout.panel_of_points is not None and layout.panels is not None:
+            panels, n_maps = layout.panel_of_points, len(layout.panels.captions)
         labels = np.resize(labels, len(seen))
         groups = label_indices([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)

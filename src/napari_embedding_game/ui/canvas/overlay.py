@@ -144,7 +144,7 @@ class MapOverlay(QWidget):
     def _update_if_moved(self) -> None:
         """Paint again if the map has moved on the canvas."""
         new, old = self._layers.projection(), self._painted
-        if new is not old and (new is None or not new.is_same(old)):
+        if new is not old and (new is None or not new.are_same_objects(old)):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

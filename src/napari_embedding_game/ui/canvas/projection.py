@@ -40,7 +40,7 @@ class Projection:
         sight = None if self.sight is None else self.sight @ step
         return Projection(matrix, self.cell, sight)
 
-    def is_same(self, other: Projection | None) -> bool:
+    def are_same_objects(self, other: Projection | None) -> bool:
         """Return whether all is drawn where another one has it."""
         return other is not None and (
             self.cell == other.cell and np.array_equal(self.matrix, other.matrix)

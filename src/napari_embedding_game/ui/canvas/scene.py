@@ -26,7 +26,7 @@ from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
 from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import RESTING
-from napari_embedding_game.session.view import is_same
+from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
 from napari_embedding_game.ui.canvas.picture import Looks
 from napari_embedding_game.ui.canvas.projection import facing_of
@@ -96,11 +96,11 @@ class Scene(QObject):
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
         hear(self.draw, *edits, session.selection.changed)
-        hear(self.draw, view.compared_changed, *canvas_color_events(viewer))
+        hear(self.draw, view.comparison_changed, *canvas_color_events(viewer))
         hear(self._tidy_soon, *edits)
         hear(self._on_dataset, session.dataset_changed)
         hear(self.show_stored, session.restored, session.looked_back)
-        hear(self._lay_out, view.laid_out)
+        hear(self._lay_out, view.panels_changed)
         hear(self._on_look, session.look.events)
         hear(self._on_state, session.state_changed)
         hear(self.make_room, dims.order, dims.ndim, workspace.linked.changed)
@@ -245,7 +245,7 @@ class Scene(QObject):
         """Do without points whose layer somebody has removed, or edited."""
         session = self.session
         if name == COMPARED:
-            session.view.compare(None)
+            session.view.set_comparison(None)
         elif name == REFERENCE:
             self._hidden = session.placed_on
         else:
@@ -354,11 +354,11 @@ class Scene(QObject):
         if dataset is None or (is_ours and snapshot is None):
             self.colored, self._colored_from = UNCOLORED, ()
             return True
-        choice, limits, compared = look.color_by, look.limits, session.view.compared
+        choice, limits, compared = look.color_by, look.limits, session.view.comparison
         of: tuple[object, ...] = choice, limits, dataset, dataset.obs
         if is_ours:
             of = choice, limits, snapshot, session.clusters.clustering, compared
-        if is_same(of, self._colored_from):
+        if are_same_objects(of, self._colored_from):
             return True
         colors = None
         try:
@@ -381,7 +381,7 @@ class Scene(QObject):
         is_sized = self.session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
         of = self.colored, above, is_light, snapshot if is_sized else None
-        if not is_same(of, self._drawn_looks[0]):
+        if not are_same_objects(of, self._drawn_looks[0]):
             colors = self.colored.rgba
             sizes = np.ones(len(colors), np.float32)
             if above is not None:

@@ -22,7 +22,7 @@ from napari_embedding_game.session.sources import (
     AnnDataSource,
     FeaturesSource,
 )
-from napari_embedding_game.session.view import is_same
+from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.controls.breadcrumb import Breadcrumb
 from napari_embedding_game.ui.controls.columns import ColumnsPanel
@@ -207,7 +207,7 @@ class DataControls(QWidget):
         self._update_summary()
         of: tuple[object, ...] = reading.request, reading.refused
         of += () if read is None else (read.source, read.options)
-        if not is_same(of, self._shown):
+        if not are_same_objects(of, self._shown):
             self._shown = of
             is_refused = reading.refused is not None  # and was not taken up
             drops = not is_refused and read and read.options.missing == "drop"

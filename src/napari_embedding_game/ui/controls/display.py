@@ -83,7 +83,7 @@ class DisplayControls(Listener):
         offers = session.dataset_changed, session.restored, session.columns_changed
         offers += (
             self._linked.changed,
-            session.view.compared_changed,
+            session.view.comparison_changed,
             session.state_changed,
         )
         self.listen(self.catch_up, *offers)
@@ -123,7 +123,7 @@ class DisplayControls(Listener):
         names = list_color_choices(self._session.dataset)
         if not self._has_pressure:
             names.remove(PRESSURE)
-        if self._session.view.compared is None:
+        if self._session.view.comparison is None:
             names.remove(MOVEMENT)
         chosen = self._look.color_by
         names += [chosen] * (chosen not in names)

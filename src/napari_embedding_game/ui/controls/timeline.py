@@ -14,10 +14,10 @@ from qtpy.QtWidgets import QInputDialog, QListView, QListWidget, QListWidgetItem
 
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.session.comparing import Compared
-from napari_embedding_game.session.quality import comparing_job
+from napari_embedding_game.session.quality import make_comparison_job
 from napari_embedding_game.session.session import Session, error_text
 from napari_embedding_game.session.timeline import Mark
+from napari_embedding_game.session.timeline_comparison import TimelineComparison
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
@@ -76,7 +76,7 @@ class Timeline(Listener):
         view = session.view
         self._heard.call(partial(view.compare, None))
         self.listen(self.catch_up, session.timeline.changed, session.state_changed)
-        self.listen(self.catch_up, view.compared_changed, view.laid_out)
+        self.listen(self.catch_up, view.comparison_changed, view.panels_changed)
 
     def set_theme(self, colors: ThemeColors) -> None:
         """Take on the colours of napari's theme."""
@@ -104,7 +104,7 @@ class Timeline(Listener):
             self._drawn = marks
             self.marks.setCurrentRow(-1 if current is None else marks.index(current))
         self._content.setVisible(bool(marks))
-        compared, is_busy = session.view.compared, self._comparing.is_busy
+        compared, is_busy = session.view.comparison, self._comparing.is_busy
         words = current.title if current else ""
         if is_busy:
             words = "Comparing the two maps …"
@@ -118,20 +118,20 @@ class Timeline(Listener):
     def menu(self, mark: Mark) -> QMenu:
         """Return the menu of a mark."""
         menu, number, timeline = QMenu(self), mark.number, self._session.timeline
-        remove = partial(self._do, timeline.remove, number)
+        remove = partial(self._do, timeline.remove_mark, number)
         rename = "Rename…", partial(self._rename, mark), ""
         add_menu_entries(menu, [rename, ("Delete", remove, "")])
         return menu
 
     def begin_comparison(self, number: int) -> None:
         """Compare the map on show with the mark of this number, or raise DataError."""
-        self._comparing.submit(comparing_job(self._session, number))
+        self._comparing.submit(make_comparison_job(self._session, number))
         self.catch_up()
 
     # Inside
 
-    def _on_compared(self, compared: Compared) -> None:
-        self._session.view.compare(compared)
+    def _on_compared(self, compared: TimelineComparison) -> None:
+        self._session.view.set_comparison(compared)
         self.catch_up()
 
     def _on_failed(self, error: BaseException) -> None:
@@ -140,7 +140,7 @@ class Timeline(Listener):
 
     def _end(self) -> None:
         self._comparing.stop()
-        self._session.view.compare(None)
+        self._session.view.set_comparison(None)
         self.catch_up()
 
     def _picture(self, mark: Mark) -> QIcon:
@@ -180,7 +180,7 @@ class Timeline(Listener):
             self, "Rename the map", "Name:", text=mark.title
         )
         if is_given and self._session.shows_dataset(dataset):
-            self._session.timeline.rename(mark.number, name)
+            self._session.timeline.rename_mark(mark.number, name)
 
 
 def mark_text(mark: Mark) -> str:

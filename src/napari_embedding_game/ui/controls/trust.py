@@ -11,9 +11,12 @@ from qtpy.QtCore import QTimer, Signal
 from napari_embedding_game.core.inspect.quality import MapQuality
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.session.quality import followed_samples, quality_job
+from napari_embedding_game.session.quality import (
+    find_followed_samples,
+    make_quality_job,
+)
 from napari_embedding_game.session.session import ALIVE, Session, error_text
-from napari_embedding_game.session.view import is_same
+from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.connections import Listener, in_step
 from napari_embedding_game.ui.style.coloring import STRETCH
 from napari_embedding_game.ui.style.form_widgets import Text
@@ -136,7 +139,7 @@ class TrustControls(Listener):
     def _show(self) -> None:
         """Show how far the map can be trusted, as far as it is known."""
         session, rows, tips = self._session, {}, {}
-        is_current = is_same(self._measured_map, self._map_identity())
+        is_current = are_same_objects(self._measured_map, self._map_identity())
         quality = self._quality if is_current else None
         snapshot = None if session.state == "preparing" else session.snapshot
         is_at_rest = snapshot is not None and session.state != "running"
@@ -189,7 +192,7 @@ class TrustControls(Listener):
     def catch_up(self) -> None:
         """Measure the map, and from now on whenever it has changed."""
         session = self._session
-        job, of = quality_job(session), self._map_identity()
+        job, of = make_quality_job(session), self._map_identity()
         if job is not None:
             self._measuring.submit(lambda: (job(), of))
             self._show()
@@ -204,7 +207,7 @@ class TrustControls(Listener):
 
     def _on_quality(self, result: tuple[MapQuality | None, tuple[object, ...]]) -> None:
         quality, map_identity = result
-        if is_same(map_identity, self._map_identity()):
+        if are_same_objects(map_identity, self._map_identity()):
             self.show_quality(quality, TOO_FEW)
 
     def _on_failed(self, error: BaseException) -> None:
@@ -214,7 +217,7 @@ class TrustControls(Listener):
 def _list_warnings(quality: MapQuality, dataset: Dataset | None) -> dict[str, str]:
     """Return the warnings of a map by their titles."""
     messages, parts = dict[str, str](), quality.parts
-    column = followed_samples(quality, {} if dataset is None else dataset.roles)
+    column = find_followed_samples(quality, {} if dataset is None else dataset.roles)
     if parts is not None and parts.outside >= FEW_OUTSIDE:
         messages[f"Neighbours in {parts.n_parts:,} pieces"] = (
             f"The points and their {parts.n_neighbors} nearest in the data fall into "

@@ -333,7 +333,7 @@ class Relink(LayerPanel):
         if images.names == _image_names(dataset):
             read = self._maps.read or ReadResult(dataset)
             source = ExperimentSource(images.folder, images)
-            self._maps.note_read(replace(read, source=source))
+            self._maps.set_read_result(replace(read, source=source))
             self._link(show_experiment(self._viewer, images, dataset.name))
         else:
             self._folder_text = OTHER_IMAGES.format(images.folder.name)

@@ -21,7 +21,10 @@ from napari_embedding_game.data.clustering import Cluster, Clustering
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
-from napari_embedding_game.session.cell_names import find_named_points, list_cell_names
+from napari_embedding_game.session.cell_names import (
+    find_named_points,
+    list_selected_names,
+)
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.coloring import BUILT_IN, CLUSTER, name_in_file
@@ -124,14 +127,16 @@ class ClusterEdits(QWidget):
         )
         ids = session.selection
         self.merge = action("Merge", "", lambda: select(clusters.merge, ids.clusters))
-        self.split = action("Split", "", lambda: select(session.split, self._first.id))
+        self.split = action(
+            "Split", "", lambda: select(session.split_cluster, self._first.id)
+        )
         self.recolor = action("Colour…", "", self._recolor)
         tip = "Write down what is known of the cluster."
         self.note = action("Note…", tip, self._annotate)
         self.release = action(
             "Remove annotation",
             RELEASE_TIP,
-            lambda: do(clusters.release, self._first.id),
+            lambda: do(clusters.remove_annotation, self._first.id),
         )
         tip = "Make the selected points a cluster of their own."
         self.make = action("New cluster", tip, self._make_cluster)
@@ -193,7 +198,7 @@ class ClusterEdits(QWidget):
         return self._chosen()[0]
 
     def _chosen(self) -> list[Cluster]:
-        return self._clusters.of(self._session.selection.clusters)
+        return self._clusters.find_clusters(self._session.selection.clusters)
 
     def _do(self, edit: Callable[..., Any], *args: Any) -> Any:
         """Make an edit; one that cannot be made is explained."""
@@ -231,7 +236,7 @@ class ClusterEdits(QWidget):
         question = "Note", f"What is known of {cluster.name}:", cluster.note
         note = self._answer(QInputDialog.getMultiLineText, *question)
         if note is not None:
-            self._do(self._clusters.annotate, cluster.id, note)
+            self._do(self._clusters.set_note, cluster.id, note)
 
     def _make_cluster(self) -> None:
         key = self._select(self._clusters.make_cluster, self._session.selection.points)
@@ -259,7 +264,7 @@ class ClusterEdits(QWidget):
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
         color_of = dict(zip(levels, hexes(colors), strict=True))
-        self._do(self._clusters.annotate_by, column, color_of)
+        self._do(self._clusters.annotate_by_column, column, color_of)
         self._session.look.color_by = CLUSTER
 
     def _recluster(self) -> None:
@@ -273,7 +278,7 @@ class ClusterEdits(QWidget):
             self._finding.submit(find)
 
     def _copy_names(self) -> None:
-        names = self._do(list_cell_names, self._session)
+        names = self._do(list_selected_names, self._session)
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
@@ -281,7 +286,7 @@ class ClusterEdits(QWidget):
 
     def _save_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""
-        names = self._do(list_cell_names, self._session)
+        names = self._do(list_selected_names, self._session)
         if names is not None:
 
             def write_names(path: Path) -> None:

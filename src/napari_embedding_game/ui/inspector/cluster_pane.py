@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt
 from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.palette import cluster_colors, hexes
-from napari_embedding_game.session.clusters.merging import Merging
+from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.firmness import Firmness, firmness_job
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.inspector.cluster_edits import ClusterEdits
@@ -65,7 +65,7 @@ class ClusterPane(Listener):
         self._firmness_job = Latest(
             self, self._on_firmness, self._on_failed, self._on_firmness
         )
-        self._asked_merging: Merging | None = None
+        self._asked_merging: LandmarkMerge | None = None
         """The latest request of firmness of cuts."""
         # A name that is typed is for the clusters of these data.
         self._heard.connect(self.table.close_open_editor, session.dataset_changed)
@@ -126,7 +126,7 @@ class ClusterPane(Listener):
 
     def _on_picked(self, keys: list[int], is_added: bool) -> None:
         """Select clusters; in a game one of them may have gone since it was listed."""
-        present = self._session.clusters.of(keys)
+        present = self._session.clusters.find_clusters(keys)
         self._session.selection.replace(cluster.id for cluster in present)
 
     def _follow(self, *, scrolls: bool = True) -> None:

@@ -20,9 +20,9 @@ from napari_embedding_game.session.cluster_expression import (
     CLUSTERS,
     ClusterExpression,
     RowChoice,
+    assign_rows,
     iter_cluster_expression,
-    offered_rows,
-    rows_of,
+    list_row_choices,
 )
 from napari_embedding_game.ui.style.coloring import (
     composition_columns,
@@ -110,7 +110,7 @@ class ExpressionPane(PlotPane):
         if session.is_moving:
             self.state.show_text(WAITING)
             return
-        rows = rows_of(choice, dataset, session.clusters.clustering)
+        rows = assign_rows(choice, dataset, session.clusters.clustering)
         names = tuple(split_names(self.genes.text()))
         request = dataset, choice, names, rows.codes.tobytes()
         self._rows = Rows(rows, choice, tuple(session.clusters.clustering.by_id))
@@ -144,7 +144,7 @@ class ExpressionPane(PlotPane):
         elif kind is ViolinPlot:
             title += " (width: points of a value)"
             parts["densities"] = result.densities
-            parts["spans"] = result.find_spans(is_each_whole=is_scaled)
+            parts["spans"] = result.find_value_spans(is_each_whole=is_scaled)
         plot: ExpressionPlot = kind(title=title, **parts)
         return plot
 
@@ -153,7 +153,7 @@ class ExpressionPane(PlotPane):
         dataset, choices = self._session.dataset, [CLUSTERS]
         example = "CD3D, MS4A1"
         if dataset is not None:
-            choices = offered_rows(dataset, composition_columns(dataset))
+            choices = list_row_choices(dataset, composition_columns(dataset))
             if not dataset.has_expression:
                 example = ", ".join(dataset.profile_names[:2])
         self.rows.set_choices((choice.text, choice) for choice in choices)
@@ -220,7 +220,7 @@ class ExpressionPane(PlotPane):
         if rows is None:
             return
         if rows.choice != CLUSTERS:
-            selection.pick(rows.of_points.codes == group, is_added=is_added)
-        elif self._session.clusters.of(rows.clusters[group : group + 1]):
+            selection.toggle_points(rows.of_points.codes == group, is_added=is_added)
+        elif self._session.clusters.find_clusters(rows.clusters[group : group + 1]):
             select = selection.toggle if is_added else selection.select
             select(rows.clusters[group])

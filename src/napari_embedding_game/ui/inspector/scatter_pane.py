@@ -15,7 +15,11 @@ from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import Plot, plain
 from napari_embedding_game.data.palette import Colors, point_colors
-from napari_embedding_game.session.axis_values import axis_names, axis_of, correlation
+from napari_embedding_game.session.axis_values import (
+    find_axis_values,
+    list_axis_names,
+    pearson_correlation,
+)
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.style.coloring import replace_gene_word, value_extent
 from napari_embedding_game.ui.style.form_widgets import CTRL, form_layout
@@ -102,7 +106,7 @@ class ScatterPane(PlotPane):
         """Show the present data in the colours of the present clusters."""
         dataset = self._session.dataset
         if dataset is not None and dataset.obs is not self._obs:
-            is_other, names = self._obs is None, axis_names(dataset)
+            is_other, names = self._obs is None, list_axis_names(dataset)
             self._obs, self._axes = dataset.obs, None
             for field in (self.across, self.up):
                 field.setPlaceholderText(
@@ -155,7 +159,10 @@ class ScatterPane(PlotPane):
         if self._axes is not None and names == tuple(a.name for a in self._axes):
             return
         try:
-            axes = axis_of(dataset, names[0]), axis_of(dataset, names[1])
+            axes = (
+                find_axis_values(dataset, names[0]),
+                find_axis_values(dataset, names[1]),
+            )
         except DataError as error:
             self._show(None, str(error), "warning")
             return
@@ -176,7 +183,7 @@ class ScatterPane(PlotPane):
 
     def _show_correlation(self) -> None:
         if self._axes is not None:
-            r = correlation(*self._axes)
+            r = pearson_correlation(*self._axes)
             text = f"Correlation (Pearson) {r:.2f}. " if np.isfinite(r) else ""
             self.state.show_text(f"{text}Drag to select points.")
 

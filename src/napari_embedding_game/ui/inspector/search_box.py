@@ -111,7 +111,7 @@ class SearchBox(QLineEdit):
             self._workspace.reveal.emit(int(rows[0]))
         elif kind == TEXTS:
             are_of = np.array([_has(text, name) for text in dataset.texts or ()], bool)
-            session.selection.pick(are_of, is_added=False)
+            session.selection.toggle_points(are_of, is_added=False)
             if not are_of.any():
                 session.show_message(f'No text has "{name}".')
         else:

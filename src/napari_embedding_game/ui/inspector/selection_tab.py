@@ -16,8 +16,8 @@ from napari_embedding_game.data.columns import counted, listed, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
-    as_levels,
-    cluster_report,
+    describe_points,
+    to_levels,
 )
 from napari_embedding_game.ui.connections import Connections, Listener
 from napari_embedding_game.ui.images.linked_layers import Linked
@@ -318,8 +318,8 @@ class SelectionTab(Listener):
         """Select the points of some values of the column that is described by."""
         dataset, report = self._session.dataset, self.report
         if dataset is not None and report is not None and levels:
-            rows = as_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
-            self._session.selection.pick(rows, is_added=is_added)
+            rows = to_levels(dataset.obs[report.column]).isin(levels[0]).to_numpy()
+            self._session.selection.toggle_points(rows, is_added=is_added)
 
     def _on_tab(self, index: int = 0) -> None:
         """Offer channels next to pictures that have several."""
@@ -350,7 +350,7 @@ class SelectionTab(Listener):
         selection = self._session.selection
         if not selection.is_of_points:
             return selection.clusters
-        return tuple(c.id for c in self._session.clusters.of(self._context))
+        return tuple(c.id for c in self._session.clusters.find_clusters(self._context))
 
     def _ask_for_report(self, clusters: tuple[int, ...], column: str) -> None:
         session = self._session
@@ -360,12 +360,12 @@ class SelectionTab(Listener):
         labels, chosen = session.clusters.labels, session.selection.points
 
         def describe() -> tuple[ClusterReport, str, tuple[int, ...]]:
-            report = cluster_report(
+            report = describe_points(
                 dataset,
                 np.isin(labels, clusters) if clusters else chosen,
                 snapshot,
                 column=column,
-                n_draw=MAX_PICTURES,
+                n_sampled=MAX_PICTURES,
             )
             return report, _numbers(report, dataset), clusters
 
@@ -382,7 +382,7 @@ class SelectionTab(Listener):
         self.numbers.show_text(numbers)
         self.composition.show_frame(_composition(report))
         self.composition.clearSelection()
-        rows, objects = report.draw, dataset.objects
+        rows, objects = report.sampled, dataset.objects
         if self.thumbnails.pictures is not None:
             present = rows if objects is None else rows[objects.present[rows]]
             self.thumbnails.set_rows(present)
@@ -407,7 +407,9 @@ class SelectionTab(Listener):
         self._report.hide()
 
     def _show_names(self, clusters: tuple[int, ...]) -> None:
-        notes = [cluster.note for cluster in self._session.clusters.of(clusters)]
+        notes = [
+            cluster.note for cluster in self._session.clusters.find_clusters(clusters)
+        ]
         self.note.show_text("\n".join(filter(None, notes)))
         is_one = len(clusters) == 1 and not self._session.selection.is_of_points
         if not self.title.hasFocus():
@@ -422,7 +424,7 @@ class SelectionTab(Listener):
             self._titled = self._session.dataset, one, clustering
 
     def _title(self, clusters: tuple[int, ...]) -> str:
-        present = self._session.clusters.of(clusters)
+        present = self._session.clusters.find_clusters(clusters)
         if len(clusters) == 1 and present:
             return present[0].title
         if clusters:

@@ -201,7 +201,7 @@ class ReadingTask(QObject):
         def finish(loaded: ReadResult) -> None:
             self._show_result(loaded, request)
             self.request = None
-            self._maps.note_read(replace(loaded, source=source, options=options))
+            self._maps.set_read_result(replace(loaded, source=source, options=options))
             self.changed.emit()
             self.loaded.emit()
             if then is not None:

@@ -11,8 +11,8 @@ from napari_embedding_game.data.export.plots import PlatePlot
 from napari_embedding_game.data.wells import FORMATS, Well, smallest_format
 from napari_embedding_game.session.plates import (
     Plate,
-    plate_columns,
-    plates_of,
+    find_plates,
+    list_well_columns,
     well_text,
 )
 from napari_embedding_game.ui.inspector.plots_tab import SAVE_TIP, save_plot
@@ -70,8 +70,8 @@ class PlateWidget(MapTool):
     def catch_up(self) -> None:
         """Find the plates of the present data."""
         self._of = dataset = self._session.dataset
-        self._plates = plates = () if dataset is None else plates_of(dataset)
-        self._columns = plate_columns(dataset, plates) if dataset and plates else []
+        self._plates = plates = () if dataset is None else find_plates(dataset)
+        self._columns = list_well_columns(dataset, plates) if dataset and plates else []
         self.plate.set_choices((one.name or "No plate", one.name) for one in plates)
         self.plate.setVisible(len(plates) > 1)
         for part in (self.saved, self.canvas):
@@ -152,7 +152,7 @@ class PlateWidget(MapTool):
             plate = self._plates[self.plate.currentIndex()]
             points = np.zeros(len(session.snapshot.embedding), bool)
             points[np.concatenate([plate.wells[well] for well in wells])] = True
-            session.selection.pick(points, is_added=is_added)
+            session.selection.toggle_points(points, is_added=is_added)
 
     def _save(self) -> None:
         if self.canvas.plot is not None:

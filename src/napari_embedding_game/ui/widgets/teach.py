@@ -15,7 +15,7 @@ from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
 from napari_embedding_game.data.stages import Stages
-from napari_embedding_game.session import teaching
+from napari_embedding_game.session import learned_classes
 from napari_embedding_game.session.clusters.annotation import Annotation
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.map_widget import MapTool
@@ -116,17 +116,23 @@ class TeachWidget(MapTool):
         if session.selection.is_empty or not chosen:
             self._update(NOTHING_SELECTED)
         else:
-            self._do(session.clusters.add_to, chosen[0], session.selection.points)
+            self._do(
+                session.clusters.add_points_to_group,
+                chosen[0],
+                session.selection.points,
+            )
 
     def _learn(self) -> None:
         dataset = self._session.dataset
         if self._learning.is_busy:
             self._learning.stop()
         elif not self._refusal:
-            examples = teaching.examples_of(dataset, self._annotation)
+            examples = learned_classes.collect_examples(dataset, self._annotation)
 
             def learn() -> Stages[tuple[Learned, Examples]]:
-                return (yield from teaching.learn_examples(dataset, examples)), examples
+                return (
+                    yield from learned_classes.learn_from_examples(dataset, examples)
+                ), examples
 
             self._learning.submit(learn)
         self._update()
@@ -135,8 +141,8 @@ class TeachWidget(MapTool):
 
     def _on_learned(self, result: tuple[Learned, Examples]) -> None:
         session, self._learned = self._session, result
-        name = self._column or teaching.TAUGHT
-        column = session.add_columns(teaching.with_classes, name, *result)
+        name = self._column or learned_classes.TAUGHT
+        column = session.add_columns(learned_classes.add_class_columns, name, *result)
         session.look.color_by = choice_of_column(column, session.dataset)
         session.selection.clear()  # which would dim all that was learned
         self.catch_up()
@@ -165,7 +171,11 @@ class TeachWidget(MapTool):
     @property
     def _refusal(self) -> str:
         dataset = self._session.dataset
-        return "" if dataset is None else teaching.refusal(dataset, self._annotation)
+        return (
+            ""
+            if dataset is None
+            else learned_classes.explain_obstacle(dataset, self._annotation)
+        )
 
     @property
     def _column(self) -> str | None:
@@ -210,7 +220,9 @@ class TeachWidget(MapTool):
         if column is None:
             return
         obs = dataset.obs
-        rows = teaching.doubtful(dataset, column, self._annotation)
+        rows = learned_classes.find_least_confident_points(
+            dataset, column, self._annotation
+        )
         texts = obs.index if dataset.texts is None else dataset.texts
         frame = pd.DataFrame(
             {
@@ -247,13 +259,15 @@ class TeachWidget(MapTool):
         dataset, annotation = self._session.dataset, self._annotation
         if self._refusal:
             return self._refusal
-        examples = teaching.examples_of(dataset, annotation)
+        examples = learned_classes.collect_examples(dataset, annotation)
         if self._column is not None:
             if examples != dataset.added[self._column].examples:
                 return OUTDATED
             last = self._learned
             names = [*examples]
-            return KNOWN if last is None else teaching.accuracy_text(last[0], names)
+            return (
+                KNOWN if last is None else learned_classes.accuracy_text(last[0], names)
+            )
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
         has = counted(n, "example") + more * (n < ENOUGH)

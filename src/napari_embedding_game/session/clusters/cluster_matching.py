@@ -1,4 +1,4 @@
-"""Numbers of clusters that follow their cells."""
+"""Cluster numbers that stay with their points from frame to frame."""
 
 from __future__ import annotations
 
@@ -13,53 +13,56 @@ from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 IntArray = NDArray[np.int32]
 
 
-def follow(
+def match_cluster_numbers(
     division: NDArray[np.integer], previous: IntArray | None, annotation: Annotation
 ) -> IntArray:
-    """Return the number of the cluster of each cell, (n,).
+    """Return cluster numbers, (n,), matched with the previous numbers of the points.
 
-    A part of the division gets the number of the previous cluster with the highest
-    overlap (Jaccard index), the highest first.  The remaining parts get the lowest free
-    numbers from 1, the largest first.  A part with cells that are not annotated never
-    gets the id of a group.
+    Pairs of a new and a previous cluster are taken by falling overlap (Jaccard index),
+    and the new cluster takes over the previous number.  The remaining clusters get the
+    lowest free numbers from 1, the largest first.  A cluster with points that are not
+    annotated never gets the id of a group.
 
-    ``division`` (n,) int: part of each cell, in any numbers from 0. ``previous`` (n,)
-    int: numbers that are followed.
+    ``division`` (n,) int: new cluster of each point, in any numbers from 0.
+    ``previous`` (n,) int: previous number of each point; None for none.
     """
     sizes = np.bincount(division)
     free = np.bincount(division[annotation.codes == NONE], minlength=len(sizes)) > 0
     numbers = np.full(len(sizes), -1, np.int32)
     groups, used = annotation.groups.keys(), set[int]()
     if previous is not None:
-        for number, part in _most_alike(division, sizes, previous):
+        for number, part in _pairs_by_overlap(division, sizes, previous):
             may = number not in used and not (free[part] and number in groups)
             if may and numbers[part] < 0:
                 numbers[part] = number
                 used.add(number)
     new = np.flatnonzero((numbers < 0) & (sizes > 0))
-    unused = free_ids({*used, *groups})
+    unused = iter_free_ids({*used, *groups})
     for part in new[np.argsort(-sizes[new], kind="stable")]:
         numbers[part] = next(unused)
     return numbers.take(division)
 
 
-def disjoint(cluster: IntArray, annotation: Annotation) -> IntArray:
-    """Return the numbers of clusters, with new ones instead of the ids of groups."""
+def renumber_away_from_groups(cluster: IntArray, annotation: Annotation) -> IntArray:
+    """Return cluster numbers, (n,), of which none is the id of an annotated group."""
     used = np.flatnonzero(np.bincount(cluster[annotation.codes == NONE]))
     if annotation.groups.keys().isdisjoint(used.tolist()):
         return cluster
-    return follow(cluster, cluster, annotation)
+    return match_cluster_numbers(cluster, cluster, annotation)
 
 
-def free_ids(used: Collection[int]) -> Iterator[int]:
-    """Return the numbers from 1 that are not used, the lowest first."""
+def iter_free_ids(used: Collection[int]) -> Iterator[int]:
+    """Yield the numbers from 1 that are not used, ascending and without end."""
     return (number for number in itertools.count(1) if number not in used)
 
 
-def _most_alike(
+def _pairs_by_overlap(
     division: NDArray[np.integer], sizes: NDArray[np.intp], previous: IntArray
 ) -> list[tuple[int, int]]:
-    """Return (former number, part) that share cells, the most alike first."""
+    """Return pairs (previous number, new cluster) that share points.
+
+    They are sorted by falling Jaccard index.
+    """
     counts = np.bincount(previous)
     used = np.flatnonzero(counts)
     index = np.zeros(len(counts), np.intp)

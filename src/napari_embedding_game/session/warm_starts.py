@@ -27,7 +27,7 @@ DEEPEST = 2.5
 """Times its spread: how far a new coordinate reaches."""
 
 
-def moved(
+def move_rows(
     layout: WarmStart, snapshot: Snapshot, rows: IntArray, by: FloatArray
 ) -> WarmStart:
     """Return a layout with some points moved, and their landmarks with them.
@@ -48,7 +48,7 @@ def moved(
     return replace(layout, embedding=embedding, landmarks=landmarks)
 
 
-def redimensioned(
+def change_n_dimensions(
     layout: WarmStart,
     n_components: int,
     random_state: int,
@@ -72,7 +72,7 @@ def redimensioned(
     points, landmarks = layout.embedding, layout.landmarks
     lacking = n_components - points.shape[1]
     if lacking <= 0:
-        transform = _principal_axes(points, n_components)
+        transform = _principal_axes_transform(points, n_components)
         flat, marks = (transform(p).astype(np.float32) for p in (points, landmarks))
         return replace(layout, embedding=flat, landmarks=marks), transform
 
@@ -86,7 +86,13 @@ def redimensioned(
     )
     for axis in range(points.shape[1], n_components):
         if snapshot is not None and snapshot.neighbors is not None:
-            new = DEPTH * radius * _smooth(snapshot.neighbors, embedding[:, :axis], rng)
+            new = (
+                DEPTH
+                * radius
+                * _sample_smooth_coordinate(
+                    snapshot.neighbors, embedding[:, :axis], rng
+                )
+            )
             n_landmarks = len(landmarks)
             sums = np.bincount(snapshot.labels, new, minlength=n_landmarks)
             counts = np.bincount(snapshot.labels, minlength=n_landmarks)
@@ -99,7 +105,7 @@ def redimensioned(
     return wider, widen
 
 
-def _smooth(
+def _sample_smooth_coordinate(
     neighbors: IntArray, positions: FloatArray, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return one number for each point, much like those of its neighbours.
@@ -122,7 +128,7 @@ def _smooth(
     return values.clip(-DEEPEST, DEEPEST)
 
 
-def _principal_axes(points: FloatArray, n_axes: int) -> Transform:
+def _principal_axes_transform(points: FloatArray, n_axes: int) -> Transform:
     """Return the map of positions (m, d) to principal axes of points: (m, n_axes).
 
     The axes are turned, or mirrored, so that positions are nearest to their first

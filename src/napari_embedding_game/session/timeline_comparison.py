@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.session.panels import Layout, lay_out
+from napari_embedding_game.session.panels import Layout, arrange_panels
 from napari_embedding_game.session.timeline import Mark
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SHADOW = " The other map has 3 dimensions: you see it from the side that fits be
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class TimelineComparison:
     """The map on show and another one."""
 
     base: Snapshot
@@ -56,7 +56,7 @@ class Compared:
     def side_by_side(self, facing: NDArray[np.floating]) -> Layout:
         """Return both maps in panels, the other laid on the one on show.
 
-        ``facing`` (2, 3) array: as in :func:`~.panels.lay_out`.
+        ``facing`` (2, 3) array: as in :func:`~.panels.arrange_panels`.
         """
         laid, (n_axes, n_other) = self.maps.second, self.n_dimensions
         notes = ["", self.mark.origin]
@@ -67,5 +67,5 @@ class Compared:
             notes[1] += f", {n_other} dimensions"
         captions = [(THIS_MAP, notes[0]), (self.mark.title, notes[1])]
         positions = np.concatenate([self.base.embedding, laid])
-        panels = lay_out(positions, captions, facing)
+        panels = arrange_panels(positions, captions, facing)
         return Layout(self.base, panels, other=laid + panels.offsets[1])

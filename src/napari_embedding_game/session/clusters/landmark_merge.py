@@ -1,4 +1,4 @@
-"""Merge the landmarks of one snapshot into fewer clusters."""
+"""The landmarks of one snapshot merged into any number of clusters."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.snapshot import IntArray
 
 
-class Merging:
-    """Every number of clusters of one moment of the game.
+class LandmarkMerge:
+    """The merge tree of the landmarks at one moment of the game.
 
-    ``graph`` (L, L) sparse matrix: weight of the edges between the points of landmarks.
+    ``graph`` (L, L) sparse matrix: sum of the edge weights between the points of each
+    two landmarks. ``tree``: the order in which landmarks are merged.
     """
 
     def __init__(self, graph: Any, tree: Any) -> None:
         self.graph, self.tree = graph, tree
 
     @classmethod
-    def of(
+    def from_edges(
         cls,
         edges: Any,
         labels: NDArray[np.int32],
         n_landmarks: int,
-        previous: Merging | None = None,
-    ) -> Merging:
-        """Look at the edges between the points of the landmarks.
+        previous: LandmarkMerge | None = None,
+    ) -> LandmarkMerge:
+        """Build the graph and the merge tree of the landmarks from the points' edges.
 
-        ``previous``, of a moment ago, steadies the clusters of a running game.
+        ``labels`` (n,): landmark of each point. ``previous``: the merge of a moment
+        ago, which makes the clusters of a running game change less.
         """
         from napari_embedding_game.core.inspect.clusters import (
             landmark_graph,
@@ -42,16 +44,16 @@ class Merging:
         old_tree = previous.tree if previous is not None else None
         return cls(graph, merge_tree(graph, sizes, previous=old_tree))
 
-    def cut(
-        self, n_clusters: int, sizes: IntArray | None = None, fewest: int = 0
+    def cut_into_clusters(
+        self, n_clusters: int, sizes: IntArray | None = None, min_points: int = 0
     ) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, (L,) int32; -1: it has no points.
+        """Return the cluster of each landmark, (L,) int32; -1 where it has no points.
 
-        ``sizes`` (L,) int: points of each landmark. ``fewest``: clusters of fewer
-        points go to the one that most of their edges lead to.
+        ``sizes`` (L,) int: points of each landmark. ``min_points``: a cluster of fewer
+        points is joined to the cluster to which most of its edge weight leads.
         """
         parts: NDArray[np.int32] = self.tree.cut(n_clusters)
-        if sizes is None or not fewest:
+        if sizes is None or not min_points:
             return parts
         held = np.flatnonzero(parts >= 0)
         onto = sp.csr_matrix((np.ones(len(held)), (parts[held], held)))
@@ -61,7 +63,7 @@ class Merging:
         points, goes_to = onto @ sizes, np.arange(len(weights))
         for part in np.argsort(points, kind="stable"):
             nearest = int(weights[part].argmax())
-            if points[part] >= fewest or weights[part, nearest] <= 0:
+            if points[part] >= min_points or weights[part, nearest] <= 0:
                 continue
             goes_to[goes_to == part] = nearest
             points[nearest] += points[part]

@@ -27,7 +27,7 @@ FEW = 5
 """With fewer examples of a class, its accuracy is too uncertain."""
 
 
-def examples_of(dataset: Dataset, annotation: Annotation) -> Examples:
+def collect_examples(dataset: Dataset, annotation: Annotation) -> Examples:
     """Return rows of the source by the name of the group that they are in."""
     rows, examples = np.flatnonzero(dataset.kept), {}
     for code, group in annotation.groups.items():
@@ -39,7 +39,7 @@ def examples_of(dataset: Dataset, annotation: Annotation) -> Examples:
     return examples
 
 
-def refusal(dataset: Dataset, annotation: Annotation) -> str:
+def explain_obstacle(dataset: Dataset, annotation: Annotation) -> str:
     """Return why nothing can be learned yet, and what to do; "" if it can."""
     if not dataset.X.shape[1]:
         return dataset.missing_reason
@@ -58,14 +58,14 @@ def refusal(dataset: Dataset, annotation: Annotation) -> str:
     return ""
 
 
-def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
+def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     """Learn the classes of all rows of a dataset from examples among them, in stages.
 
     Examples that are no rows of it are passed over.
 
     Raises InputError: if there are fewer than two classes.
     """
-    points = [*_points(dataset, examples).values()]
+    points = [*_example_points_by_class(dataset, examples).values()]
     rows = np.concatenate([*points, np.zeros(0, np.intp)])
     codes = np.repeat(np.arange(len(points)), [len(one) for one in points])
     yield Stage("Learning")
@@ -74,18 +74,20 @@ def learn_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
     return learn(dataset.X, rows, codes, is_scaled=has_unit)
 
 
-def with_classes(
+def add_class_columns(
     dataset: Dataset, name: str, learned: Learned, examples: Examples
 ) -> tuple[Dataset, str]:
     """Return the data with columns of the learned classes, and the columns' name."""
-    present = [*_points(dataset, examples)]
+    present = [*_example_points_by_class(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
     how = Added(kind="taught", examples=dict(examples))
     columns = {"": classes, CONFIDENCE: learned.confidence}
     return dataset.with_columns(name, columns, how)
 
 
-def doubtful(dataset: Dataset, column: str, annotation: Annotation) -> NDArray[np.intp]:
+def find_least_confident_points(
+    dataset: Dataset, column: str, annotation: Annotation
+) -> NDArray[np.intp]:
     """Return the points that taught classes are least sure of, but no examples."""
     sure = dataset.obs[column + CONFIDENCE].to_numpy()
     confidence = np.where(annotation.codes == NONE, sure, np.inf)
@@ -119,7 +121,9 @@ def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
     return sentence
 
 
-def _points(dataset: Dataset, examples: Examples) -> dict[str, NDArray[np.intp]]:
+def _example_points_by_class(
+    dataset: Dataset, examples: Examples
+) -> dict[str, NDArray[np.intp]]:
     """Return the rows of a dataset that are examples of each class that has any."""
     indices = np.cumsum(dataset.kept) - 1
     points = {}
