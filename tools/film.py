@@ -182,7 +182,7 @@ def compare(person: Person, film: Film) -> None:
     timeline = person.dock.timeline
     person.wait(lambda: not person.session.is_moving, "the end")
     timeline.begin_comparison(person.session.timeline.marks[-1].number)
-    person.wait(lambda: person.session.view.compared is not None, "comparison")
+    person.wait(lambda: person.session.view.comparison is not None, "comparison")
     person.show(timeline.words)
     person.session.look.color_by = "Movement"
     person.rest(0.4)

@@ -74,7 +74,7 @@ class Timeline(Listener):
         self._content = widget_with_layout(vertical_box(*parts, spacing=3))
         self.setLayout(vertical_box(self._content))
         view = session.view
-        self._heard.call(partial(view.compare, None))
+        self._heard.call(partial(view.set_comparison, None))
         self.listen(self.catch_up, session.timeline.changed, session.state_changed)
         self.listen(self.catch_up, view.comparison_changed, view.panels_changed)
 
