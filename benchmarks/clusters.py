@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -77,9 +77,9 @@ class Leiden:
 def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
     """Return a row for each number of clusters, each way with the same seeds."""
     graph_of_rows = knn_graph(data.X)
-    weighted = edges(graph_of_rows, "mixed")
+    weighted = build_edges(graph_of_rows, "mixed")
     weights = {
-        "its weights": edges(graph_of_rows, "fuzzy"),
+        "its weights": build_edges(graph_of_rows, "fuzzy"),
         "our weights": weighted,
     }
     played = [game(data.X, weighted, seed) for seed in range(n_seeds)]
@@ -96,7 +96,7 @@ def agreement(data: Input, n_seeds: int) -> list[dict[str, Any]]:
             "merged landmarks": spread(merged),
         }
         for flavor, whose in itertools.product(FLAVORS, weights):
-            leiden = Leiden(weights[whose].matrix().astype(np.float64), flavor)
+            leiden = Leiden(weights[whose].to_csr_matrix().astype(np.float64), flavor)
             found = [score(leiden(n, seed)) for seed in range(n_seeds)]
             row[f"scanpy Leiden ({flavor}), {whose}"] = spread(found)
         rows.append(row)
@@ -126,7 +126,7 @@ def seconds(args: argparse.Namespace) -> list[dict[str, Any]]:
     n_points = 3_000 if args.quick else 70_000
     points = rng.normal(size=(n_points, 2)).astype(np.float32)
     points += 6 * rng.normal(size=(10, 2))[rng.integers(10, size=n_points)]
-    weighted = edges(knn_graph(points), "fuzzy")
+    weighted = build_edges(knn_graph(points), "fuzzy")
     return [
         timing(weighted, points, n_landmarks, args.repeats)
         for n_landmarks in (200, 500, 1000)
@@ -239,7 +239,7 @@ def divided(args: argparse.Namespace) -> list[dict[str, Any]]:
             n_divided = 0
             for seed in range(args.draws):
                 X = one_group(kind, n_rows, seed)
-                played = game(X, edges(knn_graph(X), "mixed"), seed)
+                played = game(X, build_edges(knn_graph(X), "mixed"), seed)
                 n_divided += any(cut.is_firm for cut in firm_cuts(X, *played))
             row[f"{n_rows:,} rows"] = f"{n_divided} of {args.draws}"
         rows.append(row)
@@ -249,8 +249,9 @@ def divided(args: argparse.Namespace) -> list[dict[str, Any]]:
 def suggestion(data: Input, n_seeds: int) -> dict[str, Any]:
     """Return how well the coarse and the fine number agree with known groups."""
     graph_of_rows = knn_graph(data.X)
-    weighted = edges(graph_of_rows, "mixed")
-    leiden = Leiden(edges(graph_of_rows, "fuzzy").matrix().astype(np.float64), "igraph")
+    weighted = build_edges(graph_of_rows, "mixed")
+    fuzzy = build_edges(graph_of_rows, "fuzzy").to_csr_matrix()
+    leiden = Leiden(fuzzy.astype(np.float64), "igraph")
 
     def score(clusters: np.ndarray) -> float:
         return float(adjusted_rand_score(data.labels, clusters))
@@ -305,7 +306,7 @@ def firm(args: argparse.Namespace) -> None:
     rows, data = [], load("covid", args)
     for n_rows in () if data is None or args.quick else (10_000, 100_000):
         X = grown(data, n_rows).X
-        played = game(X, edges(knn_graph(X), "mixed"), 0)
+        played = game(X, build_edges(knn_graph(X), "mixed"), 0)
         _, taken = timed(lambda x=X, one=played: list(firm_cuts(x, *one)))
         rows.append({"cells": n_rows, "seconds": median(taken)})
     report("How long it takes", rows, args)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.core import pipeline
-from napari_embedding_game.core.graph.leaves import some_true
+from napari_embedding_game.core.graph.leaves import make_recall_check
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.settings import (
@@ -89,7 +89,7 @@ def measured(X: np.ndarray, search: str, repeats: int) -> dict[str, object]:
             for _ in range(repeats)
         ]
         found = np.load(out)
-    some, share_of = some_true(Rows(X, "euclidean"), K, seed=99)
+    some, share_of = make_recall_check(Rows(X, "euclidean"), K, seed=99)
     recall = share_of(found[some])
     return {
         "n": len(X),

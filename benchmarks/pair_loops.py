@@ -64,7 +64,7 @@ def row(
     """Return the figures of one method."""
     member = METHODS[name]
     z = y[:: max(1, len(y) // N_LANDMARKS)][:N_LANDMARKS].clone()
-    few = edges.matrix()[:n_all][:, :n_all]
+    few = edges.to_csr_matrix()[:n_all][:, :n_all]
     functions = member.attraction, member.kernel
     forces = CompiledForces(edges, *functions)
     among_few = CompiledForces(Edges.from_matrix(few), *functions)

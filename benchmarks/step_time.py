@@ -88,7 +88,7 @@ def row(n_points: int, approximation: str, rounds: int) -> dict[str, Any]:
     method = "tsne" if approximation == "mesh" else "game"
     settings = Settings(method=method, max_iter=1_000_000)
     order = memory_order(y.numpy())
-    ordered = {"edges": edges.in_order(order), "layout": y.numpy()[order]}
+    ordered = {"edges": edges.reorder_points(order), "layout": y.numpy()[order]}
     game = Game(Problem(**ordered, device=torch.device("cpu")))
     states = game.steps(settings)
     next(states)

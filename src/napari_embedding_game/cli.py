@@ -268,14 +268,14 @@ def _fit(options: Options) -> int:
     if not quiet:
         _print_notes(dataset)
     from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
-    from napari_embedding_game.core.graph.neighbors import check_rows
+    from napari_embedding_game.core.graph.neighbors import validate_row_count
     from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.columns import share_text
     from napari_embedding_game.data.export.writers import write
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
-    check_rows(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
+    validate_row_count(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
     lowered = lower_perplexity(fill_affinity(settings), n_rows)
     if lowered is not None:
         chosen["perplexity"], sentence = lowered

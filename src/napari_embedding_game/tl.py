@@ -39,7 +39,7 @@ from napari_embedding_game.core.errors import (
     PrecomputedDistancesError,
     check_integer,
 )
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
 from napari_embedding_game.core.inspect.compare import neighbors_kept
@@ -490,7 +490,7 @@ def firmness(
     X, metric = _space_and_metric(adata, use_rep, adata.uns[key])
     X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
-    nearest = edges(knn_graph(X, metric=metric), "mixed")
+    nearest = build_edges(knn_graph(X, metric=metric), "mixed")
     graph = landmark_graph(nearest, labels, len(landmarks))
     tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
     cuts = list(firm_cuts(X, tree, graph, labels, metric=metric))

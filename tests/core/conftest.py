@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.energy.objective import Landmarks, SampledEdges
 from napari_embedding_game.core.energy.pair_functions import KERNELS
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.papers.sampled_landmarks import SampledLandmarks
 
@@ -54,7 +54,7 @@ class Twin:
     @classmethod
     def of_edges(cls, symmetric: Edges, *profiles):
         """Half of every entry, the convention of ``Edges``."""
-        entries = symmetric.matrix().tocoo()
+        entries = symmetric.to_csr_matrix().tocoo()
         weights = 0.5 * entries.data.astype(np.float64)
         return cls(entries.row, entries.col, weights, *profiles)
 
@@ -135,7 +135,7 @@ class Problem:
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, 5))
         self.graph = knn_graph(self.X, min(6, n - 1))
-        found = edges(self.graph, affinity, X=self.X)
+        found = build_edges(self.graph, affinity, X=self.X)
         self.edges = replace(found, weights=found.weights.astype(dtype))
         self.twin = (
             Twin.of_graph(self.graph)
@@ -162,5 +162,5 @@ def digits_start(digits):
     from napari_embedding_game.core.graph.start import start_layout
 
     X, _ = digits
-    found = edges(knn_graph(X), "fuzzy")
+    found = build_edges(knn_graph(X), "fuzzy")
     return found, start_layout(found, X)

@@ -7,7 +7,7 @@ from napari_embedding_game.core.graph.edge_loops import (
     conditional_probabilities,
     fuzzy_memberships,
 )
-from napari_embedding_game.core.graph.edges import directed, edges
+from napari_embedding_game.core.graph.edges import build_edges, to_directed_matrix
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 N, K = 150, 9
@@ -28,12 +28,12 @@ def plain_graph():
 
 
 def dense(found):
-    return found.matrix().toarray()
+    return found.to_csr_matrix().toarray()
 
 
 @pytest.mark.parametrize("affinity", [*AFFINITIES, "inner_products"])
 def test_edges_are_symmetric_and_weigh_2nk_in_all(graph, affinity):
-    found = edges(graph, affinity, X=np.ones((N, 1)))
+    found = build_edges(graph, affinity, X=np.ones((N, 1)))
     weights = dense(found)
     np.testing.assert_allclose(weights, weights.T, rtol=1e-6)
     assert weights.sum() == pytest.approx(2 * N * K, rel=1e-5)
@@ -50,7 +50,7 @@ def test_uniform_edges_count_the_neighbour_pairs_in_both_directions(graph):
         for j in graph.indices[i]:
             wanted[i, j] += 1
             wanted[j, i] += 1
-    np.testing.assert_array_equal(dense(edges(graph)), wanted)
+    np.testing.assert_array_equal(dense(build_edges(graph)), wanted)
 
 
 def test_fuzzy_edges_are_those_of_umap(graph):
@@ -66,7 +66,7 @@ def test_fuzzy_edges_are_those_of_umap(graph):
         memberships[i, graph.indices[i]] = np.exp(-beyond / sigma)
     wanted = memberships + memberships.T - memberships * memberships.T
     wanted *= 2 * N * K / wanted.sum()
-    found = dense(edges(graph, "fuzzy"))
+    found = dense(build_edges(graph, "fuzzy"))
     np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
 
 
@@ -75,9 +75,9 @@ def test_mixed_weights_are_three_parts_membership_and_two_uniform(graph):
     found = fuzzy_memberships(graph.distances)
     memberships[np.arange(N)[:, None], graph.indices] = found / found.mean()
     expected = 0.6 * (memberships + memberships.T) + 0.4 * dense(
-        edges(graph, "uniform")
+        build_edges(graph, "uniform")
     )
-    np.testing.assert_allclose(dense(edges(graph, "mixed")), expected, rtol=1e-5)
+    np.testing.assert_allclose(dense(build_edges(graph, "mixed")), expected, rtol=1e-5)
 
 
 def test_entropic_rows_are_scikit_learns(plain_graph):
@@ -87,7 +87,7 @@ def test_entropic_rows_are_scikit_learns(plain_graph):
     wanted = _binary_search_perplexity(squared, 3.0, 0)
     found = conditional_probabilities(plain_graph.distances, 3.0)
     np.testing.assert_allclose(found, wanted, atol=5e-5)
-    joint = edges(plain_graph, "entropic", perplexity=3.0)
-    matrix = directed(plain_graph, found)
+    joint = build_edges(plain_graph, "entropic", perplexity=3.0)
+    matrix = to_directed_matrix(plain_graph, found)
     joint_wanted = ((matrix + matrix.T) / (2 * N)).toarray()
     np.testing.assert_allclose(dense(joint) / joint.scale, joint_wanted, atol=1e-9)

@@ -130,7 +130,7 @@ def test_the_bits_are_those_of_any_number_of_threads_and_any_order_inside(monkey
     monkeypatch.setattr(threads, "PARALLEL_WORK", 0)
     assert fitted(2.0, n_jobs=4).map_hash_ == alone.map_hash_
     monkeypatch.setattr(memory_order, "MIN_POINTS", 10)
-    monkeypatch.setattr(memory_order, "CELL", 30)
+    monkeypatch.setattr(memory_order, "POINTS_PER_BIN", 30)
     other = fitted(2.0, max_iter=5).embedding_
     monkeypatch.undo()
     usual = fitted(2.0, max_iter=5).embedding_
@@ -167,13 +167,14 @@ def test_long_rows_keep_their_distances_and_angles_have_no_length():
     rng = np.random.default_rng(0)
     few = rng.normal(size=(200, 10)).astype(np.float32)
     wide = (few @ np.linalg.qr(rng.normal(size=(300, 10)))[0].T).astype(np.float32)
-    read = coordinates.Coordinates(wide, "euclidean", 0).compute_rows()
+    read = coordinates.Coordinates(wide, "euclidean", 0).compute_reduced_rows()
     assert read.shape == (200, 100)
     scale = pdist(read).mean() / pdist(few).mean()  # a power of two
     np.testing.assert_allclose(pdist(read), scale * pdist(few), rtol=1e-3)
     longer = few * rng.uniform(0.5, 2, (200, 1)).astype(np.float32)
     rows = [
-        coordinates.Coordinates(x, "cosine", 0).compute_rows() for x in (few, longer)
+        coordinates.Coordinates(x, "cosine", 0).compute_reduced_rows()
+        for x in (few, longer)
     ]
     np.testing.assert_allclose(*map(pdist, rows), rtol=1e-3)
 

@@ -5,7 +5,7 @@ import pytest
 
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph import memory_order as module
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
@@ -15,7 +15,7 @@ from napari_embedding_game.core.settings import Settings
 def played():
     """Return the last snapshot of a short game on 300 points."""
     X = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
-    weighted = edges(knn_graph(X), "fuzzy")
+    weighted = build_edges(knn_graph(X), "fuzzy")
     layout = start_layout(weighted, X)
 
     def last(**changes):
@@ -29,7 +29,7 @@ def played():
 def test_what_comes_out_is_in_the_order_of_the_data(played, monkeypatch, method):
     plain = played(method=method)
     monkeypatch.setattr(module, "MIN_POINTS", 10)
-    monkeypatch.setattr(module, "CELL", 30)
+    monkeypatch.setattr(module, "POINTS_PER_BIN", 30)
     sorted_inside = played(method=method)
     for name in ("embedding", "landmarks", "pressure"):
         mine, other = getattr(sorted_inside, name), getattr(plain, name)
@@ -40,7 +40,7 @@ def test_what_comes_out_is_in_the_order_of_the_data(played, monkeypatch, method)
 
 def test_points_that_follow_each_other_lie_near(monkeypatch):
     monkeypatch.setattr(module, "MIN_POINTS", 10)
-    monkeypatch.setattr(module, "CELL", 20)
+    monkeypatch.setattr(module, "POINTS_PER_BIN", 20)
     for seed in range(5):  # memory that was freed may hold the order of the first
         layout = np.random.default_rng(seed).random((2_000, 2))
         order = module.memory_order(layout)

@@ -198,7 +198,7 @@ def test_pressure_of_ee_is_the_papers_closed_form(make_problem):
     objective = AllPairs(forces, 3.0)
     objective.weights = weights
     _, found = pressure(objective, problem.y, problem.z)
-    pull = np.asarray(problem.edges.matrix().sum(axis=1)).ravel() / 2
+    pull = np.asarray(problem.edges.to_csr_matrix().sum(axis=1)).ravel() / 2
     near = np.exp(-(torch.cdist(problem.y, problem.y).numpy() ** 2))
     push = 3.0 * (weights * near).sum(axis=1)
     wanted = np.sqrt(np.maximum(np.log(push / pull), 0))
@@ -214,7 +214,7 @@ def test_tsne_is_openly_t_sne(make_problem):
     member = METHODS["tsne"]
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, "exact", torch_in_blocks)
-    P = problem.edges.matrix().toarray()
+    P = problem.edges.to_csr_matrix().toarray()
     P = P / P.sum()
     for y in (problem.y, 0.3 * problem.y):
         q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
@@ -230,7 +230,7 @@ def test_two_kernel_pca_is_the_squared_difference_of_two_kernels(make_problem):
     member = METHODS["two_kernel_pca"]
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, "exact", torch_in_blocks)
-    wanted = problem.edges.matrix().toarray() / problem.edges.scale
+    wanted = problem.edges.to_csr_matrix().toarray() / problem.edges.scale
     energies = []
     for y in (problem.y, 0.3 * problem.y):
         q = 1 / (1 + torch.cdist(y, y).numpy() ** 2)
@@ -269,7 +269,7 @@ def test_exact_umap_is_the_papers_cross_entropy(make_problem):
     member = METHODS["umap_exact"]
     problem = problem_of(make_problem, member)
     objective = objective_of(problem, member, "exact", torch_in_blocks)
-    w = problem.edges.matrix().toarray() / problem.edges.scale
+    w = problem.edges.to_csr_matrix().toarray() / problem.edges.scale
     different = ~np.eye(len(w), dtype=bool)
     s = torch.cdist(problem.y, problem.y).numpy() ** 2 + 1e-3
     p = UMAP_A * s**UMAP_B

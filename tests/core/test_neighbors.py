@@ -99,8 +99,8 @@ def test_sparse_rows_have_the_neighbours_of_the_dense_ones(metric):
     assert found.search == ("brute" if metric == "manhattan" else "exact")
     by_row = np.argsort(np.tile(X.tocoo().row, 2), kind="stable")
     halves = np.tile(X.data / 2, 2)[by_row], np.tile(X.indices, 2)[by_row], 2 * X.indptr
-    in_parts = knn_graph(sparse.csr_matrix(halves, X.shape), K, metric=metric)
-    np.testing.assert_array_equal(in_parts.indices, found.indices)
+    run_in_chunks = knn_graph(sparse.csr_matrix(halves, X.shape), K, metric=metric)
+    np.testing.assert_array_equal(run_in_chunks.indices, found.indices)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.new_rows.edges import NewEdges
 from napari_embedding_game.core.new_rows.search import FittedSearch
@@ -16,16 +16,16 @@ def rows():
 
 def of_one_more(rows, affinity, k, n_searched=None):
     """Return the weights of the last row's edges in a fit of all, and as a new row."""
-    fitted = edges(knn_graph(rows, k), affinity, X=rows, perplexity=k / 3)
+    fitted = build_edges(knn_graph(rows, k), affinity, X=rows, perplexity=k / 3)
     graph = knn_graph(rows[:-1], k)
-    scale = edges(graph, affinity, X=rows[:-1], perplexity=k / 3).scale
+    scale = build_edges(graph, affinity, X=rows[:-1], perplexity=k / 3).scale
     new = NewEdges(graph, affinity, scale, k / 3)
     search = FittedSearch(rows[:-1], "euclidean")
     found, distances = search(rows[-1:], n_searched or new.n_searched)
     weights = new.weights(found, distances)
     as_new = np.zeros(len(rows))
     as_new[found[0]] = weights[0]
-    return fitted.matrix()[-1].toarray()[0], as_new
+    return fitted.to_csr_matrix()[-1].toarray()[0], as_new
 
 
 AFFINITIES = ["uniform", "fuzzy", "mixed", "entropic"]
@@ -36,7 +36,7 @@ def test_weights_are_finite_among_equal_rows(rows, affinity):
     fitted = np.repeat(rows[:20], 40, axis=0)
     fitted[0] = 0  # alone
     graph = knn_graph(fitted, 12)
-    found = edges(graph, affinity, X=fitted, perplexity=4)
+    found = build_edges(graph, affinity, X=fitted, perplexity=4)
     new = NewEdges(graph, affinity, found.scale, 4)
     beside = rows[:20] + np.array([0, 1e-30, 1e-3, 1])[:, None, None]
     for part in beside.astype(np.float32):

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.graph import start
 from napari_embedding_game.core.graph.choices import STARTS
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 
@@ -24,7 +24,7 @@ def blobs(sizes, distance, n_dims=4, seed=0):
 @pytest.fixture(scope="module")
 def one_cloud():
     X, _ = blobs([300], 0)
-    return X, edges(knn_graph(X, 10))
+    return X, build_edges(knn_graph(X, 10))
 
 
 @pytest.mark.parametrize("d", [2, 3])
@@ -60,8 +60,8 @@ def test_spectral_start_is_the_laplacian_eigenmap(monkeypatch):
 def test_components_stand_side_by_side_each_with_room_of_its_own(d):
     sizes = [200, 60, 30, 12]
     X, part = blobs(sizes, 60)
-    found = edges(knn_graph(X, 8))
-    assert connected_components(found.matrix())[0] == len(sizes)
+    found = build_edges(knn_graph(X, 8))
+    assert connected_components(found.to_csr_matrix())[0] == len(sizes)
     layout = start_layout(found, X, d)
     assert np.isfinite(layout).all()
     centres = np.array([layout[part == k].mean(axis=0) for k in range(len(sizes))])
@@ -78,7 +78,7 @@ def test_components_stand_side_by_side_each_with_room_of_its_own(d):
 @pytest.mark.parametrize("n", [2, 5])
 def test_a_handful_of_points_get_places_of_their_own(n, d, init):
     X = np.random.default_rng(0).normal(size=(n, 2))
-    found = edges(knn_graph(X, min(3, n - 1)))
+    found = build_edges(knn_graph(X, min(3, n - 1)))
     layout = start_layout(found, X, d, init)
     assert layout.shape == (n, d)
     assert np.isfinite(layout).all()
@@ -98,12 +98,12 @@ def test_pca_start_lies_along_the_principal_components(one_cloud, kind):
 
 def test_groups_of_many_points_are_placed_first_and_as_smoothly():
     X = load_digits().data.astype(np.float32)
-    found = edges(knn_graph(X, 15), "mixed")
+    found = build_edges(knn_graph(X, 15), "mixed")
     plain = start_layout(found, X)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "_MAX_AT_ONCE", 300)
         grouped = start_layout(found, X)
-    tension = laplacian(found.matrix().astype(float))
+    tension = laplacian(found.to_csr_matrix().astype(float))
     rough, smooth = (
         np.trace(places.T @ tension @ places) for places in (plain, grouped)
     )

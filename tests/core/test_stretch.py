@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.core.dynamics.play import play
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.inspect.stretch import stretch
 from napari_embedding_game.core.settings import Settings
@@ -31,7 +31,7 @@ def test_it_is_what_its_formula_says(n_components):
 def test_the_neighbors_are_those_of_the_graph(affinity):
     X = np.random.default_rng(5).normal(size=(60, 4)).astype(np.float32)
     graph = knn_graph(X, 20)
-    made = edges(graph, affinity, X=X)
+    made = build_edges(graph, affinity, X=X)
     np.testing.assert_array_equal(made.nearest, graph.indices[:, :15])
 
 
@@ -39,7 +39,7 @@ def test_the_neighbors_are_those_of_the_graph(affinity):
 def test_snapshots_have_it(method):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(120, 6)).astype(np.float32)
-    graph = edges(knn_graph(X, 10))
+    graph = build_edges(knn_graph(X, 10))
     settings = Settings(method=method, n_landmarks=10, max_iter=20)
     for snapshot in play(graph, rng.normal(size=(120, 2)), settings):
         assert snapshot.stretch.shape == (120,)

@@ -16,7 +16,7 @@ from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import to_parameters
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.papers import minimizers, without_landmarks
@@ -47,7 +47,7 @@ def energy_of(found, method="ee", strength=None):
 def objective_of(name, weighted=False, strength=None, apart=3):
     """Three groups of points under a method, in double precision."""
     X = rows(apart)
-    found = edges(knn_graph(X, 12), METHODS[name].affinity, X=X)
+    found = build_edges(knn_graph(X, 12), METHODS[name].affinity, X=X)
     found = replace(found, weights=found.weights.astype(np.float64))
     objective = energy_of(found, name, strength)
     if weighted:

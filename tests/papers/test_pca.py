@@ -14,7 +14,7 @@ from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.choices import AFFINITIES
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, fill_affinity, list_affinities
 from napari_embedding_game.papers.pca import (
@@ -181,7 +181,7 @@ def test_what_does_not_go_together_is_told(many):
     with pytest.raises(InputError, match="1 dimensions, not 2"):
         EmbeddingGame(method="pca").fit(many[:, :1])
     with pytest.raises(InputError, match="needs the rows"):
-        next(play(edges(knn_graph(many, 5)), many[:, :2], Settings(method="pca")))
+        next(play(build_edges(knn_graph(many, 5)), many[:, :2], Settings(method="pca")))
     game = game_of(many, "game")
     next(game)
     with pytest.raises(InputError, match="begin a new run"):

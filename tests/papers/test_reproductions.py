@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from napari_embedding_game.core.energy.pair_functions import NEAREST, UMAP_A, UMAP_B
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.papers.reproductions import (
     explain,
@@ -150,10 +150,10 @@ def test_the_expected_gradient_of_umap():
     """One by one: each directed edge pulls both ends, its head flees 5 points."""
     X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
     graph = knn_graph(X, 6)
-    fuzzy = edges(graph, "fuzzy")
+    fuzzy = build_edges(graph, "fuzzy")
     expected = explain.of_umap(fuzzy)
     y = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
-    weights = fuzzy.matrix().toarray()
+    weights = fuzzy.to_csr_matrix().toarray()
     wanted = np.zeros((40, 2))
     for i in range(40):
         apart = y[i] - y

@@ -2,7 +2,7 @@
 
 What a fit does, and where its seed enters: :mod:`pipeline`.  Ranges of parameters are
 refused by ``Settings.validate``, rows by :meth:`EmbeddingGame._as_rows`,
-``neighbors.check_rows`` and ``precomputed.check_distances``.
+``neighbors.validate_row_count`` and ``precomputed.validate_distances``.
 """
 
 from __future__ import annotations
@@ -484,7 +484,8 @@ class EmbeddingGame(
             positions = snapshot.embedding, snapshot.landmarks
             self.random_state_, self.affinity_ = last.random_state, last.affinity
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
-            self.isolation_, self.affinity_matrix_ = edges.isolation, edges.matrix()
+            self.isolation_ = edges.isolation
+            self.affinity_matrix_ = edges.to_csr_matrix()
             self._fitted = fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, resolve_repulsion(last))
 

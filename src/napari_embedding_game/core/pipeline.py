@@ -26,9 +26,9 @@ from napari_embedding_game.core.device import resolve_device
 from napari_embedding_game.core.errors import PrecomputedDistancesError
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS
 from napari_embedding_game.core.graph.coordinates import Coordinates
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
-from napari_embedding_game.core.graph.precomputed import check_distances
+from napari_embedding_game.core.graph.precomputed import validate_distances
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.inspect.isolation import isolation
 from napari_embedding_game.core.settings import (
@@ -48,7 +48,7 @@ def validate_inputs(X: Any, settings: Settings) -> None:
     """
     settings.validate()
     if settings.metric == "precomputed":
-        check_distances(X)
+        validate_distances(X)
         for of, name, offered, alternative in (
             ("affinity", settings.affinity, ROW_AFFINITIES, "affinity"),
             ("start", settings.init, STARTS, 'one, "spectral" or "random"'),
@@ -88,7 +88,8 @@ def make_edges_and_layout(
     """
     X = _to_contiguous_rows(X)
     with limit_threads(settings.n_jobs):
-        result = edges(graph, settings.affinity, X=X, perplexity=settings.perplexity)
+        affinity, perplexity = settings.affinity, settings.perplexity
+        result = build_edges(graph, affinity, X=X, perplexity=perplexity)
         result = replace(result, isolation=isolation(graph.indices, graph.distances))
         if settings.metric != "precomputed":
             rows = Coordinates(X, settings.metric, settings.random_state)

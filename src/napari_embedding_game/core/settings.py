@@ -4,8 +4,9 @@ Window, command line and session file are made from the fields of :class:`Settin
 the metadata of each field has its title, its words and its range.
 ``EmbeddingGame.__init__`` repeats the defaults of 13 fields, which a test compares.
 Distances, devices, and neighbours against the number of rows are checked where they are
-used (``neighbors.choose_search`` and ``check_rows``, ``device.resolve_device``), names
-that are no setting in ``EmbeddingGame._resolve_settings`` and ``_begin_run``.
+used (``neighbors.choose_search`` and ``validate_row_count``,
+``device.resolve_device``), names that are no setting in
+``EmbeddingGame._resolve_settings`` and ``_begin_run``.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import eigsh, lobpcg
 
-from napari_embedding_game.core.graph.edges import directed
+from napari_embedding_game.core.graph.edges import to_directed_matrix
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
-from napari_embedding_game.core.graph.start import side_by_side
+from napari_embedding_game.core.graph.start import arrange_components
 
 MAX_TIMES_AVERAGE = 10
 """Neighbours of a point in VRLE, at most, to those of the average point."""
@@ -96,7 +96,9 @@ def eigenmap(
         laid = _bottom(matrix[rows][:, rows], n_components, random_state)
         layout[rows, : laid.shape[1]] = laid
     whole = n_parts == 1
-    return layout if whole else side_by_side(layout, part, n_parts, X, n_components)
+    return (
+        layout if whole else arrange_components(layout, part, n_parts, X, n_components)
+    )
 
 
 def _start(
@@ -153,6 +155,6 @@ def _scaled_weights(graph: NeighborGraph, scale: Vectors, t: int) -> Vectors:
 
 def _directed(graph: NeighborGraph, weights: Any) -> sparse.csr_matrix:
     """Return the (N, N) matrix of the graph's pairs; weights of 0 are no pairs."""
-    matrix = directed(graph, weights)
+    matrix = to_directed_matrix(graph, weights)
     matrix.eliminate_zeros()
     return matrix

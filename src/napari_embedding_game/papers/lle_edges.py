@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.graph.edges import Edges, directed
+from napari_embedding_game.core.graph.edges import Edges, to_directed_matrix
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 REGULARIZATION = 1e-3
@@ -22,7 +22,7 @@ def signed_edges(graph: NeighborGraph, X: Any) -> Edges:
 
     Some of them are below 0.
     """
-    matrix = directed(graph, reconstruction_weights(X, graph.indices))
+    matrix = to_directed_matrix(graph, reconstruction_weights(X, graph.indices))
     signed = matrix + matrix.T - matrix.T @ matrix
     signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
     signed.eliminate_zeros()

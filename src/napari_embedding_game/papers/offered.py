@@ -19,7 +19,11 @@ from napari_embedding_game.core.energy.methods import (
     per_point,
 )
 from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNELS
-from napari_embedding_game.core.graph.choices import ROW_AFFINITIES, STARTS, OfRows
+from napari_embedding_game.core.graph.choices import (
+    ROW_AFFINITIES,
+    STARTS,
+    RowBasedChoice,
+)
 
 from .pair_functions import NegativeCauchy, SquaredCauchy, UmapExactAttraction
 
@@ -104,14 +108,14 @@ for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
 
 # Some edges of LLE push.
 ROW_AFFINITIES.update(
-    lle=OfRows("LLE", _later("lle_edges.signed_edges")),
-    inner_products=OfRows("Inner products", _later("pca.inner_products")),
+    lle=RowBasedChoice("LLE", _later("lle_edges.signed_edges")),
+    inner_products=RowBasedChoice("Inner products", _later("pca.inner_products")),
 )
 
 STARTS.update(
-    gradient_pca=OfRows("PCA by a game", _later("linear.gradient_pca")),
-    random_projection=OfRows("Random axes", _later("linear.random_projection")),
-    le=OfRows("Laplacian, LE", _later("eigenmaps.le")),
-    ale=OfRows("Averaged LE", _later("eigenmaps.ale")),
-    vrle=OfRows("Variable LE", _later("eigenmaps.vrle")),
+    gradient_pca=RowBasedChoice("PCA by a game", _later("linear.gradient_pca")),
+    random_projection=RowBasedChoice("Random axes", _later("linear.random_projection")),
+    le=RowBasedChoice("Laplacian, LE", _later("eigenmaps.le")),
+    ale=RowBasedChoice("Averaged LE", _later("eigenmaps.ale")),
+    vrle=RowBasedChoice("Variable LE", _later("eigenmaps.vrle")),
 )

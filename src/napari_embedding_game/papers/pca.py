@@ -25,8 +25,11 @@ from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import Edges, edges
-from napari_embedding_game.core.graph.neighbors import NeighborGraph, check_varied
+from napari_embedding_game.core.graph.edges import Edges, build_edges
+from napari_embedding_game.core.graph.neighbors import (
+    NeighborGraph,
+    validate_rows_differ,
+)
 from napari_embedding_game.core.settings import Settings
 
 Layout = NDArray[np.float64]
@@ -64,7 +67,7 @@ def principal_steps(
     the data; the first has a standard deviation of ``START`` times the longest
     component's.  InputError: fewer dimensions in the data, or all rows are the same.
     """
-    check_varied(X)
+    validate_rows_differ(X)
     if n_components > (most := min(X.shape)):
         raise InputError(
             f"These data have at most {most} dimensions, not {n_components}: "
@@ -135,7 +138,7 @@ class RowEdges(Edges):
 
 def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
     """Let every row pull every other: the rows, and edges of weight 1."""
-    uniform = edges(graph, "uniform")
+    uniform = build_edges(graph, "uniform")
     return RowEdges(uniform.indptr, uniform.indices, uniform.weights, rows=X)
 
 

@@ -31,7 +31,7 @@ class SpectralDirection:
     """
 
     def __init__(self, edges: Edges) -> None:
-        weights = edges.matrix().astype(np.float64)
+        weights = edges.to_csr_matrix().astype(np.float64)
         self.degrees: Array = np.asarray(weights.sum(axis=1)).ravel()
         """Sum of the weights of each point's edges, (N,)."""
         self._curvature = sparse.csr_matrix(2 * (sparse.diags(self.degrees) - weights))

@@ -38,7 +38,7 @@ from napari_embedding_game.core.estimator import (
     to_parameters,
 )
 from napari_embedding_game.core.graph.edges import Edges
-from napari_embedding_game.core.graph.neighbors import check_rows
+from napari_embedding_game.core.graph.neighbors import validate_row_count
 from napari_embedding_game.core.new_rows.sample import (
     k_means,
     nearest_centre,
@@ -205,7 +205,8 @@ def map_large_file(
             rows = LazyRows(source, space)
             n_rows = rows.shape[0]
     n_rows = min(n_reference, n_rows)
-    check_rows(n_rows, resolve_n_neighbors(fill_affinity(Settings(**settings)), n_rows))
+    n_neighbors = resolve_n_neighbors(fill_affinity(Settings(**settings)), n_rows)
+    validate_row_count(n_rows, n_neighbors)
     with ExitStack() as closing:
         map_chunks = (
             closing.enter_context(open_cluster_map(scheduler)) if scheduler else map

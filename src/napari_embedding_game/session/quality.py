@@ -87,7 +87,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         if result is None:
             return None
         if isinstance(edges, Edges):
-            graph = edges.matrix()
+            graph = edges.to_csr_matrix()
         else:  # a snapshot keeps some of more: they may hang together less
             graph = snapshot.neighbors if searched <= N_NEAREST else None
         parts = None if graph is None else quality.graph_parts(graph, searched)

@@ -26,7 +26,7 @@ from napari_embedding_game.core.energy.objective import (
 )
 from napari_embedding_game.core.energy.torch_forces import TorchForces
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import Edges, sum_rows
+from napari_embedding_game.core.graph.edges import Edges, sum_absolute_weights
 from napari_embedding_game.core.settings import (
     NO_LARGE_PICTURE,
     Settings,
@@ -42,7 +42,7 @@ _FIRM = 0.3
 
 def sum_stiffness(edges: Edges) -> NDArray[np.floating]:
     """Return how firmly edges hold each point, (N,), which steps are divided by."""
-    stiffness = sum_rows(edges.indptr, edges.weights)
+    stiffness = sum_absolute_weights(edges.indptr, edges.weights)
     stiffness += _FIRM * stiffness.mean()
     # Without any edges all are as free.
     stiffness = stiffness if stiffness.any() else np.ones_like(stiffness)

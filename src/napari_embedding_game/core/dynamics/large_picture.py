@@ -31,7 +31,7 @@ from torch import Tensor
 
 from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
 from napari_embedding_game.core.graph.coordinates import Coordinates
-from napari_embedding_game.core.graph.edge_loops import by_group
+from napari_embedding_game.core.graph.edge_loops import sort_by_group
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
@@ -81,7 +81,7 @@ class LargePicture:
     @cached_property
     def _coordinates(self) -> NDArray[np.float32]:
         """The rows of the data in the order of the points, (N, p)."""
-        rows, order = self._source.compute_rows(), self._memory_rows
+        rows, order = self._source.compute_reduced_rows(), self._memory_rows
         return rows if order is None else rows[np.argsort(order)]
 
     def _add_by_torch(self, gradient: Tensor, pull: NDArray[np.float64]) -> None:
@@ -93,7 +93,7 @@ class LargePicture:
     ) -> None:
         """Ask points for their landmarks, and the data for the distances of these."""
         self._group_of = nearest_landmark(positions, landmarks)
-        self._groups = by_group(self._group_of, len(landmarks))
+        self._groups = sort_by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
         self._in_data = distances_between(mean_rows(self._coordinates, self._groups))
 

@@ -152,7 +152,7 @@ class _Driver:
             order = memory_order(problem.layout)
             problem = replace(
                 problem,
-                edges=problem.edges.in_order(order),
+                edges=problem.edges.reorder_points(order),
                 layout=problem.layout[order],
                 memory_rows=np.argsort(order),
             )

@@ -1,1 +1,1 @@
-"""Neighbours, the weights of their edges, and where the points start."""
+"""Compute neighbour graphs, edge weights and start layouts."""

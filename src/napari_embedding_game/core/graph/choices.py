@@ -1,8 +1,9 @@
-"""Affinities and starts by their names.
+"""Registries of affinities and start layouts by name.
 
-Whoever adds one writes an entry into :data:`ROW_AFFINITIES` or :data:`STARTS`, as
-``papers`` does.  Light: a window reads them before anything is computed.  Distances are
-no entry here: ``rows.SEARCHED``, and what other libraries know.
+A further affinity or start is an entry of :data:`ROW_AFFINITIES` or :data:`STARTS`, as
+``papers`` adds them.  This module imports nothing heavy, because the window reads it
+before anything is computed.  Distances are listed in ``rows.SEARCHED`` and in the
+libraries, not here.
 """
 
 from __future__ import annotations
@@ -11,23 +12,30 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 AFFINITIES = ("mixed", "uniform", "fuzzy", "entropic")
-"""Those that need the neighbours alone."""
+"""Affinities that are computed from the neighbour graph alone."""
 
 
-class OfRows(NamedTuple):
-    """What is worked out of the rows; ``title``: what a window calls it."""
+class RowBasedChoice(NamedTuple):
+    """An affinity or start that ``compute`` returns from the rows.
+
+    ``title``: its name in a window.
+    """
 
     title: str
     compute: Callable[..., Any]
 
 
-def _pca(X: Any, n_components: int, _: int, seed: int) -> Any:
+def _pca_start(X: Any, n_components: int, _n_neighbors: int, seed: int) -> Any:
+    """Return the principal components of rows X (N, D), (N, n_components) float64."""
     from napari_embedding_game.core.graph.principal_components import pca
 
     return pca(X, n_components, seed)
 
 
-ROW_AFFINITIES: dict[str, OfRows] = {}
-"""Each of one method, and of no other: (NeighborGraph, (N, D) rows) -> edges.Edges."""
-STARTS = {"pca": OfRows("PCA", _pca)}
-"""(rows, dimensions, neighbours, seed) -> (N, d) float64."""
+ROW_AFFINITIES: dict[str, RowBasedChoice] = {}
+"""Affinities that one method alone uses.
+
+``compute(NeighborGraph, (N, D) rows)`` returns ``edges.Edges``.
+"""
+STARTS = {"pca": RowBasedChoice("PCA", _pca_start)}
+"""``compute(rows, n_components, n_neighbors, seed)``: a layout (N, d) float64."""

@@ -1,6 +1,6 @@
-"""The rows of the data as few numbers each, between which means and distances are told.
+"""Rows of the data reduced to at most 100 coordinates, for means and distances.
 
-Nothing is worked out before it is asked for: only few games do.
+The coordinates are computed on request, because few games need them.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from napari_embedding_game.core.graph.principal_components import (
 )
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
 
-MOST = 100
-"""Numbers of a row; longer rows are those of their principal components."""
+MAX_COORDINATES = 100
+"""Rows with more columns are reduced to this many principal components."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coordinates:
-    """Rows ``X`` (N, D), the metric between them, and the seed of their components.
+    """Rows ``X`` (N, D), the metric between rows, and the seed of the components.
 
-    For "cosine" and "correlation" rows have one length, for all other metrics their
-    own.
+    For "cosine" and "correlation" rows are scaled to length 1, for other metrics they
+    are not.
     """
 
     X: Any
     metric: str
     random_state: int
 
-    def compute_rows(self) -> NDArray[np.float32]:
-        """Return the coordinates of each row, (N, 100) at most."""
+    def compute_reduced_rows(self) -> NDArray[np.float32]:
+        """Return all rows, or their first 100 principal components if D > 100."""
         metric = self.metric if self.metric in SEARCHED else "euclidean"
         rows = Rows(self.X, metric)
-        if rows.shape[1] <= MOST:
+        if rows.shape[1] <= MAX_COORDINATES:
             return rows[:]
-        return principal_components(rows, MOST, self.random_state, START_POWERS)
+        seed = self.random_state
+        return principal_components(rows, MAX_COORDINATES, seed, START_POWERS)

@@ -1,6 +1,6 @@
-"""The compiled loops of :mod:`edges`: bisections for the bandwidth of each row.
+"""Compiled loops of :mod:`edges`: bisections for the bandwidth of each row.
 
-And a counting sort and the graph between groups, which clusters need as well.
+Also a counting sort of nodes by group and the graph between groups, which clusters use.
 """
 
 from __future__ import annotations
@@ -17,67 +17,76 @@ from napari_embedding_game.core.threads import CHECKED, LOOP, run_blocks
 Distances = NDArray[np.floating]
 """(N, K), nearest first."""
 GroupGraph = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
-"""indptr, indices and weights of compressed rows, as they come in a row."""
+"""indptr, indices and weights of compressed rows; indices are not sorted."""
 STEPS = 20
-"""Of a bisection, about."""
+"""Typical number of steps of a bisection."""
 _LANES = 16
-"""Exponentials are worked out in vectors: of whole ones no slow rest is left."""
+"""Rows are padded to a multiple of this, as exponentials are computed in vectors."""
 _LOG2 = 0.6931471805599453
 
 
 def conditional_probabilities(
     distances: Distances, perplexity: float
 ) -> NDArray[np.float32]:
-    """Return each row's chances exp(-beta d^2), normalised, (N, K) float32.
+    """Return p(j | i), proportional to exp(-beta_i d_ij^2), (N, K) float32.
 
-    beta gives a row the entropy log(perplexity), by bisection to 1e-5, or as near as
-    can be.
+    Each row sums to 1.  A bisection finds the beta_i with entropy log(perplexity), to
+    1e-5 or as near as 64 steps come.
     """
-    return _solved(_probabilities, distances, log(float(perplexity)))
+    target = log(float(perplexity))
+    return _solve_row_weights(_write_conditional_probabilities, distances, target)
 
 
 def fuzzy_memberships(distances: Distances) -> NDArray[np.float32]:
     """Return UMAP's membership of each neighbour, (N, K) float32 in (0, 1].
 
-    exp(-(d - rho) / sigma): rho is the least distance above 0; sigma, at least a
-    thousandth of the row's mean, makes its memberships sum to log2(K + 1).
+    The membership is exp(-(d - rho) / sigma), at most 1.  rho is the smallest distance
+    above 0 of the row.  sigma is at least a thousandth of the row's mean distance and
+    makes the memberships of the row sum to log2(K + 1).
     """
-    return _solved(_memberships, distances, log(distances.shape[1] + 1.0) / _LOG2)
+    target = log(distances.shape[1] + 1.0) / _LOG2
+    return _solve_row_weights(_write_fuzzy_memberships, distances, target)
 
 
-def _solved(loop: Any, distances: Distances, target: Any) -> Any:
+def _solve_row_weights(loop: Any, distances: Distances, target: Any) -> Any:
+    """Run a bisection loop over all rows; return the weights, (N, K) float32."""
     out = np.empty(distances.shape, np.float32)
     run_blocks(loop, len(out), STEPS * out.size, distances, target, out)
     return out
 
 
-def by_group(
+def sort_by_group(
     groups: NDArray[np.integer], n_groups: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return compressed rows of what is in each group: a counting sort."""
+    """Return where each group begins (G + 1,) and the nodes in order of group (N,).
+
+    Nodes of one group are ascending (a counting sort).
+    """
     groups = np.ascontiguousarray(groups, np.int32)  # the loop is compiled for one type
     begins = np.zeros(n_groups + 1, np.int64)
     np.cumsum(np.bincount(groups, minlength=n_groups), out=begins[1:])
     order = np.empty(len(groups), np.int64)
-    _sort_by_group(groups, begins[:-1].copy(), order)
+    _write_members_by_group(groups, begins[:-1].copy(), order)
     return begins, order
 
 
-def group_graph(
+def build_group_graph(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     weights: NDArray[np.floating],
     groups: NDArray[np.integer],
     n_groups: int,
 ) -> GroupGraph:
-    """Return the graph between groups of nodes, its weights summed in float64.
+    """Return the graph between groups of nodes: weights summed in float64.
 
-    In compressed rows: where they begin, the groups, and the weights.
+    The result is in compressed rows: indptr (G + 1,), groups, weights.  Edges inside a
+    group are summed on the diagonal.  Columns of a row are not sorted.
     """
-    # Group by group with one row of sums, so memory stays that of the answer.
-    begins, nodes = by_group(groups, n_groups)
+    # Groups are summed one by one in a single row of sums, so that no more memory is
+    # used than the result takes.
+    begins, nodes = sort_by_group(groups, n_groups)
     groups = np.ascontiguousarray(groups, np.int32)
-    kept = _unsigned(indptr), _unsigned(indices), weights
+    kept = _view_as_unsigned(indptr), _view_as_unsigned(indices), weights
     row, seen_by = np.zeros(n_groups), np.full(n_groups, -1, np.int32)
     found_indptr = np.zeros(n_groups + 1, np.int32)
     found = np.empty(max(16 * n_groups, 16), np.int32)
@@ -85,7 +94,7 @@ def group_graph(
     done = 0
     while True:
         rows = found_indptr, found, sums
-        done = _sum_groups(done, *kept, groups, begins, nodes, row, seen_by, *rows)
+        done = _sum_group_rows(done, *kept, groups, begins, nodes, row, seen_by, *rows)
         if done == n_groups:
             end = found_indptr[n_groups]
             return found_indptr, found[:end].copy(), sums[:end].copy()
@@ -93,21 +102,24 @@ def group_graph(
         found, sums = (np.append(each, np.empty(more, each.dtype)) for each in rows[1:])
 
 
-def _unsigned(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Return scipy's numbers in the type of :class:`edges.Edges`: one loop for both."""
+def _view_as_unsigned(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Return int32 numbers as uint32, so that one loop takes scipy's and our types."""
     return numbers.view(np.uint32) if numbers.dtype == np.int32 else numbers
 
 
 @njit(**LOOP)
-def _sort_by_group(groups, free, order):
-    """Write the numbers of what is in each group from where it begins, ``free``."""
+def _write_members_by_group(groups, free, order):
+    """Write the nodes of each group to ``order``, from ``free[group]`` on.
+
+    ``free`` is advanced in place.
+    """
     for i in range(groups.shape[0]):
         order[free[groups[i]]] = i
         free[groups[i]] += 1
 
 
 @njit(**LOOP)
-def _sum_groups(
+def _sum_group_rows(
     first,
     indptr,
     indices,
@@ -121,9 +133,11 @@ def _sum_groups(
     found,
     sums,
 ):
-    """Write the rows of groups from ``first`` on; return the one without room, or all.
+    """Write the rows of the group graph from group ``first`` on.
 
-    ``row``: zeros; ``seen_by``: below 0, of each group.
+    Returns the first group whose row has no room left in ``found``, or the number of
+    groups.  Scratch arrays of one number per group: ``row`` of zeros, ``seen_by`` of
+    numbers below 0.
     """
     n_groups = row.shape[0]
     for group in range(first, n_groups):
@@ -148,7 +162,7 @@ def _sum_groups(
 
 
 @njit(**CHECKED)
-def _probabilities(begin, end, distances, target, out):
+def _write_conditional_probabilities(begin, end, distances, target, out):
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     row, p = np.zeros(width), np.empty(width)
@@ -180,7 +194,7 @@ def _probabilities(begin, end, distances, target, out):
 
 
 @njit(**CHECKED)
-def _memberships(begin, end, distances, target, out):
+def _write_fuzzy_memberships(begin, end, distances, target, out):
     k = distances.shape[1]
     width = -(-k // _LANES) * _LANES
     exponents, p = np.zeros(width), np.empty(width)

@@ -1,11 +1,12 @@
-"""From neighbours to weighted edges.
+"""Turn neighbour graphs into weighted symmetric edges.
 
-``uniform`` is the paper's: each directed neighbour pair pulls with weight 1.  ``fuzzy``
-is UMAP's, scaled to the same total.  ``mixed``, the game's default, is three parts of
-UMAP's membership to two parts of weight 1 (``python benchmarks/quality.py`` compares
-them).  ``entropic`` is that of SNE and t-SNE.  The bandwidth of each row is solved for
-in :mod:`edge_loops`: ``conditional_probabilities`` for a perplexity,
-``fuzzy_memberships`` for UMAP.  Others register in :mod:`choices`.
+The affinity ``uniform`` is the paper's: each directed neighbour pair pulls with weight
+1.  ``fuzzy`` is UMAP's, scaled to the same total.  ``mixed``, the game's default, is
+three parts of UMAP's membership to two parts of weight 1 (``python
+benchmarks/quality.py`` compares the affinities).  ``entropic`` is the affinity of SNE
+and t-SNE.  The bandwidth of each row is found in :mod:`edge_loops`:
+``conditional_probabilities`` for a perplexity, ``fuzzy_memberships`` for UMAP.  Further
+affinities register in :mod:`choices`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from napari_embedding_game.core.graph import edge_loops
 from napari_embedding_game.core.graph.choices import ROW_AFFINITIES
 from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
-from napari_embedding_game.core.graph.symmetric_rows import join_directions, permute
+from napari_embedding_game.core.graph.symmetric_rows import (
+    join_directions,
+    permute_rows,
+)
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
 N_NEAREST = 15
-"""Neighbours by which isolation is measured."""
+"""Most neighbours that isolation is measured by."""
 MEMBERSHIP_SHARE = np.float32(0.6)
-"""Of the memberships in mixed weights."""
+"""Share of the memberships in mixed weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +45,10 @@ class Edges:
     ``indptr`` (N + 1,): uint64 where there are more entries than uint32 counts;
     ``indices`` (E,): the column of each entry, sorted within a row; ``weights`` (E,):
     their sum is 2 N K, unless some are below 0; ``scale``: the factor by which the
-    affinity's symmetric weights were multiplied.  ``nearest`` (N, k): each point's
-    nearest neighbours, ``N_NEAREST`` at most, nearest first, ``isolation`` (N,), see
-    :mod:`inspect.isolation`, and ``coordinates``, what the points are in the data; None
-    where only a matrix is known.
+    affinity's symmetric weights were multiplied.  ``nearest`` (N, k): the nearest
+    neighbours of each point, ``N_NEAREST`` at most, nearest first.  ``isolation`` (N,):
+    see :mod:`inspect.isolation`.  ``coordinates``: the rows of the points.  These three
+    are None where the edges come from a matrix.
     """
 
     indptr: NDArray[np.uint32] | NDArray[np.uint64]
@@ -57,7 +61,7 @@ class Edges:
 
     @property
     def n_points(self) -> int:
-        """N."""
+        """Number of points N."""
         return len(self.indptr) - 1
 
     @property
@@ -65,24 +69,28 @@ class Edges:
         """``indptr``, ``indices`` and ``weights``, as compiled loops take them."""
         return self.indptr, self.indices, self.weights
 
-    def matrix(self) -> sparse.csr_matrix:
-        """Return the edges as a scipy matrix that shares their memory."""
+    def to_csr_matrix(self) -> sparse.csr_matrix:
+        """Return the edges as a scipy matrix (N, N) that shares the weights' memory."""
         shape = (self.n_points, self.n_points)
-        # scipy has one signed type for both.
+        # scipy needs one signed type for indptr and indices.
         fits = len(self.indices) <= np.iinfo(np.int32).max
         indices = self.indices.view(np.int32) if fits else self.indices.astype(np.int64)
         rows = self.weights, indices, self.indptr.astype(indices.dtype)
         return sparse.csr_matrix(rows, shape=shape)
 
-    def in_order(self, order: NDArray[np.integer]) -> Edges:
-        """Return the edges between points in another order, and nothing else."""
+    def reorder_points(self, order: NDArray[np.integer]) -> Edges:
+        """Return edges whose point i is the former point ``order[i]``.
+
+        ``nearest``, ``isolation`` and ``coordinates`` are None in the result, unless
+        the order is already so: then the edges themselves are returned.
+        """
         if (order == np.arange(len(order))).all():
             return self
-        return Edges(*permute(self.arrays, order), self.scale)
+        return Edges(*permute_rows(self.arrays, order), self.scale)
 
     @classmethod
     def from_matrix(cls, matrix: Any, scale: float = 1.0) -> Edges:
-        """Take a symmetric scipy matrix."""
+        """Return the edges of a symmetric scipy matrix (N, N)."""
         matrix = sparse.csr_matrix(matrix)
         matrix.sum_duplicates()
         fits = matrix.nnz <= np.iinfo(np.uint32).max
@@ -94,17 +102,18 @@ class Edges:
         )
 
 
-def edges(
+def build_edges(
     graph: NeighborGraph,
     affinity: str = "uniform",
     *,
     X: Any = None,
     perplexity: float | None = None,
 ) -> Edges:
-    """Return the symmetric edges of ``graph``, by one of ``choices.AFFINITIES``.
+    """Return the symmetric weighted edges of a neighbour graph.
 
-    Or of ``ROW_AFFINITIES``, which take ``X`` (N, D).  ``perplexity``: of "entropic",
-    a third of the neighbours at most, and if not given.
+    ``affinity``: one of ``choices.AFFINITIES`` or of ``choices.ROW_AFFINITIES``, which
+    need the rows ``X`` (N, D).  ``perplexity``: for "entropic" only, at most and by
+    default a third of the number of neighbours.
     """
     if affinity in ROW_AFFINITIES:
         weighted: Edges = ROW_AFFINITIES[affinity].compute(graph, X)
@@ -113,8 +122,8 @@ def edges(
         perplexity = min(perplexity or most, most)
         weights = directed_weights(graph.distances, affinity, perplexity)
         if affinity == "mixed":
-            weights = mixed(weights, weights.mean())
-        weighted = _symmetric(graph, weights, affinity)
+            weights = mix_memberships(weights, weights.mean())
+        weighted = _symmetrise_weights(graph, weights, affinity)
     nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
     return replace(weighted, nearest=nearest)
 
@@ -122,7 +131,11 @@ def edges(
 def directed_weights(
     distances: NDArray[np.float32], affinity: str, perplexity: float
 ) -> NDArray[np.float32]:
-    """Return what each row gives to its neighbours (N, K), not yet mixed or scaled."""
+    """Return the weight of each row's neighbours, (N, K) float32.
+
+    The weights are not yet symmetric or scaled.  For "mixed" they are fuzzy
+    memberships, not yet mixed.
+    """
     if affinity == "uniform":
         return np.ones(distances.shape, np.float32)
     if affinity == "entropic":
@@ -130,20 +143,24 @@ def directed_weights(
     return edge_loops.fuzzy_memberships(distances)
 
 
-def mixed(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:
-    """Return weights that are 1 where a membership is the mean one of a graph."""
+def mix_memberships(memberships: NDArray[np.float32], mean: Any) -> NDArray[np.float32]:
+    """Return mixed weights: 0.6 of membership / mean, and 0.4.
+
+    ``mean``: the mean membership of the fitted graph, for which the weight is 1.
+    """
     share = MEMBERSHIP_SHARE
     weights: NDArray[np.float32] = share * (memberships / mean) + (1 - share)
     return weights
 
 
-def _symmetric(
+def _symmetrise_weights(
     graph: NeighborGraph, weights: NDArray[np.float32], affinity: str
 ) -> Edges:
-    """Join what either of two rows gives to the other, as the affinity does.
+    """Return symmetric edges that join the weights of both directions of each pair.
 
-    As umap-learn's ``fuzzy_simplicial_set`` for K + 1 neighbours, with the point itself
-    among them, and as openTSNE's ``PerplexityBasedNN``.
+    "fuzzy" edges are scaled as umap-learn's ``fuzzy_simplicial_set`` for K + 1
+    neighbours, with the point itself among them; "entropic" ones as openTSNE's
+    ``PerplexityBasedNN``.
     """
     rows, total = join_directions(graph.indices, weights, affinity == "fuzzy")
     if affinity in ("uniform", "mixed"):
@@ -154,8 +171,10 @@ def _symmetric(
     return Edges(*rows, scale)
 
 
-def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_matrix:
-    """Return (N, K) weights of a graph's pairs as a matrix, (N, N)."""
+def to_directed_matrix(
+    graph: NeighborGraph, weights: NDArray[np.floating]
+) -> sparse.csr_matrix:
+    """Return the weights (N, K) of a graph's pairs as a sparse matrix (N, N)."""
     n, k = graph.indices.shape
     indptr = np.arange(0, n * k + 1, k)
     return sparse.csr_matrix(
@@ -163,17 +182,17 @@ def directed(graph: NeighborGraph, weights: NDArray[np.floating]) -> sparse.csr_
     )
 
 
-def sum_rows(
+def sum_absolute_weights(
     indptr: NDArray[np.integer], weights: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the sum of |w| of each compressed row, (N,) float64."""
+    """Return the sum of |w| over each compressed row, (N,) float64."""
     sums = np.empty(len(indptr) - 1)
-    run_blocks(_sum_rows, len(sums), len(weights), indptr, weights, sums)
+    run_blocks(_sum_absolute_weights, len(sums), len(weights), indptr, weights, sums)
     return sums
 
 
 @njit(**LOOP)
-def _sum_rows(begin, end, indptr, weights, sums):
+def _sum_absolute_weights(begin, end, indptr, weights, sums):
     for i in range(begin, end):
         sums[i] = 0
         for at in range(indptr[i], indptr[i + 1]):

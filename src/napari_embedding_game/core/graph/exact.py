@@ -1,9 +1,12 @@
-"""Exact neighbours: every row is compared with every other one.
+"""Find exact nearest neighbours by comparing each query with every row.
 
-Scores are |y|^2 - 2 x.y.  That loses digits where points lie close, so a few candidates
-more than k are kept and ranked by their differences; rows that lie much closer
-than they are far from 0 are compared by differences at once.  Of rows at the same
-distance the first ones are taken.
+1. Rows are compared by scores |y|^2 - 2 x.y, and the k + 4 smallest are kept.
+2. Scores lose digits where rows lie close, so the candidates are ranked again by the
+   differences of rows.
+3. Queries much closer to their neighbours than to 0 are compared with every row by
+   differences.
+
+Of rows at the same distance those with the lowest numbers are taken.
 """
 
 from __future__ import annotations
@@ -18,92 +21,99 @@ from napari_embedding_game.core.graph.rows import MAX_DENSE, Rows
 from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
 Neighbors = tuple[NDArray[np.int32], NDArray[np.float32]]
-"""(Q, k) numbers of the neighbours, nearest first, and squared distances."""
+"""Row numbers of the neighbours (Q, k), nearest first, and squared distances (Q, k)."""
 AnyRows = Rows | NDArray[np.float32]
 
 _SPARE = 4
-"""Candidates beyond k."""
+"""Number of candidates beyond k."""
 _AT_ONCE, _QUERIES = 16_384, 512
 _RANKED = 2_048
 
 
-def in_parts(job: Callable[[int, int], object], n: int, step: int) -> None:
-    """Call ``job(begin, end)`` for parts of ``step`` of n, shared among threads."""
+def run_in_chunks(job: Callable[[int, int], object], n: int, step: int) -> None:
+    """Call ``job(begin, end)`` in threads, for chunks of ``step`` out of range(n)."""
 
-    def do(begin: int, end: int) -> None:
+    def run_chunks(begin: int, end: int) -> None:
         for i in range(begin, end):
             job(i * step, min((i + 1) * step, n))
 
-    run_blocks(do, -(-n // step), SEARCH_WORK)
+    run_blocks(run_chunks, -(-n // step), SEARCH_WORK)
 
 
-def nearest_of_all(
+def find_exact_neighbors(
     rows: AnyRows,
     ids: NDArray[np.integer],
     k: int,
     queries: NDArray[np.float32] | None = None,
 ) -> Neighbors:
-    """Return the ``k`` nearest others of the rows ``ids`` (Q,) among all.
+    """Return the ``k`` rows nearest to each query, among all rows but the query.
 
-    Or of other ``queries`` (Q, D), with -1 for their ``ids``.
+    The queries are the rows with numbers ``ids`` (Q,), or ``queries`` (Q, D), for which
+    ``ids`` are -1.
     """
     n, at_once = len(rows), min(_AT_ONCE, max(1, MAX_DENSE // rows.shape[1]))
     step = min(_QUERIES, at_once)
     indices = np.full((len(ids), min(k + _SPARE, n)), -1, np.int32)
     scores = np.full(indices.shape, np.inf, np.float32)
 
-    def scan(begin: int, end: int) -> None:
-        part = slice(begin, end)
-        asked = rows[ids[part]] if queries is None else queries[part]
-        lists = indices[part], scores[part]
-        search_loops.scan(asked, ids[part], some, numbers, first, *lists)
+    def compare_scores(begin: int, end: int) -> None:
+        chunk = slice(begin, end)
+        asked = rows[ids[chunk]] if queries is None else queries[chunk]
+        search_loops.keep_nearest_by_scores(
+            asked, ids[chunk], some, numbers, first, indices[chunk], scores[chunk]
+        )
 
     for first in range(0, n, at_once):
         some = rows[first : first + at_once]
         numbers = np.arange(len(some), dtype=np.int32)
-        in_parts(scan, len(ids), step)
-    nearest, squared = ranked(rows, ids, indices, k, queries)
+        run_in_chunks(compare_scores, len(ids), step)
+    nearest, squared = rank_candidates(rows, ids, indices, k, queries)
 
-    def look(begin: int, end: int) -> None:
-        part = np.arange(begin, end)
-        asked = rows[ids[part]] if queries is None else queries[part]
-        is_lost = search_loops.are_lost(asked, squared[part])
-        part, asked = part[is_lost], asked[is_lost]
-        best = nearest[part], np.full((len(part), k), np.inf, np.float32)
-        for first in range(0, n if len(part) else 0, at_once):
+    def compare_differences(begin: int, end: int) -> None:
+        chunk = np.arange(begin, end)
+        asked = rows[ids[chunk]] if queries is None else queries[chunk]
+        is_rough = search_loops.find_rough_queries(asked, squared[chunk])
+        chunk, asked = chunk[is_rough], asked[is_rough]
+        found, lengths = nearest[chunk], np.full((len(chunk), k), np.inf, np.float32)
+        for first in range(0, n if len(chunk) else 0, at_once):
             some = rows[first : first + at_once]
-            search_loops.look(asked, ids[part], some, first, *best)
-        nearest[part], squared[part] = best
+            search_loops.keep_nearest_by_differences(
+                asked, ids[chunk], some, first, found, lengths
+            )
+        nearest[chunk], squared[chunk] = found, lengths
 
-    in_parts(look, len(ids), step)
+    run_in_chunks(compare_differences, len(ids), step)
     return nearest, squared
 
 
-def ranked(
+def rank_candidates(
     rows: AnyRows,
     ids: NDArray[np.integer],
     candidates: NDArray[np.int32],
     k: int,
     queries: NDArray[np.float32] | None = None,
 ) -> Neighbors:
-    """Return the ``k`` nearest of candidates (Q, M), -1 for none, as above.
+    """Return the ``k`` nearest of each query's candidates (Q, M), -1 for no row.
 
-    Quick where consecutive queries have candidates in common.
+    Queries are as in :func:`find_exact_neighbors`.  The function is quick where
+    consecutive queries have candidates in common.
     """
     indices = np.empty((len(ids), k), np.int32)
     squared = np.empty((len(ids), k), np.float32)
 
-    def rank(begin: int, end: int) -> None:
-        part = slice(begin, end)
-        asked = rows[ids[part]] if queries is None else queries[part]
-        near, at = np.unique(candidates[part], return_inverse=True)
+    def rank_chunk(begin: int, end: int) -> None:
+        chunk = slice(begin, end)
+        asked = rows[ids[chunk]] if queries is None else queries[chunk]
+        near, at = np.unique(candidates[chunk], return_inverse=True)
         at = at.reshape(end - begin, -1).astype(np.int32)
         if near[0] < 0:
             near, at = near[1:], at - 1
-        search_loops.rank(asked, rows[near], at, indices[part], squared[part])
-        # Of rows too large for squares nothing is a candidate.
-        indices[part] = near[indices[part]] if len(near) else 0
+        search_loops.rank_by_differences(
+            asked, rows[near], at, indices[chunk], squared[chunk]
+        )
+        # Rows too large for squares have no candidates.
+        indices[chunk] = near[indices[chunk]] if len(near) else 0
 
     at_once = max(1, MAX_DENSE // (candidates.shape[1] * rows.shape[1]))
-    in_parts(rank, len(ids), min(_RANKED, at_once))
+    run_in_chunks(rank_chunk, len(ids), min(_RANKED, at_once))
     return indices, squared

@@ -1,12 +1,12 @@
-"""Nearest neighbours by lists of near rows, then by neighbours of neighbours.
+"""Find nearest neighbours by lists of near rows, then by neighbours of neighbours.
 
-1. Rows are halved into lists along their longest direction, and change to the nearest
+1. Rows are halved into lists along their longest direction, and move to the nearest
    of near lists for some rounds (k-means).
-2. Each row is compared with those of near lists.
-3. Neighbours of neighbours are compared, until nearly all true ones of some rows are
-   found.
+2. Each row is compared with the rows of near lists.
+3. Each row is compared with the neighbours of its neighbours, until nearly all true
+   neighbours of a sample of rows are found.
 
-Rows are kept in the order of the lists, so that what is compared lies together.
+Rows are kept in the order of the lists, so that compared rows lie together in memory.
 """
 
 from __future__ import annotations
@@ -17,62 +17,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import exact, search_loops
-from napari_embedding_game.core.graph.symmetric_rows import sort_by_target
+from napari_embedding_game.core.graph.symmetric_rows import sort_entries_by_target
 from napari_embedding_game.core.threads import SEARCH_WORK, run_blocks
 
 _MAX_LEAF = 256
-"""Most rows of a list of the tree; twice as many where rows have changed lists."""
+"""Most rows of a list after halving; twice as many after rows moved between lists."""
 _KMEANS_ROUNDS, _MAX_ROUNDS = 3, 5
 _NEAR_LISTS = 32
-"""Lists that a row may change to, and half of those that it may be compared with."""
+"""Lists that a row may move to; it is compared with the rows of twice as many."""
 _CANDIDATES = 6_144
-"""Rows that each row is compared with in step 2, at least."""
+"""Least number of rows that each row is compared with in step 2."""
 _ENOUGH, _MIN_START, _MIN_GAIN = 0.995, 0.5, 0.002
-"""Share of the true neighbours that ends the rounds; without which they do not help, as
-such data have no near lists; and that one must find to be followed by another."""
+"""Recall at which the rounds of step 3 end; recall below which they are not begun, as
+such data have no near lists; gain of a round below which no other follows."""
 _CHECKED_ROWS = 500
 _TIE = 1 + 1e-5
-"""Relative to the last true neighbour, how far another one may be that is as near."""
+"""Largest distance, relative to the last true neighbour's, of a row that is as near."""
 
 
-Check = tuple[NDArray[np.intp], Callable[[NDArray[np.int32]], float]]
-"""Numbers of some rows (S,), and what returns their recall in others (S, M)."""
+RecallCheck = tuple[NDArray[np.intp], Callable[[NDArray[np.int32]], float]]
+"""Numbers of sampled rows (S,), and a function that returns the recall of (S, M)."""
 
 
-def some_true(rows: exact.AnyRows, k: int, seed: int) -> Check:
-    """Find the true neighbours of some rows, drawn by the seed."""
+def make_recall_check(rows: exact.AnyRows, k: int, seed: int) -> RecallCheck:
+    """Find the ``k`` true neighbours of sampled rows, for measuring recall.
+
+    Returns the numbers of the sampled rows (S,) and a function: neighbours found (S, M)
+    -> share of the true neighbours among them.
+    """
     n, rng = len(rows), np.random.default_rng(seed)
     some = np.sort(rng.choice(n, min(n, _CHECKED_ROWS), replace=False))
-    farthest = exact.nearest_of_all(rows, some, k)[1][:, -1:] * _TIE
+    farthest = exact.find_exact_neighbors(rows, some, k)[1][:, -1:] * _TIE
 
     def recall(indices: NDArray[np.int32]) -> float:
-        _, squared = exact.ranked(rows, some, indices, min(k, indices.shape[1]))
+        found = min(k, indices.shape[1])
+        _, squared = exact.rank_candidates(rows, some, indices, found)
         return float((squared <= farthest).sum() / (k * len(some)))
 
     return some, recall
 
 
 def leaf_search(
-    rows: NDArray[np.float32], k: int, check: Check
+    rows: NDArray[np.float32], k: int, check: RecallCheck
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32], float]:
-    """Find ``k`` neighbours of every row, itself left out.
+    """Find ``k`` neighbours of every row (N, D), without the row itself.
 
-    Returns the order of the lists (N,), numbers of neighbours and squared distances (N,
-    k) in that order, and the share of the true neighbours that ``check`` found.
+    Returns the row numbers in the order of the lists (N,); in that order the row
+    numbers of the neighbours and their squared distances, (N, k) each; and the recall
+    by ``check``.
     """
     some, recall = check
-    order, bounds = lists(rows)
+    order, bounds = split_into_lists(rows)
     rows = rows[order]
     position = np.empty_like(order)
     position[order] = np.arange(len(order), dtype=np.int32)
     checked = position[some]
-    indices, squared = _compare_near_lists(rows, bounds, k)
+    indices, squared = _find_neighbors_in_near_lists(rows, bounds, k)
     is_new = np.ones(indices.shape, np.uint8)
     share = recall(order[indices[checked]])
     for _ in range(_MAX_ROUNDS):
         if not _MIN_START <= (before := share) < _ENOUGH:
             break
-        now = _neighbors_round(rows, indices, squared, is_new)
+        now = _run_neighbor_round(rows, indices, squared, is_new)
         indices, squared, is_new = now
         share = recall(order[indices[checked]])
         if share - before < _MIN_GAIN:
@@ -80,87 +86,107 @@ def leaf_search(
     return order, order[indices], squared, share
 
 
-def lists(rows: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return rows in the order of the lists (N,), and where each begins (M + 1,)."""
+def split_into_lists(
+    rows: NDArray[np.float32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Split rows (N, D) into lists of near rows.
+
+    Returns the row numbers in the order of the lists (N,), and where each list begins
+    (M + 1,).
+    """
     order = np.arange(len(rows), dtype=np.int32)
-    bounds = _halved(rows, order, np.array([0, len(rows)]), _MAX_LEAF)
+    bounds = _halve_long_lists(rows, order, np.array([0, len(rows)]), _MAX_LEAF)
     if len(bounds) == 2:
         return order, bounds
     for _ in range(_KMEANS_ROUNDS):
         in_order, chosen, of_row = rows[order], *np.empty((2, len(rows)), np.int32)
-        near = _near_lists(in_order, bounds, _NEAR_LISTS)
-        given = in_order, bounds, *near, chosen
-        run_blocks(search_loops.choose, len(bounds) - 1, SEARCH_WORK, *given)
+        means, near = _find_near_lists(in_order, bounds, _NEAR_LISTS)
+        choose = search_loops.choose_nearest_lists
+        work = SEARCH_WORK
+        run_blocks(choose, len(means), work, in_order, bounds, means, near, chosen)
         sizes = np.bincount(chosen)
         bounds = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
         of_row[order] = chosen  # rows of a list are sorted by number
         order = np.argsort(of_row, kind="stable").astype(np.int32)
-    # Copies of one row all go to the same list.
-    return order, _halved(rows, order, bounds, 2 * _MAX_LEAF)
+    # Copies of one row all move to the same list, which may be long.
+    return order, _halve_long_lists(rows, order, bounds, 2 * _MAX_LEAF)
 
 
-def _halved(
+def _halve_long_lists(
     rows: NDArray[np.float32],
     order: NDArray[np.int32],
     bounds: NDArray[np.int64],
     longest: int,
 ) -> NDArray[np.int64]:
-    """Halve every list, in place, until none has more than ``longest`` rows."""
+    """Halve lists until none has more than ``longest`` rows; return the new bounds.
+
+    ``order`` is sorted within the lists, in place.
+    """
     while (np.diff(bounds) > longest).any():
         long = np.flatnonzero(np.diff(bounds) > longest)
         begins, ends = bounds[long], bounds[long + 1]
-        given = rows, order, begins, ends
-        run_blocks(search_loops.halve, len(long), SEARCH_WORK, *given)
+        halve = search_loops.halve_lists
+        run_blocks(halve, len(long), SEARCH_WORK, rows, order, begins, ends)
         bounds = np.sort(np.concatenate([bounds, begins + (ends - begins) // 2]))
     return bounds
 
 
-def mean_rows(
+def mean_rows_of_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Return the mean rows (M, D) of lists that lie one after another."""
+    """Return the mean row of each list (M, D) float32; ``rows`` in the lists' order."""
     means = np.empty((len(bounds) - 1, rows.shape[1]), np.float32)
-    run_blocks(search_loops.mean_rows, len(means), SEARCH_WORK, rows, bounds, means)
+    write = search_loops.write_mean_rows
+    run_blocks(write, len(means), SEARCH_WORK, rows, bounds, means)
     return means
 
 
-def _near_lists(
+def _find_near_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return the lists' mean rows, and the lists nearest to each, itself first."""
-    means = mean_rows(rows, bounds)
+    """Return the lists' mean rows (M, D), and numbers of near lists (M, count).
+
+    The first near list of each list is the list itself, then the nearest come.
+    """
+    means = mean_rows_of_lists(rows, bounds)
     ids = np.arange(len(means), dtype=np.int32)
     if len(ids) == 1:
         return means, ids[:, None]
-    others, _ = exact.nearest_of_all(means, ids, min(count, len(ids)) - 1)
+    others, _ = exact.find_exact_neighbors(means, ids, min(count, len(ids)) - 1)
     return means, np.column_stack([ids, others])
 
 
-def _compare_near_lists(
+def _find_neighbors_in_near_lists(
     rows: NDArray[np.float32], bounds: NDArray[np.int64], k: int
 ) -> exact.Neighbors:
-    """Return the nearest rows (N, k) among those of near lists, and their distances."""
-    _, near = _near_lists(rows, bounds, 2 * _NEAR_LISTS)
-    nearest = np.empty((len(rows), k), np.int32), np.empty((len(rows), k), np.float32)
-    given = rows, bounds, near, max(_CANDIDATES, 8 * k), *nearest
-    run_blocks(search_loops.compare, len(near), SEARCH_WORK, *given)
-    return nearest
+    """Return the ``k`` nearest rows of each row among the rows of near lists."""
+    _, near = _find_near_lists(rows, bounds, 2 * _NEAR_LISTS)
+    indices = np.empty((len(rows), k), np.int32)
+    squared = np.empty((len(rows), k), np.float32)
+    fewest, compare = max(_CANDIDATES, 8 * k), search_loops.compare_near_lists
+    found = indices, squared
+    run_blocks(compare, len(near), SEARCH_WORK, rows, bounds, near, fewest, *found)
+    return found
 
 
-def _neighbors_round(
+def _run_neighbor_round(
     rows: NDArray[np.float32],
     indices: NDArray[np.int32],
     squared: NDArray[np.float32],
     is_new: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.uint8]]:
-    """Return nearer rows among the neighbours of neighbours, and which are new."""
+    """Run a round of NN-descent: compare each row with its neighbours' neighbours.
+
+    Returns the nearest rows found so far, their squared distances, and 1 where a
+    neighbour is new, (N, k) each.
+    """
     n, k = indices.shape
     width = min(k, max(15, k // 3))
-    begins, entries = sort_by_target(indices)
+    begins, entries = sort_entries_by_target(indices)
     reverse = np.empty((n, width), np.int32)
-    pairs = begins, entries, squared, is_new, reverse
-    run_blocks(search_loops.reverse_neighbors, n, indices.size, *pairs)
-    nearer = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
-    given = rows, indices, squared, is_new, reverse, *nearer
-    run_blocks(search_loops.neighbors_of_neighbors, n, SEARCH_WORK, *given)
-    return nearer
+    write = search_loops.write_reverse_neighbors
+    run_blocks(write, n, indices.size, begins, entries, squared, is_new, reverse)
+    found = np.empty_like(indices), np.empty_like(squared), np.empty_like(is_new)
+    search, pairs = search_loops.search_neighbors_of_neighbors, (indices, squared)
+    run_blocks(search, n, SEARCH_WORK, rows, *pairs, is_new, reverse, *found)
+    return found

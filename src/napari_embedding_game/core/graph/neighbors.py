@@ -1,9 +1,9 @@
-"""The nearest neighbours of every point: the graph that the game is played on.
+"""Find the nearest neighbours of every row: the graph that the game is played on.
 
 ``python benchmarks/neighbours_scaling.py`` measures the searches:
 
 ===========  ============================================  =========================
-search       used for                                      what it is
+search       used for                                      done by
 ===========  ============================================  =========================
 exact        a metric of ``SEARCHED``, n^2 C <= 5e10, or   :mod:`exact`
              1.5e11 where D > 100
@@ -14,15 +14,17 @@ descent      any other metric, larger                      pynndescent
 precomputed  ``X`` are distances                           :mod:`precomputed`
 ===========  ============================================  =========================
 
-A further metric is an entry of ``rows.SEARCHED`` and a branch of ``Rows._plain`` and
-``Rows.distances``; :mod:`choices` has the lists of affinities and starts.  C is D, of
-sparse rows the columns that are not of zeros in two of them.  Sparse rows that are more
-than ``MAX_DENSE`` numbers, nearly all 0, or at most 5,000, go to a library.  A metric
-that only one of the two knows is searched by that one.  Where "leaves" and "projected"
-find less than 0.9 of the true neighbours of some rows, the next search of "projected",
-"leaves" (not of sparse rows that are more than ``MAX_DENSE`` numbers), "exact" (to
-n^2 C of 2e12), "descent" follows.  Every search is deterministic; our own have the
-same bits on any processor.  Of rows at the same distance "exact" takes the first ones.
+A further metric is an entry of ``rows.SEARCHED`` and a branch of
+``Rows._normalise_rows`` and ``Rows.to_distances``; :mod:`choices` has the registries of
+affinities and starts.  C is D; for sparse rows C is about the number of columns that
+are not 0 in one of two rows.  Sparse rows with more than ``MAX_DENSE`` numbers go to a
+library where nearly all numbers are 0 or there are at most 5,000 rows.  A metric that
+scikit-learn or pynndescent alone knows is searched by that library.  Where "leaves" or
+"projected" finds less than 0.9 of the true neighbours of sampled rows, the next search
+follows, in the order "projected", "leaves" (not for sparse rows with more than
+``MAX_DENSE`` numbers), "exact" (up to n^2 C of 2e12), "descent".  Every search is
+deterministic; our own searches have the same bits on any processor.  Of rows at the
+same distance "exact" takes those with the lowest numbers.
 """
 
 from __future__ import annotations
@@ -44,33 +46,33 @@ from napari_embedding_game.core.graph.rows import (
     SEARCHED,
     TOO_LARGE,
     Rows,
-    centred,
-    summed,
+    centre_for_library,
+    sum_duplicate_entries,
 )
 from napari_embedding_game.core.threads import PARALLEL, count_threads
 
 Search = Literal["precomputed", "exact", "leaves", "projected", "brute", "descent"]
 
 EXACT_WORK, EXACT_LONG = 5e10, 1.5e11
-"""Largest n^2 C for which exact search is used, of rows up to ``SHORT_ROWS`` columns
-and of longer ones."""
+"""Largest n^2 C for which exact search is used: for rows with up to ``SHORT_ROWS``
+columns, and for longer rows."""
 PATIENT_WORK = 2e12
-"""The same, where quicker searches have missed neighbours."""
+"""Largest n^2 C for exact search after quicker searches have missed neighbours."""
 SHORT_ROWS = 100
-"""Most columns that are searched as they are."""
+"""Most columns of rows that are searched without a projection."""
 MIN_RECALL = 0.9
-"""Share of the true neighbours that a search by lists must find, of some rows."""
+"""Least share of the true neighbours of sampled rows that a search must find."""
 MIN_FILLED = 1 / 32
-"""Share of numbers that are not 0 below which more sparse ones than ``MAX_DENSE`` go to
-a library: 4,000 rows of 10 words among 50,000 took 51 s instead of 2."""
+"""Share of numbers that are not 0 below which sparse rows of more than ``MAX_DENSE``
+numbers go to a library: 4,000 rows of 10 words among 50,000 took 51 s instead of 2."""
 BRUTE_ROWS = 5_000
-"""Most rows that are searched exactly under a metric of a library."""
+"""Most rows that are searched exactly under a library's metric."""
 NEED_MORE = ("mahalanobis", "seuclidean", "standardised_euclidean", "wminkowski",
              "weighted_minkowski")  # fmt: skip
-"""Distances that pynndescent knows and that need more than two rows."""
+"""Distances of pynndescent that are computed from more than two rows."""
 
 _COMPARED = 100
-"""Pairs of rows by which distances of 0 are checked."""
+"""About the number of pairs of rows by which distances of 0 are checked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +80,8 @@ class NeighborGraph:
     """The directed k-nearest-neighbour graph, without self-edges.
 
     ``indices`` (N, K) int32, nearest first; ``distances`` (N, K) float32; ``search``: a
-    name from the table above; ``recall``: share of the true neighbours, where it was
-    measured.
+    name from the module's table; ``recall``: share of the true neighbours of sampled
+    rows, None where it was not measured.
     """
 
     indices: NDArray[np.int32]
@@ -89,12 +91,12 @@ class NeighborGraph:
 
     @property
     def n_points(self) -> int:
-        """N."""
+        """Number of points N."""
         return len(self.indices)
 
     @property
     def n_neighbors(self) -> int:
-        """K."""
+        """Number of neighbours K of each point."""
         return int(self.indices.shape[1])
 
 
@@ -108,47 +110,64 @@ def knn_graph(
 ) -> NeighborGraph:
     """Find the ``n_neighbors`` nearest other rows of every row of ``X`` (N, D).
 
-    ``metric``: any that scikit-learn's brute search or pynndescent knows by name, or
-    "precomputed", where ``X`` are distances, see :mod:`precomputed`.
-    ``random_state``: seed of the searches that have one.  ``search``: one of the
-    module's table instead of :func:`choose_search`'s.
+    Parameters
+    ----------
+    X
+        Rows, dense or sparse; distances (N, N) for the metric "precomputed", see
+        :mod:`precomputed`.
+    n_neighbors
+        Number of neighbours K, without the row itself.
+    metric
+        A name that scikit-learn's brute search or pynndescent knows, "precomputed", or
+        a function of two rows.
+    random_state
+        Seed of the searches that have one.
+    search
+        A search of the module's table; by default that of :func:`choose_search`.
 
-    InputError: fewer than ``n_neighbors + 1`` rows, rows that are all the same, an
-    unknown metric, or distances beyond single precision.
+    Raises
+    ------
+    InputError
+        Fewer than ``n_neighbors + 1`` rows, all rows the same, an unknown metric, or
+        distances beyond single precision.
     """
-    check_rows(X.shape[0], n_neighbors)
+    validate_row_count(X.shape[0], n_neighbors)
     if sparse.issparse(X):
-        X = summed(X.tocsr())
+        X = sum_duplicate_entries(X.tocsr())
     if metric == "precomputed":
         indices, distances = precomputed_neighbors(X, n_neighbors)
         search, recall = "precomputed", None
     else:
-        check_varied(X)
-        asked = n_neighbors, metric, random_state, search
-        search, indices, distances, recall = _search_or_retry(X, *asked)
-        _check_defined(metric, np.isnan(distances).sum(axis=1), X)
-        _check_float32(X, metric, indices, distances)
-    # Turned round, as a difference of two infinite squares is no number.
+        validate_rows_differ(X)
+        search, indices, distances, recall = _search_or_retry(
+            X, n_neighbors, metric, random_state, search
+        )
+        _validate_distances_defined(metric, np.isnan(distances).sum(axis=1), X)
+        _validate_float32_distances(X, metric, indices, distances)
+    # Not ">": NaN, the difference of two infinite squares, must be found as well.
     if not (distances <= np.finfo(np.float32).max).all():
         raise InputError(TOO_LARGE)
     return NeighborGraph(indices, distances.astype(np.float32), search, recall)
 
 
 def choose_search(X: Any, metric: str) -> Search:
-    """Return the search for this size and kind of data (the module's table)."""
+    """Return the search of the module's table for the rows' size and the metric.
+
+    InputError: no library knows the metric, or a Python function has too many rows.
+    """
     (n_points, n_dims), is_sparse = X.shape, sparse.issparse(X)
-    if metric in SEARCHED and not (is_sparse and _is_thin(X)):
+    if metric in SEARCHED and not (is_sparse and _is_library_faster(X)):
         is_long = n_dims > SHORT_ROWS
-        if _exact_work(X) <= (EXACT_LONG if is_long else EXACT_WORK):
+        if _estimate_exact_work(X) <= (EXACT_LONG if is_long else EXACT_WORK):
             return "exact"
         return "projected" if is_long else "leaves"
     if callable(metric):
-        return _choose_search_by_function(n_points, metric)
-    # First, as a thread that loads it meanwhile would break: python/cpython#83065.
+        return _choose_search_for_callable(n_points, metric)
+    # Imported first: a thread that loads it meanwhile fails, python/cpython#83065.
     import sklearn.metrics  # noqa: F401
     from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
-    # Where it fits, a dense copy is quicker than what pynndescent compiles.
+    # Where a dense copy fits into memory, it is quicker than compiling pynndescent.
     is_small = not is_sparse or n_points * n_dims <= MAX_DENSE
     metrics = (VALID_METRICS if is_small else VALID_METRICS_SPARSE)["brute"]
     if n_points <= BRUTE_ROWS and metric in metrics:
@@ -167,8 +186,11 @@ def choose_search(X: Any, metric: str) -> Search:
     )
 
 
-def _choose_search_by_function(n_points: int, metric: Any) -> Search:
-    """Return the search under a distance that is a function of two rows."""
+def _choose_search_for_callable(n_points: int, metric: Any) -> Search:
+    """Return "brute" for few rows and "descent" for a compiled function of two rows.
+
+    InputError: many rows and a function that numba has not compiled.
+    """
     if n_points <= BRUTE_ROWS:
         return "brute"
     if hasattr(metric, "py_func"):
@@ -179,22 +201,22 @@ def _choose_search_by_function(n_points: int, metric: Any) -> Search:
     )
 
 
-def _is_thin(X: Any) -> bool:
-    """Return whether libraries take less time than to write sparse rows out."""
+def _is_library_faster(X: Any) -> bool:
+    """Return whether a library searches sparse rows faster than we do by dense ones."""
     n, size = X.shape[0], math.prod(X.shape)
     return size > MAX_DENSE and bool(n <= BRUTE_ROWS or X.nnz < MIN_FILLED * size)
 
 
-def _exact_work(X: Any) -> float:
-    """Return n^2 times the columns that are not of zeros in two rows, about."""
+def _estimate_exact_work(X: Any) -> float:
+    """Return n^2 times D, or times the columns that are not 0 in one of two rows."""
     n, n_dims = X.shape
     return float(n**2 * (min(n_dims, 2 * X.nnz / n) if sparse.issparse(X) else n_dims))
 
 
-def check_rows(n_points: int, n_neighbors: int) -> None:
-    """Raise :class:`InputError` unless every row can have ``n_neighbors`` others.
+def validate_row_count(n_points: int, n_neighbors: int) -> None:
+    """Raise :class:`InputError` unless every row can have ``n_neighbors`` neighbours.
 
-    ``estimator.EmbeddingGame._play`` lowers their number with a warning instead.
+    ``estimator.EmbeddingGame._play`` lowers ``n_neighbors`` with a warning instead.
     """
     if n_points <= n_neighbors:
         raise InputError(
@@ -204,13 +226,13 @@ def check_rows(n_points: int, n_neighbors: int) -> None:
         )
 
 
-def check_varied(X: Any) -> None:
-    """Raise :class:`InputError` when every row is the same."""
+def validate_rows_differ(X: Any) -> None:
+    """Raise :class:`InputError` where all rows of ``X`` are the same."""
     first = X[:1]
     if sparse.issparse(X):
         is_same = (X.max(axis=0) - X.min(axis=0)).nnz == 0
     else:
-        # Most data differ in the second row: look at all only when they do not.
+        # The second row of most data differs, so that all rows are seldom compared.
         is_same = bool((X[1:2] == first).all() and (first == X).all())
     if is_same:
         raise InputError(
@@ -219,16 +241,19 @@ def check_varied(X: Any) -> None:
         )
 
 
-def check_spread(X: Any) -> None:
-    """Raise :class:`InputError` where a row is constant: nothing correlates with it."""
+def validate_rows_not_constant(X: Any) -> None:
+    """Raise :class:`InputError` where a row is constant and has no correlations."""
     spread = X.max(axis=1) - X.min(axis=1)
     spread = spread.toarray() if sparse.issparse(X) else spread
-    _check_defined("correlation", spread.ravel() == 0, np.zeros(1))
+    _validate_distances_defined("correlation", spread.ravel() == 0, np.zeros(1))
 
 
-def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
-    """Raise :class:`InputError` where some rows (N,) have no distances."""
-    # Squares of very large values are infinite, which is another error.
+def _validate_distances_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
+    """Raise :class:`InputError` where rows have undefined distances.
+
+    ``n_undefined`` (N,): number of undefined distances of each row.
+    """
+    # Squares of very large values are infinite, which raises another error later.
     if n_undefined.any() and abs(X).max() < 1e9:
         raise InputError(
             f"The distance {metric!r} is not defined for row {n_undefined.argmax()} of "
@@ -238,12 +263,12 @@ def _check_defined(metric: str, n_undefined: NDArray[Any], X: Any) -> None:
         )
 
 
-def _check_float32(
+def _validate_float32_distances(
     X: Any, metric: str, indices: NDArray[np.int32], distances: NDArray[Any]
 ) -> None:
-    """Raise :class:`InputError` where float32 takes most distances for 0."""
+    """Raise :class:`InputError` where most distances become 0 in float32."""
     is_lost = distances < np.finfo(np.float32).tiny
-    if metric != "euclidean":  # by which other rows may be the same
+    if metric != "euclidean":  # rows that differ may have a distance of 0
         is_lost &= distances > 0
     if 2 * np.count_nonzero(is_lost) <= is_lost.size:
         return
@@ -259,85 +284,99 @@ def _check_float32(
 
 
 _SearchResult = tuple[NDArray[np.int32], NDArray[Any], float | None]
-"""Numbers (N, K), distances (N, K) and, where it was measured, the recall."""
+"""Row numbers (N, K), distances (N, K), and the recall or None."""
 
 
 def _search_or_retry(
     X: Any, k: int, metric: str, seed: int, search: Search | None
 ) -> tuple[Search, *_SearchResult]:
-    """Search, and search in another way where too few true neighbours are found."""
+    """Search; use the next search where the recall is below ``MIN_RECALL``.
+
+    Returns the search whose result it is, and its result.
+    """
     first = search or choose_search(X, metric)
     if metric not in SEARCHED:
-        X = centred(X, metric)
+        X = centre_for_library(X, metric)
     if first == "brute":
-        return first, *_brute(X, k, metric), None
+        return first, *_search_by_sklearn(X, k, metric), None
     if first == "descent":
-        return first, *_descent(X, k, metric, seed), None
+        return first, *_search_by_pynndescent(X, k, metric, seed), None
     if metric == "correlation":
-        check_spread(X)
+        validate_rows_not_constant(X)
     rows, turns = Rows(X, metric), list[Search](["projected", "leaves", "exact"])
     for each in turns[turns.index(first) :]:
-        if each == "exact" and first != "exact" and _exact_work(X) > PATIENT_WORK:
+        is_retry = each != first
+        if each == "exact" and is_retry and _estimate_exact_work(X) > PATIENT_WORK:
             break
-        if each == "leaves" and first != "leaves" and rows.are_many:
+        if each == "leaves" and is_retry and rows.exceeds_dense_limit:
             continue
         result = _compiled_search(rows, k, seed, each)
         if result and (result[2] is None or result[2] >= MIN_RECALL):
-            return each, result[0], rows.distances(result[1]), result[2]
-    if rows.are_many:
-        return "descent", *_descent(X, k, metric, seed), None
-    indices, squared = _descent(rows[:], k, "sqeuclidean", seed)
-    return "descent", indices, rows.distances(squared), None
+            return each, result[0], rows.to_distances(result[1]), result[2]
+    if rows.exceeds_dense_limit:
+        return "descent", *_search_by_pynndescent(X, k, metric, seed), None
+    indices, squared = _search_by_pynndescent(rows[:], k, "sqeuclidean", seed)
+    return "descent", indices, rows.to_distances(squared), None
 
 
 def _compiled_search(
     rows: Rows, k: int, seed: int, search: Search
 ) -> _SearchResult | None:
-    """Search by the compiled loops; squared distances; None where it cannot."""
+    """Search by our compiled loops; return squared distances.
+
+    None: "projected" found no number of candidates that contains the neighbours.
+    """
     from napari_embedding_game.core.graph import exact, leaves, principal_components
 
     if search == "projected":
         return principal_components.projected_search(rows, k, seed)
     if search == "exact":
         ids = np.arange(len(rows), dtype=np.int32)
-        every = rows if rows.are_many else rows[:]
-        return *exact.nearest_of_all(every, ids, k), None
+        every = rows if rows.exceeds_dense_limit else rows[:]
+        return *exact.find_exact_neighbors(every, ids, k), None
     values = rows[:]
-    check = leaves.some_true(values, k, seed)
+    check = leaves.make_recall_check(values, k, seed)
     order, indices, squared, recall = leaves.leaf_search(values, k, check)
     back = np.argsort(order)
     return indices[back], squared[back], recall
 
 
-def _brute(X: Any, k: int, metric: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _search_by_sklearn(
+    X: Any, k: int, metric: str
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return row numbers and distances (N, k) by scikit-learn's brute search."""
     from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 
     if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         X = X.toarray()
     how = {"algorithm": "brute", "metric": metric, "n_jobs": count_threads()}
-    with named(metric):
+    with explain_metric_errors(metric):
         distances, indices = NearestNeighbors(n_neighbors=k, **how).fit(X).kneighbors()
     return indices.astype(np.int32), distances
 
 
-def _descent(
+def _search_by_pynndescent(
     X: Any, k: int, metric: str, seed: int
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return row numbers and distances (N, k) by pynndescent, without the row itself.
+
+    InputError: fewer than ``k`` neighbours of some row were found.
+    """
     from numba import config
     from pynndescent import NNDescent
 
     n_jobs = min(count_threads(), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     options = {"n_neighbors": k + 1, "random_state": seed, "n_jobs": n_jobs}
-    with named(metric), PARALLEL:
+    with explain_metric_errors(metric), PARALLEL:
         index = NNDescent(X, metric, **options)
     indices, distances = index.neighbor_graph
-    if (indices < 0).any():  # it found none
+    if (indices < 0).any():  # -1: no neighbour was found
         raise InputError(
             f"Fewer than {k} neighbours of some rows were found under the distance "
             f"{metric!r}: set a smaller number of neighbours (K) or choose another "
             "distance."
         )
-    # A row is not its own neighbour; where copies hide it the last entry goes.
+    # The row itself is removed; where copies displace it, the last entry is removed.
     is_other = indices != np.arange(len(indices))[:, None]
     is_other[is_other.all(axis=1), -1] = False
     others, lengths = indices[is_other], distances[is_other]
@@ -345,8 +384,8 @@ def _descent(
 
 
 @contextmanager
-def named(metric: str) -> Iterator[None]:
-    """Say by its name that a library does not know a distance, or take the rows."""
+def explain_metric_errors(metric: str) -> Iterator[None]:
+    """Turn a library's errors about a metric or its rows into :class:`InputError`."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             yield

@@ -1,4 +1,4 @@
-"""Neighbours that are given as distances, and not searched."""
+"""Read neighbours from a matrix of distances, without a search."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from napari_embedding_game.core.errors import InputError, PrecomputedDistancesEr
 _BLOCK = 1_024
 
 
-def check_distances(distances: Any) -> None:
-    """Raise :class:`InputError` unless these can be distances between all rows."""
+def validate_distances(distances: Any) -> None:
+    """Raise :class:`InputError` unless the matrix is square, without values below 0."""
     n_rows, n_columns = distances.shape
     if n_rows != n_columns:
         raise InputError(
@@ -33,20 +33,20 @@ def check_distances(distances: Any) -> None:
 def precomputed_neighbors(
     distances: Any, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return neighbours and distances of every row, nearest first, (N, K) each.
+    """Return row numbers and distances of the nearest rows, nearest first, (N, K) each.
 
-    The stored entries of a sparse matrix, each stored once, are the neighbours, zeros
-    included.  It may hold K - 1 in a row, as scanpy counts the row itself;
-    the answer has as many then.
+    The neighbours in a sparse matrix are its stored entries, explicit zeros included;
+    no entry may be stored twice.  A sparse matrix may hold K - 1 entries in a row, as
+    scanpy counts the row itself; then the result has K - 1 columns.
 
-    InputError: no square matrix, values below 0, too few neighbours, or all distances
-    are 0.
+    InputError: the matrix is not square, has values below 0 or too few neighbours, or
+    all distances are 0.
     """
-    check_distances(distances)
+    validate_distances(distances)
     if sparse.issparse(distances):
-        indices, nearest = _stored(distances.tocoo(), n_neighbors)
+        indices, nearest = _neighbors_of_sparse(distances.tocoo(), n_neighbors)
     else:
-        indices, nearest = _of_all(np.asarray(distances), n_neighbors)
+        indices, nearest = _neighbors_of_dense(np.asarray(distances), n_neighbors)
     if not nearest.any():
         raise InputError(
             "All distances between neighbours are 0, so there is nothing to lay out."
@@ -54,9 +54,10 @@ def precomputed_neighbors(
     return indices, nearest
 
 
-def _stored(
+def _neighbors_of_sparse(
     entries: sparse.coo_matrix, n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the nearest stored entries of each row: columns and distances, (N, k)."""
     is_other = entries.row != entries.col
     row, column = entries.row[is_other], entries.col[is_other]
     values = entries.data[is_other]
@@ -77,9 +78,10 @@ def _stored(
     return column[chosen].astype(np.int32), values[chosen].astype(np.float64)
 
 
-def _of_all(
+def _neighbors_of_dense(
     matrix: NDArray[Any], n_neighbors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the nearest columns of each row and their distances, (N, k) each."""
     indices = np.empty((len(matrix), n_neighbors), np.int32)
     nearest = np.empty(indices.shape)
     for begin in range(0, len(matrix), _BLOCK):

@@ -1,8 +1,9 @@
-"""Principal components, and by them the neighbours of long rows.
+"""Compute principal components, and search neighbours of long rows by components.
 
-Candidates are found in few components and ranked in all columns.  Some rows are
-searched exactly first: they give the number of candidates that contains nearly all
-true neighbours, if there is one.  Noise, and data of many equal dimensions, have none.
+1. Neighbours of sampled rows are searched exactly, which gives the number of candidates
+   that contains nearly all true neighbours.  Noise and data of many equal dimensions
+   have no such number.
+2. Candidates of every row are found in few components, and ranked in all columns.
 """
 
 from __future__ import annotations
@@ -13,31 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.graph import exact, search_loops
-from napari_embedding_game.core.graph.leaves import leaf_search, some_true
+from napari_embedding_game.core.graph.leaves import leaf_search, make_recall_check
 from napari_embedding_game.core.graph.rows import Rows
 
 N_PRINCIPAL = 100
-"""Principal components that candidates are searched in."""
+"""Number of principal components that candidates are searched in."""
 _SHARES = (1.5, 2.0, 2.5, 3.0, 4.0)
-"""Candidates for each neighbour that are tried."""
+"""Numbers of candidates per neighbour that are tried."""
 _ENOUGH = 0.995
-"""Share of the true neighbours that must be among them."""
+"""Share of the true neighbours that the candidates must contain."""
 _MAX_SAMPLED, _MAX_NUMBERS = 16_384, 2**26
-"""Rows, and numbers in them, that the components are worked out from."""
+"""Most sampled rows, and most numbers in them, that components are computed from."""
 _POWERS, START_POWERS = 3, 20
-"""Of directions that candidates are searched in, and of those of a start."""
+"""Power iterations: for components of candidates, and for components of a start."""
 _BLOCK = 2_048
 
 
 def pca(X: Any, n_components: int, random_state: int) -> NDArray[np.float64]:
-    """Project (N, D) rows on about the directions of largest variance, (N, d)."""
+    """Return about the first principal components of rows (N, D), (N, d) float64."""
     n, rows = min(n_components, *X.shape), Rows(X, "euclidean")
     scores = principal_components(rows, n, random_state, START_POWERS)
     return pad_columns(scores.astype(np.float64), n_components)
 
 
 def pad_columns(scores: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
-    """Pad with columns of zeros to ``n_components``."""
+    """Append columns of zeros up to ``n_components`` columns."""
     missing = n_components - scores.shape[1]
     return np.pad(scores, ((0, 0), (0, missing)))
 
@@ -45,9 +46,10 @@ def pad_columns(scores: NDArray[np.float64], n_components: int) -> NDArray[np.fl
 def principal_components(
     rows: Rows, n_components: int, seed: int, powers: int = _POWERS
 ) -> NDArray[np.float32]:
-    """Return rows by about their first principal components, (N, n_components).
+    """Return about the first principal components of rows, (N, n_components) float32.
 
-    The directions are those of a sample of rows.
+    The directions are computed from a sample of rows.  ``powers``: number of power
+    iterations.
     """
     n, n_dims = rows.shape
     most = max(4 * n_components, _MAX_NUMBERS // n_dims)
@@ -55,54 +57,58 @@ def principal_components(
     sample = rows[np.sort(rng.choice(n, count, replace=False))]
     mean = sample.mean(axis=0)
     sample -= mean
-    basis = directions(sample, n_components, seed, powers)
+    basis = principal_directions(sample, n_components, seed, powers)
     values = np.empty((n, n_components), np.float32)
 
     def project(begin: int, end: int) -> None:
         search_loops.project(rows[begin:end] - mean, basis, values[begin:end])
 
-    exact.in_parts(project, n, _at_once(n_dims))
+    exact.run_in_chunks(project, n, _rows_per_block(n_dims))
     return values
 
 
-def directions(
+def principal_directions(
     rows: NDArray[np.float32], count: int, seed: int, powers: int
 ) -> NDArray[np.float32]:
-    """Return about the longest directions of rows around 0, (count, D), orthonormal.
+    """Return about the directions of largest spread around 0, (count, D), orthonormal.
 
-    By powers of random ones (Halko, Martinsson and Tropp, 2011).
+    ``powers`` power iterations of random directions (Halko, Martinsson and Tropp,
+    2011).
     """
     (n, n_dims), rows = rows.shape, np.ascontiguousarray(rows)
-    rng, step = np.random.default_rng(seed), _at_once(n_dims)
+    rng, step = np.random.default_rng(seed), _rows_per_block(n_dims)
     basis = (rng.random((count, n_dims)) - 0.5).astype(np.float32)
 
     def add_up(begin: int, end: int) -> None:
-        search_loops.power_pass(rows[begin:end], basis, sums[begin // step])
+        search_loops.add_power_iteration(rows[begin:end], basis, sums[begin // step])
 
     for _ in range(powers):
-        # Added in the order of the blocks, whoever was first.
+        # Blocks are summed in their order, so that threads do not change the bits.
         sums = np.zeros((-(-n // step), *basis.shape), np.float32)
-        exact.in_parts(add_up, n, step)
+        exact.run_in_chunks(add_up, n, step)
         search_loops.orthonormalize(sums.sum(axis=0, dtype=np.float64), basis)
     return basis
 
 
-def _at_once(n_dims: int) -> int:
+def _rows_per_block(n_dims: int) -> int:
     return max(1, min(_BLOCK, 2**23 // n_dims))
 
 
 def projected_search(
     rows: Rows, k: int, seed: int
 ) -> tuple[*exact.Neighbors, float] | None:
-    """Find ``k`` neighbours of every row, and which share of the true ones; or None."""
-    some, share_of = check = some_true(rows, k, seed)
+    """Return ``k`` neighbours of every row, squared distances, and the recall.
+
+    None: the most candidates tried do not contain enough true neighbours.
+    """
+    some, share_of = check = make_recall_check(rows, k, seed)
     values = principal_components(rows, N_PRINCIPAL, seed)
     counts = [min(int(share * k), len(rows) - 1) for share in _SHARES]
-    nearest, _ = exact.nearest_of_all(values, some, counts[-1])
+    nearest, _ = exact.find_exact_neighbors(values, some, counts[-1])
     enough = (m for m in counts if share_of(nearest[:, :m]) >= _ENOUGH)
     if (count := next(enough, None)) is None:
         return None
     order, candidates, _, recall = leaf_search(values, count, check)
-    indices, squared = exact.ranked(rows, order, candidates, k)
+    indices, squared = exact.rank_candidates(rows, order, candidates, k)
     back = np.argsort(order)
     return indices[back], squared[back], recall

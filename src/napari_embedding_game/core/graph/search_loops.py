@@ -1,13 +1,14 @@
-"""The compiled loops of the neighbour searches; :mod:`neighbors` says which is used.
+"""Compiled loops of the neighbour searches; :mod:`neighbors` says which is used.
 
-Of :mod:`exact` are ``scan``, ``look`` and ``rank``; of :mod:`leaves` ``halve``,
-``choose``, ``compare`` and ``neighbors_of_neighbors``, a round of NN-descent; of
-:mod:`principal_components` ``power_pass`` and ``project``; of new
-rows ``search_lists``.
+:mod:`exact` calls ``keep_nearest_by_scores``, ``keep_nearest_by_differences`` and
+``rank_by_differences``; :mod:`leaves` calls ``halve_lists``, ``choose_nearest_lists``,
+``compare_near_lists`` and ``search_neighbors_of_neighbors``, a round of NN-descent;
+:mod:`principal_components` calls ``add_power_iteration`` and ``project``; the search
+for new rows calls ``search_lists``.
 
-Each number is a sum in one fixed order, without a library's products, so that its bits
-are the same on any processor.  No loop is parallel by itself: threads share blocks of
-rows, and no row sees how many there are.
+Each number is a sum in a fixed order, without a library's products, so that its bits
+are the same on any processor.  No loop starts threads: threads share blocks of rows,
+and the result of a row does not depend on their number.
 """
 
 import numpy as np
@@ -19,20 +20,22 @@ from napari_embedding_game.core.threads import CHECKED, INNER, LOOP
 _TILE = 1_008
 """Candidates scored at a time: a power of two would fill one set of the cache."""
 _COLUMNS = 256
-"""Columns of them at a time, for the same reason."""
+"""Columns of candidates at a time, for the same reason."""
 _CHUNK = 24
-"""Scores of which none is looked at where all are too large."""
+"""Number of scores that are skipped at once where all are too large."""
 _SAMPLED_ROWS = 512
-"""Rows that a half's longest direction is from."""
+"""Most rows of a list that its longest direction is computed from."""
 _POWER_ITERATIONS = 6
 _LOST = np.float32(1e-4)
-"""Squared distance, relative to a row's length, below which scores are too rough."""
+"""Squared distance, relative to a row's squared length, below which scores are too
+rough."""
 _LONG = np.float32(1e30)
 """Squared length above which scores may be infinite."""
 
 
 @njit(**INNER, **CHECKED)
-def _squares(x, y, begin, end, zero):
+def _partial_squared_distance(x, y, begin, end, zero):
+    """Return the sum of (x - y)^2 over columns begin to end, in vectors like zero."""
     total = zero
     for at in range(begin, end, len(zero)):
         difference = load(x, (at,), zero) - load(y, (at,), zero)
@@ -41,7 +44,8 @@ def _squares(x, y, begin, end, zero):
 
 
 @njit(**INNER, **CHECKED)
-def _products(x, y, begin, end, zero):
+def _partial_dot(x, y, begin, end, zero):
+    """Return the sum of x y over columns begin to end, in vectors like ``zero``."""
     total = zero
     for at in range(begin, end, len(zero)):
         total = total + load(x, (at,), zero) * load(y, (at,), zero)
@@ -50,37 +54,38 @@ def _products(x, y, begin, end, zero):
 
 @njit(**INNER, **CHECKED)
 def squared_distance(x, y):
-    """Return the squared distance of two rows."""
+    """Return the squared distance of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
-    whole, rest = n - n % 16, n - n % 4
-    total = _squares(x, y, 0, whole, spread(zero, 16))
-    total += _squares(x, y, whole, rest, spread(zero, 4))
-    return total + _squares(x, y, rest, n, spread(zero, 1))
+    by_16, by_4 = n - n % 16, n - n % 4
+    total = _partial_squared_distance(x, y, 0, by_16, spread(zero, 16))
+    total += _partial_squared_distance(x, y, by_16, by_4, spread(zero, 4))
+    return total + _partial_squared_distance(x, y, by_4, n, spread(zero, 1))
 
 
 @njit(**INNER, **CHECKED)
 def dot(x, y):
-    """Return the product of two rows."""
+    """Return the dot product of two rows (D,), float32."""
     zero, n = np.float32(0), len(x)
-    whole, rest = n - n % 16, n - n % 4
-    total = _products(x, y, 0, whole, spread(zero, 16))
-    total += _products(x, y, whole, rest, spread(zero, 4))
-    return total + _products(x, y, rest, n, spread(zero, 1))
+    by_16, by_4 = n - n % 16, n - n % 4
+    total = _partial_dot(x, y, 0, by_16, spread(zero, 16))
+    total += _partial_dot(x, y, by_16, by_4, spread(zero, 4))
+    return total + _partial_dot(x, y, by_4, n, spread(zero, 1))
 
 
 @njit(**CHECKED)
-def _add_pair(a, b, others, filled, s, t):
-    """Add the products of two rows (D,) with ``others`` (D, M) to ``s``, ``t`` (M,).
+def _add_products_of_pair(a, b, others, filled, s, t):
+    """Add a @ others to ``s`` and b @ others to ``t``, in place.
 
-    In the order of the columns; those of zeros in both rows, which change no sum, are
-    left out.  ``filled`` (D,) is written to.
+    ``a``, ``b`` (D,); ``others`` (D, M); ``s``, ``t`` (M,); ``filled`` (D + 1,) is
+    scratch.  Products are added in the order of the columns; columns that are 0 in both
+    rows, which change no sum, are skipped.
     """
     n = 0
     for c in range(a.shape[0]):
         filled[n] = c
         n += a[c] != 0 or b[c] != 0
-    whole = n - n % 4
-    for i in range(0, whole, 4):
+    by_4 = n - n % 4
+    for i in range(0, by_4, 4):
         c, d, e, f = filled[i], filled[i + 1], filled[i + 2], filled[i + 3]
         a0, a1, a2, a3 = a[c], a[d], a[e], a[f]
         b0, b1, b2, b3 = b[c], b[d], b[e], b[f]
@@ -92,7 +97,7 @@ def _add_pair(a, b, others, filled, s, t):
             t[j] = fused(
                 b3, o3[j], fused(b2, o2[j], fused(b1, o1[j], fused(b0, o0[j], t[j])))
             )
-    for c in filled[whole:n]:
+    for c in filled[by_4:n]:
         a0, b0, o0 = a[c], b[c], others[c]
         for j in range(others.shape[1]):
             s[j] = fused(a0, o0[j], s[j])
@@ -100,10 +105,10 @@ def _add_pair(a, b, others, filled, s, t):
 
 
 @njit(**INNER, **CHECKED)
-def insert(indices, distances, index, distance):
-    """Put an entry into a list that is sorted by distance; the last one drops out.
+def insert_sorted(indices, distances, index, distance):
+    """Insert an entry into a list sorted by distance, in place; drop its last entry.
 
-    Of entries at the same distance the lower number comes first.
+    Of entries at the same distance the lower index comes first.
     """
     at = distances.shape[0] - 1
     while at > 0 and (
@@ -119,7 +124,10 @@ def insert(indices, distances, index, distance):
 
 @njit(**CHECKED)
 def _keep_smallest(scores, numbers, first, excluded, indices, distances):
-    """Keep the smallest of the scores of candidates, but for that of ``excluded``."""
+    """Insert candidates with small scores into a query's sorted list, in place.
+
+    Candidate j is row ``first + numbers[j]``; row ``excluded`` is skipped.
+    """
     last = distances.shape[0] - 1
     for begin in range(0, len(numbers), _CHUNK):
         end = min(begin + _CHUNK, len(numbers))
@@ -131,14 +139,16 @@ def _keep_smallest(scores, numbers, first, excluded, indices, distances):
         for j in range(begin, end):
             number = first + numbers[j]
             if scores[j] < distances[last] and number != excluded:
-                insert(indices, distances, number, scores[j])
+                insert_sorted(indices, distances, number, scores[j])
 
 
 @njit(**CHECKED)
-def scan(queries, excluded, rows, numbers, first, indices, distances):
-    """Keep those ``numbers`` of ``rows`` nearest to each query, by |y|^2 - 2 x y.
+def keep_nearest_by_scores(queries, excluded, rows, numbers, first, indices, distances):
+    """Insert the rows nearest to each query into its list, by scores |y|^2 - 2 x y.
 
-    Query q leaves out row ``excluded[q]``; ``indices`` (Q, k) count from ``first``.
+    ``queries`` (Q, D) are compared with ``rows[numbers]``, which are the rows ``first +
+    numbers`` of all; query q skips row ``excluded[q]``.  The sorted lists ``indices``
+    and ``distances`` (Q, k), which holds scores, are updated in place.
     """
     (n, n_dims), width = queries.shape, min(_TILE, len(numbers))
     doubled = np.empty((n + n % 2, n_dims), np.float32)
@@ -146,7 +156,7 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
         for c in range(n_dims):
             doubled[q, c] = -2 * queries[q, c] if q < n else 0
     size = np.empty(width, np.float32)
-    # Sums of all queries wait where rows are longer than a tile.
+    # Where rows are longer than a tile, the sums of all queries are kept.
     n_sums = 2 if n_dims <= _COLUMNS else len(doubled)
     sums = np.empty((n_sums, width), np.float32)
     filled = np.empty(min(_COLUMNS, n_dims) + 1, np.int64)
@@ -166,61 +176,75 @@ def scan(queries, excluded, rows, numbers, first, indices, distances):
                     for j in range(len(near)):
                         s[j] = t[j] = size[j]
                 x, y = doubled[q, at:end], doubled[q + 1, at:end]
-                _add_pair(x, y, tile, filled, s, t)
+                _add_products_of_pair(x, y, tile, filled, s, t)
                 for p in range(q, min(q + 2, n) if end == n_dims else q):
                     scores, skip = sums[p % n_sums], excluded[p]
                     _keep_smallest(scores, near, first, skip, indices[p], distances[p])
 
 
 @njit(**INNER, **CHECKED)
-def _is_lost(query, squared):
+def _is_score_too_rough(query, squared):
+    """Return whether the nearest rows are too close to a query for scores."""
     length, last = dot(query, query), squared[-1]
-    # Scores find rows that are the same.
+    # Scores do find copies of the query, so a distance of 0 is exact.
     return not (length < _LONG and (last == 0 or last >= _LOST * length))
 
 
 @njit(**CHECKED)
-def are_lost(queries, squared):
-    """Return for which queries scores were too rough, by what is nearest (Q, k)."""
+def find_rough_queries(queries, squared):
+    """Return for each query whether scores were too rough, (Q,) bool.
+
+    ``squared`` (Q, k): squared distances of the nearest rows found.
+    """
     is_lost = np.empty(len(queries), np.bool_)
     for q in range(len(queries)):
-        is_lost[q] = _is_lost(queries[q], squared[q])
+        is_lost[q] = _is_score_too_rough(queries[q], squared[q])
     return is_lost
 
 
 @njit(**INNER, **CHECKED)
-def _look_at(query, row, number, indices, squared):
-    """Keep a row if it is among the nearest of one query, by differences."""
+def _keep_if_nearer(query, row, number, indices, squared):
+    """Insert a row into a query's sorted list, in place, if it is near enough."""
     distance, last = squared_distance(query, row), len(indices) - 1
     if distance < squared[last] or (
         distance == squared[last] and number < indices[last]
     ):
-        insert(indices, squared, number, distance)
+        insert_sorted(indices, squared, number, distance)
 
 
 @njit(**CHECKED)
-def look(queries, excluded, rows, first, indices, squared):
-    """Keep those of ``rows`` nearest to each query, as :func:`scan`, by differences."""
+def keep_nearest_by_differences(queries, excluded, rows, first, indices, squared):
+    """Insert the rows nearest to each query into its list, by squared distances.
+
+    As :func:`keep_nearest_by_scores`, with all ``rows``, numbered from ``first`` on.
+    """
     for q in range(len(queries)):
         for j in range(len(rows)):
             if first + j != excluded[q]:
-                _look_at(queries[q], rows[j], first + j, indices[q], squared[q])
+                _keep_if_nearer(queries[q], rows[j], first + j, indices[q], squared[q])
 
 
 @njit(**CHECKED)
-def rank(queries, rows, candidates, indices, squared):
-    """Keep the nearest of candidates (Q, M), -1 for none, by differences of rows."""
+def rank_by_differences(queries, rows, candidates, indices, squared):
+    """Write the nearest of each query's candidates, by squared distances.
+
+    ``candidates`` (Q, M): numbers of ``rows``, -1 for no row; ``indices`` and
+    ``squared`` (Q, k) are written, nearest first.
+    """
     for q in range(len(candidates)):
         squared[q], indices[q] = np.inf, 0
         for p in range(candidates.shape[1]):
             j = np.int64(candidates[q, p])  # one type of numbers for all searches
             if j >= 0:
-                _look_at(queries[q], rows[j], j, indices[q], squared[q])
+                _keep_if_nearer(queries[q], rows[j], j, indices[q], squared[q])
 
 
 @njit(**CHECKED)
-def power_pass(rows, basis, moved):
-    """Add R^T R b to ``moved`` (d, D) for each b of a basis (d, D)."""
+def add_power_iteration(rows, basis, moved):
+    """Add R^T R b to ``moved`` (d, D) for each vector b of ``basis`` (d, D).
+
+    R: ``rows`` (N, D).
+    """
     for i in range(len(rows)):
         for k in range(len(basis)):
             _add_multiple(rows[i], dot(rows[i], basis[k]), moved[k])
@@ -228,7 +252,7 @@ def power_pass(rows, basis, moved):
 
 @njit(**CHECKED)
 def project(rows, basis, out):
-    """Write the products of rows (N, D) and a basis (d, D), (N, d)."""
+    """Write the dot products of ``rows`` (N, D) and ``basis`` (d, D) to ``out``."""
     for i in range(len(rows)):
         for k in range(len(basis)):
             out[i, k] = dot(rows[i], basis[k])
@@ -236,15 +260,18 @@ def project(rows, basis, out):
 
 @njit(**CHECKED)
 def _add_multiple(row, factor, out):
+    """Add factor times row (D,) to ``out`` (D,), in place."""
     for c in range(len(row)):
         out[c] += factor * row[c]
 
 
-# Assignments of arrays, their sums, maxima and medians take numba seconds to compile.
+# Loops over numbers, because numba takes seconds to compile assignments, sums, maxima
+# and medians of arrays.
 
 
 @njit(**CHECKED)
-def _sum_of_products(x, y):
+def _dot_float64(x, y):
+    """Return the dot product of two rows (D,) in float64."""
     total = 0.0
     for c in range(len(x)):
         total += x[c] * y[c]
@@ -253,15 +280,18 @@ def _sum_of_products(x, y):
 
 @njit(**CHECKED)
 def orthonormalize(vectors, out):
-    """Make vectors (d, D) float64 orthonormal one by one; what has no length is 0."""
+    """Write orthonormalised ``vectors`` (d, D) float64 to ``out``; change both.
+
+    A vector that depends on earlier ones becomes 0.
+    """
     for k in range(len(vectors)):
         vector = vectors[k]
-        before = np.sqrt(_sum_of_products(vector, vector))
-        for _ in range(2):  # the second time takes away what rounding has left
+        before = np.sqrt(_dot_float64(vector, vector))
+        for _ in range(2):  # the second pass removes rounding errors of the first
             for earlier in range(k):
-                share = -_sum_of_products(vector, vectors[earlier])
+                share = -_dot_float64(vector, vectors[earlier])
                 _add_multiple(vectors[earlier], share, vector)
-        length = np.sqrt(_sum_of_products(vector, vector))
+        length = np.sqrt(_dot_float64(vector, vector))
         scale = 1 / length if length > 1e-9 * before else 0.0
         for c in range(len(vector)):
             vector[c] *= scale
@@ -269,8 +299,8 @@ def orthonormalize(vectors, out):
 
 
 @njit(**LOOP)
-def _shrink(row):
-    """Divide a row by its largest number, as squares may be too large."""
+def _divide_by_largest(row):
+    """Divide a row by its largest absolute number, in place, so that squares fit."""
     largest = np.float32(0)
     for c in range(len(row)):
         largest = max(largest, abs(row[c]))
@@ -280,7 +310,7 @@ def _shrink(row):
 
 @njit(**CHECKED)
 def _kth_smallest(numbers, at):
-    """Return the number at an index of the sorted numbers, which it reorders."""
+    """Return the number with rank ``at`` (from 0); reorder ``numbers`` in place."""
     low, high = 0, len(numbers) - 1
     while low < high:
         i, j, pivot = low, high, numbers[(low + high) // 2]
@@ -300,7 +330,12 @@ def _kth_smallest(numbers, at):
 
 
 @njit(**CHECKED)
-def _halve(rows, order):
+def _halve_list(rows, order):
+    """Reorder a list of row numbers, in place, so that its halves lie apart.
+
+    1. The longest direction of sampled rows is found by power iterations.
+    2. Rows below the median along the direction come first, rows above it last.
+    """
     n, n_dims = len(order), rows.shape[1]
     count = min(n, _SAMPLED_ROWS)
     sample = np.empty((count, n_dims), np.float32)
@@ -315,16 +350,16 @@ def _halve(rows, order):
         for c in range(n_dims):
             sample[s, c] -= centre[c]
         length = dot(sample[s], sample[s])
-        if length > longest:  # copies of one row have no direction: any half will do
+        if length > longest:  # copies of a row have no direction, any halves do
             longest = length
             for c in range(n_dims):
                 direction[c] = sample[s, c]
     for _ in range(_POWER_ITERATIONS * (longest > 0)):
-        _shrink(direction)
+        _divide_by_largest(direction)
         moved = np.zeros(n_dims, np.float32)
         for s in range(count):
             _add_multiple(sample[s], dot(sample[s], direction), moved)
-        _shrink(moved)
+        _divide_by_largest(moved)
         direction = moved
     along, ranked = np.empty(n, np.float32), np.empty(n, np.float32)
     for i in range(n):
@@ -347,15 +382,18 @@ def _halve(rows, order):
 
 
 @njit(**CHECKED)
-def halve(begin, end, rows, members, begins, ends):
-    """Halve some lists, in place, along about their longest direction."""
+def halve_lists(begin, end, rows, members, begins, ends):
+    """Reorder lists begin to end of ``members``, in place, so that halves lie apart.
+
+    List i is ``members[begins[i] : ends[i]]``, numbers of ``rows``.
+    """
     for at in range(begin, end):
-        _halve(rows, members[begins[at] : ends[at]])
+        _halve_list(rows, members[begins[at] : ends[at]])
 
 
 @njit(**CHECKED)
-def mean_rows(begin, end, rows, bounds, out):
-    """Write the mean row of each of the lists from ``begin`` to ``end``."""
+def write_mean_rows(begin, end, rows, bounds, out):
+    """Write the mean row of lists begin to end to ``out`` (M, D)."""
     for at in range(begin, end):
         out[at] = 0
         for i in range(bounds[at], bounds[at + 1]):
@@ -364,8 +402,12 @@ def mean_rows(begin, end, rows, bounds, out):
 
 
 @njit(**CHECKED)
-def choose(begin, end, rows, bounds, means, near, chosen):
-    """Write the nearest of the lists near its list for each row."""
+def choose_nearest_lists(begin, end, rows, bounds, means, near, chosen):
+    """Write the list that each row of lists begin to end is nearest to, (N,).
+
+    Candidates are the lists near the row's list, ``near`` (M, count); distances are
+    those to the lists' ``means``.
+    """
     for at in range(begin, end):
         for i in range(bounds[at], bounds[at + 1]):
             least = np.float32(np.inf)
@@ -376,15 +418,18 @@ def choose(begin, end, rows, bounds, means, near, chosen):
 
 
 @njit(**CHECKED)
-def compare(begin, end, rows, bounds, near, fewest, indices, squared):
-    """Compare the rows of some lists with those of near ones, ``fewest`` at least."""
+def compare_near_lists(begin, end, rows, bounds, near, fewest, indices, squared):
+    """Write the nearest rows of each row of lists begin to end.
+
+    Candidates are the rows of the nearest lists that hold ``fewest`` rows together.
+    """
     k = indices.shape[1]
     for at in range(begin, end):
         n_lists, count = 0, 0
         while n_lists < near.shape[1] and (n_lists == 0 or count < fewest):
             count += bounds[near[at, n_lists] + 1] - bounds[near[at, n_lists]]
             n_lists += 1
-        if count <= k:  # lists of a row each: look into all
+        if count <= k:  # lists of a single row: compare with all rows
             numbers = np.arange(len(rows)).astype(np.int32)
         else:
             numbers, count = np.empty(count, np.int32), 0
@@ -396,24 +441,25 @@ def compare(begin, end, rows, bounds, near, fewest, indices, squared):
         best = np.full((last - first, k), -1, np.int32)
         scores = np.full((last - first, k), np.inf, np.float32)
         excluded = np.arange(first, last)
-        scan(rows[first:last], excluded, rows, numbers, 0, best, scores)
-        rank(rows[first:last], rows, best, indices[first:last], squared[first:last])
+        own = rows[first:last]
+        keep_nearest_by_scores(own, excluded, rows, numbers, 0, best, scores)
+        rank_by_differences(own, rows, best, indices[first:last], squared[first:last])
         for i in range(first, last):
-            if _is_lost(rows[i], squared[i]):
+            if _is_score_too_rough(rows[i], squared[i]):
                 squared[i] = np.inf
                 for j in numbers:
                     if j != i:
-                        _look_at(rows[i], rows[j], j, indices[i], squared[i])
+                        _keep_if_nearer(rows[i], rows[j], j, indices[i], squared[i])
 
 
 @njit(**CHECKED)
 def search_lists(
     begin, end, queries, rows, order, bounds, means, n_probes, indices, squared
 ):
-    """Write the nearest rows of some queries, from lists with near means.
+    """Write the nearest rows of queries begin to end, from the nearest lists.
 
-    ``rows`` (N, D) lie in the ``order`` of the lists, of which all are searched where
-    the nearest hold fewer rows than k.
+    ``rows`` (N, D) lie in the ``order`` of the lists.  Searched are the ``n_probes``
+    lists with the nearest means, or all where those hold fewer than k rows.
     """
     n_lists, last = len(means), indices.shape[1] - 1
     for q in range(begin, end):
@@ -423,7 +469,7 @@ def search_lists(
             for at in range(n_lists):
                 distance = squared_distance(query, means[at])
                 if distance < far[-1]:
-                    insert(near[:n_probes], far, at, distance)
+                    insert_sorted(near[:n_probes], far, at, distance)
         count = 0
         for at in near[:n_probes]:
             count += bounds[at + 1] - bounds[at]
@@ -432,15 +478,16 @@ def search_lists(
         squared[q] = np.inf
         for at in near if count <= last else near[:n_probes]:
             for i in range(bounds[at], bounds[at + 1]):
-                _look_at(query, rows[i], order[i], indices[q], squared[q])
+                _keep_if_nearer(query, rows[i], order[i], indices[q], squared[q])
 
 
 @njit(**CHECKED)
-def reverse_neighbors(begin, end, begins, entries, squared, is_new, reverse):
-    """Write the nearest rows that list some rows: 2 i + is new, or -1 for none.
+def write_reverse_neighbors(begin, end, begins, entries, squared, is_new, reverse):
+    """Write the nearest rows that have row j as neighbour, for j from begin to end.
 
-    ``entries``: i k + p of each neighbour p of row i, by the neighbour; ``begins``:
-    where those of each row begin.  ``reverse`` (N, width).
+    ``reverse`` (N, width): 2 i + is_new for row i, or -1 for no row.  ``entries``: i k
+    + p for neighbour p of row i, sorted by the neighbour; ``begins``: where the entries
+    of each neighbour begin.
     """
     k, width = squared.shape[1], reverse.shape[1]
     distances = np.empty(width, np.float32)
@@ -449,12 +496,17 @@ def reverse_neighbors(begin, end, begins, entries, squared, is_new, reverse):
         for e in entries[begins[j] : begins[j + 1]]:
             i, p = np.int64(e // k), np.int64(e % k)
             if squared[i, p] < distances[width - 1]:
-                insert(reverse[j], distances, 2 * i + is_new[i, p], squared[i, p])
+                insert_sorted(
+                    reverse[j], distances, 2 * i + is_new[i, p], squared[i, p]
+                )
 
 
 @njit(inline="always", **CHECKED)
-def _entry(indices, is_new, reverse, i, p):
-    """Return the p-th of a row's neighbours, reverse ones last: 2 j + is new, or -1."""
+def _read_neighbor(indices, is_new, reverse, i, p):
+    """Return the p-th neighbour of row i as 2 j + is_new, or -1 for no row.
+
+    The ``width`` nearest neighbours come first, then the reverse neighbours.
+    """
     width = reverse.shape[1]
     if p < width:
         return 2 * indices[i, p] + is_new[i, p]
@@ -462,29 +514,30 @@ def _entry(indices, is_new, reverse, i, p):
 
 
 @njit(**CHECKED)
-def neighbors_of_neighbors(
+def search_neighbors_of_neighbors(
     begin, end, rows, indices, squared, is_new, reverse, nearer, distances, is_added
 ):
-    """Look for nearer rows among the neighbours of neighbours, in both directions.
+    """Write the nearest of each row's neighbours and its neighbours' neighbours.
 
-    A round of NN-descent (Dong and others, 2011): pairs by two old edges were looked at
-    in an earlier one.
+    A round of NN-descent (Dong and others, 2011) in both directions of edges.  Pairs
+    over two old edges were compared in an earlier round and are skipped.  Written are
+    ``nearer`` and ``distances`` (N, k), and ``is_added``, 1 where a neighbour is new.
     """
     k, width = indices.shape[1], reverse.shape[1]
-    seen = np.full(len(rows), -1, np.int32)  # the row that last looked at each
+    seen = np.full(len(rows), -1, np.int32)  # the row last compared with each row
     for i in range(begin, end):
         seen[i] = i
         for p in range(k):
             nearer[i, p], distances[i, p] = indices[i, p], squared[i, p]
             seen[indices[i, p]] = i
         for p in range(2 * width):
-            via = _entry(indices, is_new, reverse, i, p)
+            via = _read_neighbor(indices, is_new, reverse, i, p)
             if via < 0:
                 break
             for q in range(-1, 2 * width):
                 other = via
                 if q >= 0:
-                    other = _entry(indices, is_new, reverse, via >> 1, q)
+                    other = _read_neighbor(indices, is_new, reverse, via >> 1, q)
                     if other < 0:
                         break
                 if not (via | other) & 1 or seen[other >> 1] == i:
@@ -493,7 +546,7 @@ def neighbors_of_neighbors(
                 seen[j] = i
                 distance = squared_distance(rows[i], rows[j])
                 if distance < distances[i, k - 1]:
-                    insert(nearer[i], distances[i], j, distance)
+                    insert_sorted(nearer[i], distances[i], j, distance)
         for p in range(k):
             is_added[i, p] = 1
             for q in range(k):

@@ -1,10 +1,10 @@
-"""Start layouts of the points.
+"""Compute start layouts of the points.
 
-``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, of every
-component of the graph at once, set side by side, each dimension of unit variance.  Of
-many points, groups of neighbours are placed first: ``_BETWEEN_GROUPS``.
-Other starts are entries of :data:`choices.STARTS`.
-Landmarks begin on points drawn at random: ``game.Game._set_landmarks``.
+``spectral`` is the paper's start: a Laplacian eigenmap by power iterations, for all
+components of the graph at once, with the components arranged side by side and each
+dimension scaled to unit variance.  For many points, groups of neighbours are placed
+first (``_BETWEEN_GROUPS``).  Other starts are entries of :data:`choices.STARTS`.
+Landmarks start on sampled points: ``game.Game._set_landmarks``.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from napari_embedding_game.core.graph.choices import STARTS
-from napari_embedding_game.core.graph.edge_loops import group_graph
-from napari_embedding_game.core.graph.edges import Edges, sum_rows
-from napari_embedding_game.core.graph.memory_order import order_groups
+from napari_embedding_game.core.graph.edge_loops import build_group_graph
+from napari_embedding_game.core.graph.edges import Edges, sum_absolute_weights
+from napari_embedding_game.core.graph.memory_order import order_points_by_group
 from napari_embedding_game.core.graph.principal_components import (
     START_POWERS,
-    directions,
     pad_columns,
+    principal_directions,
 )
 from napari_embedding_game.core.graph.rows import mean_rows_of_groups
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import CHECKED, run_blocks
 
 POWER_ITERATIONS = 100
-"""As in the paper."""
+"""Number of power iterations, as in the paper."""
 _BETWEEN_GROUPS, _SMOOTHING = 30, 10
-"""Iterations between groups, each of which goes as far as some three between points,
-and between points from there on.  Of 1,300,000 rows 100 and 10 kept 0.653 of the
-neighbours, these 0.668 (means of 4 seeds; ``docs/tried.md`` has other numbers)."""
+"""Iterations between groups, each worth about three between points, and then iterations
+between points.  For 1,300,000 rows 100 and 10 kept 0.653 of the neighbours, 30 and 10
+0.668 (means of 4 seeds; ``docs/tried.md`` has other numbers)."""
 _MAX_AT_ONCE = 20_000
-"""Points above which groups of them are placed first."""
+"""Number of points above which groups of neighbours are placed first."""
 _ORTHONORMALIZE_EVERY = 5
-"""Iterations in between change no span, and cost half of the time with it."""
+"""Iterations do not change the span, so that orthonormalising less often costs half of
+the time."""
 _JITTER = 1e-3
-"""Width of the noise that parts points which start on the same spot."""
+"""Width of the noise that separates points with the same start."""
 _NO_WIDTH = 1e-12
-"""Width, relative to the largest value, below which there is only rounding."""
+"""Width, relative to the largest value, below which a dimension is rounding error."""
 
 
 def start_layout(
@@ -53,35 +54,42 @@ def start_layout(
     random_state: int = 0,
     n_neighbors: int = 15,
 ) -> NDArray[np.float32]:
-    """Return the start layout, (N, d) float32, every dimension of unit variance.
+    """Return the start layout, (N, d) float32, each dimension of unit variance.
 
-    "spectral", "random" or one of ``choices.STARTS``.  ``X`` (N, D): not of "random";
-    ``n_neighbors``: by classical starts.  The same seed gives the same layout.
+    ``init``: "spectral", "random" or a name of ``choices.STARTS``; ``X`` (N, D): rows,
+    unused by "random"; ``n_neighbors``: for starts of ``choices.STARTS``.  The same
+    seed gives the same layout.
     """
     rng = np.random.default_rng(random_state)
     shape = edges.n_points, n_components
     if init == "spectral":
-        layout = _spectral(edges, X, n_components, rng)
+        layout = _spectral_layout(edges, X, n_components, rng)
     elif init == "random":
-        layout = _bells(rng, shape)
+        layout = _sample_normal(rng, shape)
     else:
         few = min(n_neighbors, X.shape[0] - 1)
         computed = STARTS[init].compute(X, n_components, few, random_state)
         layout = computed.astype(np.float32).astype(np.float64)
-    layout = _unit_variance(layout)
-    layout += _JITTER * _bells(rng, shape)
-    return _unit_variance(layout).astype(np.float32)
+    layout = _scale_to_unit_variance(layout)
+    layout += _JITTER * _sample_normal(rng, shape)
+    return _scale_to_unit_variance(layout).astype(np.float32)
 
 
-def _bells(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Return about normal numbers, by sums alone: the same bits on any system."""
+def _sample_normal(
+    rng: np.random.Generator, shape: tuple[int, int]
+) -> NDArray[np.float64]:
+    """Return approximately normal numbers of variance 1: sums of 12 uniform ones.
+
+    Sums have the same bits on any system.
+    """
     total = np.zeros(shape)
     for _ in range(12):
         total += rng.random(shape)
     return total - 6
 
 
-def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
+def _scale_to_unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the layout centred, each dimension of variance 1, or 0 if constant."""
     least = _NO_WIDTH * np.abs(layout).max()
     layout = layout - layout.mean(axis=0)
     spread = layout.std(axis=0)
@@ -90,79 +98,105 @@ def _unit_variance(layout: NDArray[Any]) -> NDArray[np.float64]:
     return scaled
 
 
-def _spectral(
+def _spectral_layout(
     edges: Edges, X: Any, n_components: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Iterate (y + D^-1 W y) / 2, in every component at once.
+    """Return the Laplacian eigenmap by iterating (y + D^-1 W y) / 2, (N, n_components).
 
-    The largest eigenvalues are then those of the smoothest columns.  Many points are
-    placed on their groups first, and smoothed in an order in which groups lie together.
+    1. Weights below 0 become 0.
+    2. Few points are iterated at once; all components of the graph in the same loop.
+    3. Of many points groups of neighbours are iterated first.  Points start on their
+       group and are smoothed in an order in which groups lie together in memory.
+    4. Components are arranged side by side.
     """
     if len(edges.weights) and edges.weights.min() < 0:
         edges = replace(edges, weights=np.maximum(edges.weights, 0))
     if edges.n_points <= _MAX_AT_ONCE:
-        n_parts, part = connected_components(edges.matrix(), directed=False)
-        start = _even(rng, (edges.n_points, n_components))
-        layout = _iterated(POWER_ITERATIONS, start, edges.arrays, part)
+        matrix = edges.to_csr_matrix()
+        n_connected, component = connected_components(matrix, directed=False)
+        start = _sample_uniform(rng, (edges.n_points, n_components))
+        layout = _iterate_smoothing(POWER_ITERATIONS, start, edges.arrays, component)
     else:
-        group, n_groups = _groups(*edges.arrays)
-        between = _group_edges(edges, group, n_groups)
-        # Each group is connected.
-        n_parts, part_of = connected_components(between.matrix(), directed=False)
-        start = _even(rng, (n_groups, n_components))
-        placed = _iterated(_BETWEEN_GROUPS, start, between.arrays, part_of)
-        order = order_groups(placed, group)
-        ordered, part, layout = edges.in_order(order), part_of[group], placed[group]
-        smoothed = _iterated(_SMOOTHING, layout[order], ordered.arrays, part[order])
-        layout[order] = smoothed
+        group, n_groups = _group_neighbors(*edges.arrays)
+        between = _edges_between_groups(edges, group, n_groups)
+        # A group is connected, so that components of groups are those of points.
+        matrix = between.to_csr_matrix()
+        n_connected, component_of = connected_components(matrix, directed=False)
+        start = _sample_uniform(rng, (n_groups, n_components))
+        arrays = between.arrays
+        placed = _iterate_smoothing(_BETWEEN_GROUPS, start, arrays, component_of)
+        order = order_points_by_group(placed, group)
+        ordered, component = edges.reorder_points(order), component_of[group]
+        layout = placed[group]
+        layout[order] = _iterate_smoothing(
+            _SMOOTHING, layout[order], ordered.arrays, component[order]
+        )
         del ordered  # as large as the edges
     found = layout.astype(np.float64)
-    if n_parts > 1:
-        found = side_by_side(found, part, n_parts, X, n_components)
+    if n_connected > 1:
+        found = arrange_components(found, component, n_connected, X, n_components)
     return found
 
 
-def _even(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Return evenly drawn numbers between -1/2 and 1/2."""
+def _sample_uniform(
+    rng: np.random.Generator, shape: tuple[int, int]
+) -> NDArray[np.float32]:
+    """Return numbers sampled uniformly between -1/2 and 1/2."""
     return (rng.random(shape) - 0.5).astype(np.float32)
 
 
-def _iterated(
-    n_iterations: int, layout: NDArray[np.float32], graph: Any, part: NDArray[np.int32]
+def _iterate_smoothing(
+    n_iterations: int,
+    layout: NDArray[np.float32],
+    graph: Any,
+    component: NDArray[np.int32],
 ) -> NDArray[np.float32]:
-    degree, moved = sum_rows(graph[0], graph[2]), np.empty_like(layout)
+    """Return the layout (N, d) after power iterations; ``layout`` is overwritten.
+
+    ``graph``: indptr, indices and weights; ``component`` (N,): connected component of
+    each point.  Columns are orthonormalised within each component.
+    """
+    degree, moved = sum_absolute_weights(graph[0], graph[2]), np.empty_like(layout)
     work = len(graph[1]) * layout.shape[1]
     for iteration in range(1, n_iterations + 1):
-        run_blocks(_smooth, len(part), work, *graph, degree, layout, moved)
+        run_blocks(_smooth_points, len(component), work, *graph, degree, layout, moved)
         layout, moved = moved, layout
         if iteration % _ORTHONORMALIZE_EVERY == 0:
-            _orthonormalize(layout, degree, part)
+            _orthonormalize(layout, degree, component)
     return layout
 
 
 def _orthonormalize(
-    layout: NDArray[np.float32], degree: NDArray[np.float64], part: NDArray[np.int32]
+    layout: NDArray[np.float32],
+    degree: NDArray[np.float64],
+    component: NDArray[np.int32],
 ) -> None:
-    """Part each column from a constant and from those before it, in every component."""
+    """Orthonormalise the columns of ``layout`` in place, in every component.
+
+    Columns become orthogonal to a constant and to earlier columns, weighted by degree.
+    """
 
     def product(a: Any, b: Any) -> NDArray[np.float64]:
-        return np.asarray(np.bincount(part, degree * a * b), np.float64)
+        return np.asarray(np.bincount(component, degree * a * b), np.float64)
 
     size = product(1, 1)
     for k in range(layout.shape[1]):
         column = layout[:, k].astype(np.float64)
-        column -= (product(column, 1) / np.maximum(size, 1e-300))[part]
+        column -= (product(column, 1) / np.maximum(size, 1e-300))[component]
         for earlier in range(k):
             other = layout[:, earlier].astype(np.float64)
             share = product(column, other) / np.maximum(product(other, other), 1e-300)
-            column -= share[part] * other
+            column -= share[component] * other
         scale = np.sqrt(product(column, column) / np.maximum(size, 1e-300))
-        layout[:, k] = column / np.where(scale > 1e-12, scale, np.inf)[part]
+        layout[:, k] = column / np.where(scale > 1e-12, scale, np.inf)[component]
 
 
 @njit(**CHECKED)
-def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
-    """Move some points (N, d) half of the way to the mean of their neighbours."""
+def _smooth_points(begin, end, indptr, indices, weights, degree, layout, moved):
+    """Write points begin to end, moved half of the way to their neighbours' mean.
+
+    ``layout`` (N, d) is read, ``moved`` (N, d) is written.
+    """
     half, zero = np.float32(0.5), np.float32(0)
     for i in range(begin, end):
         share = np.float32(0.5 / degree[i]) if degree[i] > 0 else zero
@@ -174,11 +208,12 @@ def _smooth(begin, end, indptr, indices, weights, degree, layout, moved):
 
 
 @njit(**CHECKED)
-def _groups(indptr, indices, weights):
-    """Return a group of neighbours for each point (N,), and how many there are.
+def _group_neighbors(indptr, indices, weights):
+    """Group each point with neighbours; return the groups (N,) and their number.
 
-    A point whose neighbours have no group yet forms one with them all; the others join
-    that of the neighbour with the heaviest edge (Vanek, Mandel and Brezina, 1996).
+    A point whose neighbours have no group yet forms a group with all of them; each
+    remaining point joins the group of the neighbour with the heaviest edge (Vanek,
+    Mandel and Brezina, 1996).
     """
     n, n_groups = len(indptr) - 1, 0
     group = np.full(n, -1, np.int32)
@@ -201,42 +236,47 @@ def _groups(indptr, indices, weights):
     return joined, n_groups
 
 
-def _group_edges(edges: Edges, group: NDArray[np.int32], n_groups: int) -> Edges:
-    """Return the edges between groups, those inside of one among them."""
-    indptr, indices, weights = group_graph(*edges.arrays, group, n_groups)
+def _edges_between_groups(
+    edges: Edges, group: NDArray[np.int32], n_groups: int
+) -> Edges:
+    """Return the edges between groups; edges inside a group are its edge to itself."""
+    indptr, indices, weights = build_group_graph(*edges.arrays, group, n_groups)
     rows = indptr.view(np.uint32), indices.view(np.uint32), weights.astype(np.float32)
     return Edges(*rows)
 
 
-def side_by_side(
+def arrange_components(
     layout: NDArray[np.float64],
-    part: NDArray[Any],
-    n_parts: int,
+    component: NDArray[Any],
+    n_connected: int,
     X: Any,
     n_components: int,
 ) -> NDArray[np.float64]:
-    """Arrange the components, each on an area in proportion to its points.
+    """Return the layout (N, d) with the connected components moved apart.
 
-    Their positions are the principal components of their mean inputs, so that similar
-    components start next to each other.
+    Each component gets an area in proportion to its number of points.  Components are
+    placed by the principal components of their mean rows of ``X`` (N, D), so that
+    similar components start next to each other.  ``component`` (N,): the connected
+    component of each point, of ``n_connected``; ``n_components``: d.
     """
-    size = np.bincount(part, minlength=n_parts)
-    centred = mean_rows_of_groups(X, part, n_parts)
+    size = np.bincount(component, minlength=n_connected)
+    centred = mean_rows_of_groups(X, component, n_connected)
     largest = np.abs(centred).max()
     centred -= np.average(centred, axis=0, weights=size)
     width = np.abs(centred).max()
     centred /= width if width > _NO_WIDTH * largest else np.inf
     weighted = (centred * np.sqrt(size / size.max())[:, None]).astype(np.float32)
     count = min(n_components, *centred.shape)
-    axes = directions(weighted, count, 0, START_POWERS)
+    axes = principal_directions(weighted, count, 0, START_POWERS)
     along = np.stack([(centred * axis).sum(axis=1) for axis in axes], axis=1)
     positions = pad_columns(along, n_components)
     width = np.sqrt(np.average(positions**2, weights=size, axis=0).max())
     positions *= 2.0 / max(width, np.finfo(float).tiny)
     radius = np.sqrt(size / size.sum())
-    scale = np.sqrt(np.bincount(part, (layout**2).sum(axis=1), n_parts) / size)
+    scale = np.bincount(component, (layout**2).sum(axis=1), n_connected) / size
+    scale = np.sqrt(scale)
     scale = np.where(scale > 1e-12, scale, 1.0)
     placed: NDArray[np.float64] = (
-        positions[part] + layout * (radius / scale)[part, None]
+        positions[component] + layout * (radius / scale)[component, None]
     )
     return placed

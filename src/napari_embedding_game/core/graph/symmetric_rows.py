@@ -1,7 +1,7 @@
-"""From the neighbours of each row (N, K) to symmetric rows, in parallel.
+"""Turn weights of each row's neighbours (N, K) into symmetric rows, in parallel.
 
-1. The pairs are sorted by their second row: by ranges of rows, then inside of each.
-2. What a row gives and what it is given are joined and sorted by column.
+1. Pairs are sorted by their second row: by ranges of rows, then inside each range.
+2. The weights that a row gives and those that it receives are joined, sorted by column.
 3. The gaps between the rows are closed.
 
 Rows are compressed: ``indptr`` (N + 1,), columns and weights.  Every step has the same
@@ -19,68 +19,71 @@ from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
 _CHUNK = 4_096
-"""Rows whose pairs are counted and sorted together."""
+"""Number of rows whose pairs are counted and sorted together."""
 _MAX_RANGE_BITS = 8
-"""Ranges of rows are 2 to this at most: each has a place in the cache."""
+"""At most 2 to this many ranges of rows, so that each has a place in the cache."""
 _GAPS = (40, 13, 4, 1)
-"""Of Shell's sort: rows have few entries."""
+"""Gaps of Shell's sort, for rows of few entries."""
 _STEPS = 8
-"""What an entry costs, in pairs of points."""
+"""Cost of an entry, in pairs of points."""
 
-Rows = tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.floating]]
+CompressedRows = tuple[NDArray[Any], NDArray[np.uint32], NDArray[np.floating]]
 """indptr (N + 1,) uint32, or uint64 where that is too small; columns; weights."""
 
 
 def join_directions(
     indices: NDArray[np.int32], weights: NDArray[np.floating], takes_product: bool
-) -> tuple[Rows, float]:
-    """Return the symmetric rows of weights (N, K) to ``indices``, and their sum.
+) -> tuple[CompressedRows, float]:
+    """Return the symmetric compressed rows of directed weights, and their sum.
 
-    Two rows that give a and b to one another get a + b, with ``takes_product`` a + b -
-    a b, in both directions.  Weights of 0 are left out.
+    ``indices`` and ``weights`` (N, K): neighbours of each row and their weights.  A
+    pair with the weights a and b has a + b in both directions, or a + b - a b where
+    ``takes_product``.  Weights of 0 are left out.
     """
     n, k = indices.shape
-    begins, entries = sort_by_target(indices)
+    begins, entries = sort_entries_by_target(indices)
     room = begins[:-1] + np.arange(0, n * k, k)
     columns = np.empty(2 * n * k, np.uint32)
     values = np.empty(len(columns), weights.dtype)
     lengths, sums = np.empty(n, np.int64), np.empty(n)
     share = weights.dtype.type(takes_product)
-    pairs = indices, weights.ravel(), begins, entries, share
+    work, pairs = _STEPS * len(columns), (indices, weights.ravel(), begins, entries)
     found = room, columns, values, lengths, sums
-    run_blocks(_join_rows, n, _STEPS * len(columns), *pairs, *found)
-    indptr = _indptr(lengths)
+    run_blocks(_join_rows, n, work, *pairs, share, *found)
+    indptr = _to_indptr(lengths)
     _close_gaps(room, indptr, columns, values)
     columns.resize(int(indptr[-1]), refcheck=False)  # in place: no second copy
     values.resize(len(columns), refcheck=False)
     return (indptr, columns, values), float(sums.sum())
 
 
-def permute(rows: Rows, order: NDArray[np.integer]) -> Rows:
-    """Return rows in another order, their columns renumbered: (N,) former numbers."""
+def permute_rows(rows: CompressedRows, order: NDArray[np.integer]) -> CompressedRows:
+    """Return rows whose row and column i is the former ``order[i]``."""
     indptr, columns, weights = rows
     ranks = np.empty(len(order), np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
     lengths = np.diff(indptr.astype(np.int64))
-    now = _indptr(lengths[order])
+    now = _to_indptr(lengths[order])
     found = now, np.empty_like(columns), np.empty_like(weights)
     work = _STEPS * len(columns)
     run_blocks(_permute_rows, len(order), work, *rows, order, ranks, *found)
     return found
 
 
-def _indptr(lengths: NDArray[np.int64]) -> NDArray[Any]:
+def _to_indptr(lengths: NDArray[np.int64]) -> NDArray[Any]:
+    """Return where rows of the lengths (N,) begin, (N + 1,) uint32, or uint64."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     fits = ends[-1] <= np.iinfo(np.uint32).max
     return ends.astype(np.uint32 if fits else np.uint64)
 
 
-def sort_by_target(
+def sort_entries_by_target(
     indices: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the entries i K + p of all pairs by their second row, ascending.
+    """Sort the entries of ``indices`` (N, K) by the row that they point to.
 
-    And where those of each row begin, (N + 1,).
+    Returns where the entries of each row begin (N + 1,), and the entries (N K,): i K +
+    p for neighbour p of row i, ascending within a row.
     """
     n, k = indices.shape
     shift = max(0, (n - 1).bit_length() - _MAX_RANGE_BITS)
@@ -92,8 +95,8 @@ def sort_by_target(
     bounds = np.append(places[0], n * k)
     kind = np.uint32 if n * k <= np.iinfo(np.uint32).max else np.int64
     by_range, entries = np.empty(n * k, kind), np.empty(n * k, kind)
-    given = indices, shift, places, by_range
-    run_blocks(_sort_by_range, n_chunks, indices.size, *given)
+    work = indices.size
+    run_blocks(_sort_by_range, n_chunks, work, indices, shift, places, by_range)
     begins = np.empty(n + 1, np.int64)
     begins[n] = n * k
     found = bounds, by_range, begins, entries
@@ -104,7 +107,7 @@ def sort_by_target(
 
 @njit(**LOOP)
 def _count_ranges(begin, end, indices, shift, counts):
-    """Write the number of pairs of some chunks by the range of their second row."""
+    """Write how many pairs of each chunk point to each range of rows."""
     for c in range(begin, end):
         counts[c] = 0
         for i in range(c * _CHUNK, min((c + 1) * _CHUNK, len(indices))):
@@ -114,7 +117,10 @@ def _count_ranges(begin, end, indices, shift, counts):
 
 @njit(**LOOP)
 def _sort_by_range(begin, end, indices, shift, places, by_range):
-    """Write the entries of some chunks from ``places`` on, which are written over."""
+    """Write the entries of chunks begin to end by range, from ``places`` on.
+
+    ``places`` (chunks, ranges) are advanced in place.
+    """
     k = indices.shape[1]
     for c in range(begin, end):
         for i in range(c * _CHUNK, min((c + 1) * _CHUNK, len(indices))):
@@ -126,9 +132,9 @@ def _sort_by_range(begin, end, indices, shift, places, by_range):
 
 @njit(**LOOP)
 def _sort_in_ranges(begin, end, targets, n, shift, bounds, by_range, begins, entries):
-    """Write the entries of some ranges by row, and where those of each row begin.
+    """Write the entries of ranges begin to end by row, and where each row begins.
 
-    ``targets`` (N K,): the second row of each entry, of ``n`` rows.
+    ``targets`` (N K,): the row that each entry points to, of ``n`` rows.
     """
     for group in range(begin, end):
         first = group << shift
@@ -148,7 +154,7 @@ def _sort_in_ranges(begin, end, targets, n, shift, bounds, by_range, begins, ent
 
 @njit(**LOOP)
 def _sort_pairs(columns, weights, begin, end):
-    """Sort the entries of a row by column, in place."""
+    """Sort the entries begin to end, those of a row, by column, in place."""
     for gap in _GAPS:
         for at in range(begin + gap, end):
             column, weight, to = columns[at], weights[at], at
@@ -173,9 +179,10 @@ def _join_rows(
     lengths,
     sums,
 ):
-    """Write some joined rows from ``room`` on, their lengths and their sums.
+    """Write joined rows begin to end from ``room[i]`` on, their lengths and sums.
 
-    ``weights`` (N K,): of each entry.
+    ``weights`` (N K,): the weight of each entry; ``share``: 1 where the product of both
+    weights is subtracted, otherwise 0.
     """
     k = indices.shape[1]
     width = entries.dtype.type(k)
@@ -204,7 +211,7 @@ def _join_rows(
 
 @njit(**LOOP)
 def _close_gaps(room, indptr, columns, values):
-    """Move the rows, in place, to where they lie one after another."""
+    """Move rows from ``room[i]`` to ``indptr[i]``, in place."""
     for i in range(len(room)):
         to = np.int64(indptr[i])
         for at in range(room[i], room[i] + np.int64(indptr[i + 1]) - to):
@@ -216,7 +223,7 @@ def _close_gaps(room, indptr, columns, values):
 def _permute_rows(
     begin, end, indptr, columns, weights, order, ranks, now, moved, values
 ):
-    """Write some rows of the other order."""
+    """Write rows begin to end of the new order, their columns renumbered and sorted."""
     for r in range(begin, end):
         to, i = np.int64(now[r]), order[r]
         for at in range(np.int64(indptr[i]), np.int64(indptr[i + 1])):

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.edge_loops import by_group, group_graph
+from napari_embedding_game.core.graph.edge_loops import build_group_graph, sort_by_group
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
 
-__all__ = ["compact", "group_graph", "join_groups", "modularity", "move_nodes"]
+__all__ = ["build_group_graph", "compact", "join_groups", "modularity", "move_nodes"]
 
 Indices = NDArray[Any]
 Numbers = NDArray[np.float64]
@@ -142,7 +142,7 @@ def join_groups(
     make it possible.
     """
     n = len(size)
-    begins, nodes = by_group(groups, n_groups)
+    begins, nodes = sort_by_group(groups, n_groups)
     most = int(np.diff(begins).max())
     joined, into = np.empty((2, n), np.int64)
     scores, dense = np.empty(n), np.empty((most, most))

@@ -42,7 +42,7 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     assert len(labels) == edges.n_points
     assert 0 <= labels.min() <= labels.max() < n_landmarks
     groups = np.ascontiguousarray(labels, np.int32)
-    rows = loops.group_graph(*edges.arrays, groups, n_landmarks)
+    rows = loops.build_group_graph(*edges.arrays, groups, n_landmarks)
     graph = sparse.csr_matrix(rows[::-1], shape=(n_landmarks, n_landmarks))
     graph.sort_indices()
     return graph
@@ -94,7 +94,7 @@ def _joined(
             head = leader[head]
         left, member = np.unique(head[standing], return_inverse=True)
         sizes[left] = np.bincount(member, sizes[standing])
-        parts = loops.group_graph(*parts, member, len(left))
+        parts = loops.build_group_graph(*parts, member, len(left))
         standing = left
     born[standing[:1]] = 1
     return born, leader
@@ -117,7 +117,7 @@ def _levels(
     for number, resolution in enumerate(RESOLUTIONS):
         start = None if previous is None else _start(previous.levels[number], groups)
         joined = _best_partition(parts, resolution, start, rng, n_tries)
-        parts = loops.group_graph(*parts, joined, int(joined.max()) + 1)
+        parts = loops.build_group_graph(*parts, joined, int(joined.max()) + 1)
         groups = joined[groups]
         levels[number] = groups
     return levels
@@ -155,7 +155,7 @@ def _louvain(
         n_groups, n_nodes = loops.compact(labels), len(labels) + 1
         while n_groups < n_nodes:
             n_nodes = n_groups
-            coarse = loops.group_graph(*graph, labels, n_groups)
+            coarse = loops.build_group_graph(*graph, labels, n_groups)
             joined = np.arange(n_groups)
             loops.move_nodes(*coarse, resolution, rng.permutation(n_groups), joined)
             n_groups = loops.compact(joined)

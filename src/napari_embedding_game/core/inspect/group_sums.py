@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from napari_embedding_game.core.graph.rows import summed
+from napari_embedding_game.core.graph.rows import sum_duplicate_entries
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import count_threads
 
@@ -106,7 +106,7 @@ def _readable(X: Any) -> Any:
     X = X if X.format in ("csr", "csc") else X.tocsr()
     if X.data.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    return summed(X)
+    return sum_duplicate_entries(X)
 
 
 def _gathered(

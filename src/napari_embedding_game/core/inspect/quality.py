@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from napari_embedding_game.core.graph.neighbors import named
-from napari_embedding_game.core.graph.rows import centred, mean_rows_of_groups
+from napari_embedding_game.core.graph.neighbors import explain_metric_errors
+from napari_embedding_game.core.graph.rows import (
+    centre_for_library,
+    mean_rows_of_groups,
+)
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
@@ -103,7 +106,7 @@ def map_quality(
     k = min(NEIGHBORS, n_points // 2 - 1)
     if k < 3:
         return None
-    X, rng = centred(X, metric), np.random.default_rng(0)
+    X, rng = centre_for_library(X, metric), np.random.default_rng(0)
     affordable = int(WORK / (n_points * max(X.shape[1], 1)))
     n_sampled = min(n_points, MAX_SAMPLED, max(MIN_SAMPLED, affordable))
     rows = rng.choice(n_points, n_sampled, replace=False)
@@ -114,7 +117,7 @@ def map_quality(
 
     def figures_of(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
         """Return the four figures of some points, and how far each column agrees."""
-        with named(metric):
+        with explain_metric_errors(metric):
             in_data, on_map = _distances(X, some, metric), _distances(embedding, some)
         near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
@@ -167,7 +170,7 @@ def _correlate_cluster_distances(
     of_data, of_map = (
         mean_rows_of_groups(rows, group, len(ids))[ids >= 0] for rows in (X, embedding)
     )
-    with named(metric):
+    with explain_metric_errors(metric):
         in_data = pairwise_distances(of_data, metric=metric)[pairs]
     on_map = pairwise_distances(of_map)[pairs]
     if np.ptp(in_data) == 0 or np.ptp(on_map) == 0:  # there is no order

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
 from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
@@ -58,7 +58,7 @@ def recluster(
         X = normalize(X)  # stays sparse
     landmarks = kmeans.fit_predict(X)
     sizes = np.bincount(landmarks)
-    weighted = edges(graph, "fuzzy")
+    weighted = build_edges(graph, "fuzzy")
     between = landmark_graph(weighted, landmarks, len(sizes))
     parts = merge_tree(between, sizes).cut(n_parts)[landmarks]
     rank = np.argsort(np.argsort(-np.bincount(parts), kind="stable"))

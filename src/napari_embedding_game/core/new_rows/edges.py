@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.graph.edges import directed_weights, mixed
+from napari_embedding_game.core.graph.edges import directed_weights, mix_memberships
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
@@ -61,7 +61,8 @@ class NewEdges:
         return joined * factors
 
     def _mixed(self, weights: Weights) -> Weights:
-        return mixed(weights, self._mean) if self._affinity == "mixed" else weights
+        is_mixed = self._affinity == "mixed"
+        return mix_memberships(weights, self._mean) if is_mixed else weights
 
 
 @njit(**LOOP)

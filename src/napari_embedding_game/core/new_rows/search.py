@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact, leaves, search_loops
-from napari_embedding_game.core.graph.neighbors import check_spread
+from napari_embedding_game.core.graph.neighbors import validate_rows_not_constant
 from napari_embedding_game.core.graph.rows import (
     MAX_DENSE,
     SEARCHED,
     Rows,
-    are_filled,
+    have_nonzero_values,
 )
 from napari_embedding_game.core.threads import run_blocks
 
@@ -42,12 +42,12 @@ class FittedSearch:
 
     def __init__(self, X: Any, metric: Any) -> None:
         check_metric(metric)
-        self._brute: Any = None
+        self._sklearn_index: Any = None
         if callable(metric):
             from sklearn.neighbors import NearestNeighbors
 
-            self._brute = NearestNeighbors(algorithm="brute", metric=metric)
-            self._brute.fit(_dense(X))
+            self._sklearn_index = NearestNeighbors(algorithm="brute", metric=metric)
+            self._sklearn_index.fit(_dense(X))
             return
         if np.prod(X.shape) > MAX_DENSE and hasattr(X, "toarray"):
             raise InputError(
@@ -58,9 +58,9 @@ class FittedSearch:
         values, n = self._rows[:], X.shape[0]
         order, bounds = np.arange(n, dtype=np.int32), np.array([0, n])
         if n > MAX_FLAT:
-            order, bounds = leaves.lists(values)
+            order, bounds = leaves.split_into_lists(values)
             values = values[order]
-        means = leaves.mean_rows(values, bounds)
+        means = leaves.mean_rows_of_lists(values, bounds)
         self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
     def __call__(self, X: Any, n_neighbors: int) -> Neighbors:
@@ -72,16 +72,16 @@ class FittedSearch:
         if not X.shape[0]:
             shape = 0, n_neighbors
             return np.empty(shape, np.int64), np.empty(shape, np.float32)
-        if self._brute is not None:
-            distances, numbers = self._brute.kneighbors(_dense(X), n_neighbors)
+        if self._sklearn_index is not None:
+            distances, numbers = self._sklearn_index.kneighbors(_dense(X), n_neighbors)
             return numbers, distances.astype(np.float32)
         if self._metric == "correlation":
-            check_spread(X)
+            validate_rows_not_constant(X)
         indices = np.empty((X.shape[0], n_neighbors), np.int64)
-        squared = self._by_lists(self._rows.prepared(X), indices)
-        distances = self._rows.distances(squared)
-        if self._metric == "cosine" and not self._rows.has_zeros:
-            is_zero = ~are_filled(X)  # 1 away from all
+        squared = self._by_lists(self._rows.convert(X), indices)
+        distances = self._rows.to_distances(squared)
+        if self._metric == "cosine" and not self._rows.has_zero_rows:
+            is_zero = ~have_nonzero_values(X)  # 1 away from all
             indices[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
@@ -97,7 +97,7 @@ class FittedSearch:
         rows, *_, n_probes = self._lists
         if n_probes == 1:  # one list, by scores: quicker
             nobody = np.full(len(indices), -1, np.int32)
-            indices[:], squared = exact.nearest_of_all(
+            indices[:], squared = exact.find_exact_neighbors(
                 rows, nobody, indices.shape[1], queries
             )
             return squared

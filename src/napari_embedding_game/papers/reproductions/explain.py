@@ -15,7 +15,7 @@ from scipy.linalg import orthogonal_procrustes
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.methods import Approximation, get_method
 from napari_embedding_game.core.energy.objective import AllPairs
-from napari_embedding_game.core.graph.edges import Edges, edges
+from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
@@ -181,7 +181,7 @@ def of_umap(fuzzy: Edges) -> Gradient:
     """
     umap = get_method("umap")
     forces = CompiledForces(fuzzy, umap.attraction, umap.kernel)
-    degree = torch.from_numpy(np.asarray(fuzzy.matrix().sum(axis=1))).float()
+    degree = torch.from_numpy(np.asarray(fuzzy.to_csr_matrix().sum(axis=1))).float()
 
     def expected(layout: Map) -> Map:
         y = torch.from_numpy(layout)
@@ -209,7 +209,7 @@ def along(
     X = roll(n_points, seed)[0].astype(np.float32) if rolled else inputs.load(name).X
     X = np.asarray(X[draw_rows(X.shape[0], n_points, seed)])
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
-    weighted = {each: edges(graph, each, X=X) for each in ("fuzzy", "lle")}
+    weighted = {each: build_edges(graph, each, X=X) for each in ("fuzzy", "lle")}
     umap, lle = of_umap(weighted["fuzzy"]), of_lle(weighted["lle"])
     played = weighted[get_method(method).affinity]
     placed = played, start_layout(played, X, 2, "random", seed)

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from napari_embedding_game.core.energy.forces import CompiledForces
 from napari_embedding_game.core.energy.objective import AllPairs
 from napari_embedding_game.core.energy.pressure import pressure
-from napari_embedding_game.core.graph.edges import edges
+from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
 from napari_embedding_game.papers.minimizers import homotopy, spectral_direction
@@ -42,7 +42,7 @@ def weighted(X: Points, perplexity: float) -> Any:
     """Return entropic edges of the rows."""
     settings = Settings(affinity="entropic", perplexity=perplexity)
     graph = knn_graph(X, resolve_n_neighbors(settings, len(X)))
-    return edges(graph, "entropic", perplexity=perplexity)
+    return build_edges(graph, "entropic", perplexity=perplexity)
 
 
 def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:

@@ -41,9 +41,9 @@ def find_parts() -> dict[Callable[[], object], Any]:
 
     return {
         compile_game: pair_loops.edge_energy,
-        compile_search: search_loops.rank,
+        compile_search: search_loops.rank_by_differences,
         compile_merging: cluster_loops._join_groups,
-        compile_edges: start._smooth,
+        compile_edges: start._smooth_points,
     }
 
 
@@ -67,7 +67,7 @@ def compile_edges() -> None:
 def compile_game() -> None:
     """Compile the first step of a game, and what its frames show."""
     edges = _make_ring_edges()
-    edges.in_order(np.arange(N_ROWS)[::-1])  # as of many points
+    edges.reorder_points(np.arange(N_ROWS)[::-1])  # as of many points
     _play_one_frame(edges, few_settings())
 
 
