@@ -20,7 +20,9 @@ extensions = [
 exclude_patterns = ["images"]
 html_theme = "pydata_sphinx_theme"
 html_title = project
+html_logo = html_favicon = "../resources/icon.svg"
 html_theme_options = {
+    "logo": {"text": project, "alt_text": project},
     "github_url": "https://github.com/napari-embedding-game/napari-embedding-game",
     "navigation_with_keys": False,
     "show_prev_next": True,
