@@ -3,12 +3,12 @@
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/film.py cells.h5ad
     xvfb-run -a -s "-screen 0 1600x1000x24" python tools/film.py cells.h5ad --gestures
 
-The file has principal components (``obsm["X_pca"]``) and some thousand cells.  In the
-film the game is run, a cluster is dragged by its name, the repulsion is raised, both
-are taken back by the timeline, the two maps are compared and laid side by side, a group
-is brushed, and the cells that lie farthest from cells like them are followed to their
-neighbours in the data.  The films of gestures, all or those that are named behind
-``--gestures``, stand in the guide.
+The file has principal components (``obsm["X_pca"]``) and some thousand cells.  The film
+begins with the finished map.  Then the game is run, a cluster is dragged by its name,
+the repulsion is raised, both are taken back by the timeline, the two maps are compared
+and laid side by side, a group is brushed, and the cells that lie farthest from cells
+like them are followed to their neighbours in the data.  The films of gestures, all or
+those that are named behind ``--gestures``, stand in the guide.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ MAX_BYTES = 300_000
 FRAME_MS = 120
 LAST_MS = 2_500
 """The last frame of a scene, so that it can be read."""
+POSTER_MS = 1_500
+"""The finished map, with which the film of the README begins."""
 MAX_MS = 1_200
 """Of a frame while nothing moves, such as the search of neighbours."""
 MAX_ITER = 1_200
@@ -89,6 +91,11 @@ class Film:
             self.durations[-1] = min(self.durations[-1], MAX_MS)
         self._person.rest(1.0)
         self.shoot(LAST_MS)
+
+    def show_last_first(self) -> None:
+        """Begin the film with a copy of its last frame, before it is played."""
+        self.frames.insert(0, self.frames[-1])
+        self.durations.insert(0, POSTER_MS)
 
     def save(self, path: Path, max_bytes: int | None = None) -> None:
         """Write an animated GIF with one table of colours, and say how large it is.
@@ -306,6 +313,7 @@ def record(person: Person, path: Path) -> None:
     """Play and save the film of the README."""
     film = Film(person)
     begin(person, path, film)
+    film.show_last_first()
     for act in (drag_cluster, raise_repulsion, look_back, compare, brush):
         act(person, film)
     follow_doubtful(person, film)
