@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score
 from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
-from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 from napari_embedding_game.core.inspect.firmness import firm_cuts, suggested
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from shared import Input, arguments, finish, grown, load, median, report, timed
@@ -112,7 +112,7 @@ def game(
     n_landmarks = len(last.landmarks)
     graph = landmark_graph(weighted, last.labels, n_landmarks)
     sizes = np.bincount(last.labels, minlength=n_landmarks)
-    return merge_tree(graph, sizes), graph, last.labels
+    return build_merge_tree(graph, sizes), graph, last.labels
 
 
 def spread(figures: list[float]) -> str:
@@ -144,8 +144,8 @@ def timing(
     graph, of_graph = timed(
         lambda: landmark_graph(weighted, labels, n_landmarks), repeats
     )
-    tree, of_tree = timed(lambda: merge_tree(graph, sizes), repeats)
-    _, of_update = timed(lambda: merge_tree(graph, sizes, previous=tree), repeats)
+    tree, of_tree = timed(lambda: build_merge_tree(graph, sizes), repeats)
+    _, of_update = timed(lambda: build_merge_tree(graph, sizes, previous=tree), repeats)
     _, of_cut = timed(lambda: tree.cut(12), repeats)
     return {
         "points": len(points),

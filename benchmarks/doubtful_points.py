@@ -39,8 +39,8 @@ import numpy as np
 
 from napari_embedding_game.core.estimator import EmbeddingGame
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
-from napari_embedding_game.core.inspect.isolation import isolation
-from napari_embedding_game.core.inspect.stretch import stretch
+from napari_embedding_game.core.inspect.isolation import compute_isolation
+from napari_embedding_game.core.inspect.stretch import compute_stretch
 from napari_embedding_game.core.snapshot import OUTLIER_ISOLATION
 from shared import Input, arguments, load, load_all, report
 
@@ -156,8 +156,8 @@ class Map:
         """Return the measures that need nothing but a map and the data."""
         neighbors, distances = self.graph.indices, self.graph.distances
         return {
-            "stretch": stretch(neighbors, embedding),
-            "isolation": isolation(neighbors, distances),
+            "stretch": compute_stretch(neighbors, embedding),
+            "isolation": compute_isolation(neighbors, distances),
             "1 - recall": lost(neighbors, embedding),
             "scDEED": scdeed(self.X, embedding),
         }
@@ -264,7 +264,7 @@ def _graph(X: np.ndarray) -> NeighborGraph:
 
 
 def _isolated(graph: NeighborGraph) -> np.ndarray:
-    return isolation(graph.indices, graph.distances)
+    return compute_isolation(graph.indices, graph.distances)
 
 
 # --- Maps by other programs

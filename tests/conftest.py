@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.inspect.clusters import merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree
 from napari_embedding_game.core.snapshot import Snapshot, Steer
 from napari_embedding_game.data import reading_process
 from napari_embedding_game.data.dataset import Dataset
@@ -217,7 +217,7 @@ class FakeEngine:
         graph = sp.diags([1.0, 9.0, 1.0], [-1, 0, 1], shape=(n, n)).tocsr()
         sizes = np.bincount(labels, minlength=n)
         graph, sizes = graph[:n_landmarks, :n_landmarks], sizes[:n_landmarks]
-        return LandmarkMerge(graph, merge_tree(graph, sizes))
+        return LandmarkMerge(graph, build_merge_tree(graph, sizes))
 
     def play(self, edges, layout, settings, warm_start=None):
         iteration, n_iter, n_points = 0, 50, len(layout)

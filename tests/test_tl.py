@@ -13,7 +13,7 @@ from scipy import sparse
 import worlds
 from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.compare import neighbors_kept
+from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.writers import write
 from worlds import read
@@ -224,7 +224,7 @@ def test_stability_is_that_of_the_next_seeds_and_leaves_the_map(cells):
     kept = []
     for seed in (4, 5):
         other = EmbeddingGame(random_state=seed, **QUICK).fit(cells.obsm["X_pca"])
-        kept.append(neighbors_kept(before, other.embedding_))
+        kept.append(measure_kept_neighbors(before, other.embedding_))
     np.testing.assert_allclose(copied.obs["mine_stability"], np.mean(kept, axis=0))
     assert "each of 2 maps from other seeds" in copied.uns["mine"]["stability"]
     assert "mine_stability" not in cells.obs
@@ -258,7 +258,7 @@ def test_stability_of_a_map_that_the_window_saved(cells, tmp_path, space):
     rows = session.dataset.kept
     numbers, how = (X[rows], {}) if space == "X_pca" else (cells.obsp[space], PAIRS)
     other = EmbeddingGame(random_state=1, **QUICK, **how).fit_transform(numbers)
-    kept = neighbors_kept(session.snapshot.embedding, other)
+    kept = measure_kept_neighbors(session.snapshot.embedding, other)
     np.testing.assert_allclose(found[rows], kept)
     assert found[~rows].isna().all()
     del adata.obsp["distances"], adata.obsm["X_pca"]

@@ -30,7 +30,7 @@ from napari_embedding_game import EmbeddingGame
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.estimator import to_parameters
-from napari_embedding_game.core.new_rows.transform import check_transform
+from napari_embedding_game.core.new_rows.transform import validate_transform
 
 _NO_FMA = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-FMA,-FMA4"
 _HASWELL = "+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2,+lzcnt,+popcnt,+f16c,-avx512f"
@@ -135,7 +135,7 @@ def hashes(name: str) -> dict[str, str]:
     found["labels"] = _hash(model.labels_)
     is_placed = False
     with suppress(InputError):  # a method or a metric without new rows
-        check_transform(model.method, model.metric)
+        validate_transform(model.method, model.metric)
         is_placed = True
     if is_placed:
         found["new rows"] = _hash(model.transform(0.98 * X[:NEW_ROWS]))

@@ -41,8 +41,8 @@ from napari_embedding_game.core.errors import (
 )
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
-from napari_embedding_game.core.inspect.compare import neighbors_kept
+from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
+from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
 from napari_embedding_game.core.inspect.firmness import (
     Separation,
     firm_cuts,
@@ -443,7 +443,7 @@ def stability(
     seed, all_shares = parameters["random_state"], []
     for number in range(n_seeds):
         model.set_params(random_state=(seed + 1 + number) % 2**32)
-        all_shares.append(neighbors_kept(positions, model.fit_transform(X)))
+        all_shares.append(measure_kept_neighbors(positions, model.fit_transform(X)))
     shares = np.full(adata.n_obs, np.nan, np.float32)
     shares[is_placed] = np.mean(all_shares, axis=0)
     adata.obs[f"{key}_stability"] = shares
@@ -492,7 +492,7 @@ def firmness(
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
     nearest = build_edges(knn_graph(X, metric=metric), "mixed")
     graph = landmark_graph(nearest, labels, len(landmarks))
-    tree = merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
+    tree = build_merge_tree(graph, np.bincount(labels, minlength=len(landmarks)))
     cuts = list(firm_cuts(X, tree, graph, labels, metric=metric))
     asked = [cut.separation for cut in cuts]
     columns = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from napari_embedding_game.core.new_rows.batch_shift import without_shift
+from napari_embedding_game.core.new_rows.batch_shift import remove_batch_shift
 
 CENTRES = 12 * np.eye(4, 6)
 
@@ -17,7 +17,7 @@ def test_a_shift_goes_and_the_kinds_stay():
     fitted, _ = rows(rng, 600)
     new, kind = rows(rng, 4_000)
     shift = np.array([2.0, 2, 2, 2, 6, 0])
-    moved = without_shift(new + shift, fitted)
+    moved = remove_batch_shift(new + shift, fitted)
     assert moved.dtype == np.float32
     assert np.linalg.norm((moved - new).mean(axis=0)) < 0.4 * np.linalg.norm(shift)
     apart = np.linalg.norm(moved[:, None] - CENTRES, axis=2)
@@ -27,11 +27,11 @@ def test_a_shift_goes_and_the_kinds_stay():
 def test_without_a_shift_little_moves():
     rng = np.random.default_rng(0)
     new, _ = rows(rng, 400)
-    assert np.abs(without_shift(new, rows(rng, 600)[0]) - new).mean() < 0.3
+    assert np.abs(remove_batch_shift(new, rows(rng, 600)[0]) - new).mean() < 0.3
 
 
 def test_one_row_stays_almost_where_it_is():
     rng = np.random.default_rng(0)
     new = rows(rng, 1)[0] + 3
-    moved = without_shift(new, rows(rng, 600)[0])
+    moved = remove_batch_shift(new, rows(rng, 600)[0])
     assert np.abs(moved - new).max() < 0.3

@@ -11,9 +11,9 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.inspect.clusters import (
+    build_merge_tree,
     landmark_graph,
-    merge_tree,
-    split,
+    split_cluster,
 )
 
 
@@ -37,7 +37,7 @@ def trees(draw):
     sizes[rng.integers(n)] = 3  # not all empty
     weights[sizes == 0] = 0
     weights[:, sizes == 0] = 0
-    return sizes, merge_tree(sparse.csr_matrix(weights + weights.T), sizes)
+    return sizes, build_merge_tree(sparse.csr_matrix(weights + weights.T), sizes)
 
 
 def test_the_graph_of_landmarks_sums_the_edges_between_their_points():
@@ -76,13 +76,13 @@ def test_one_cluster_fewer_merges_one_pair_and_keeps_all_other_numbers(case):
 
 def test_the_cut_finds_groups_that_hang_together():
     graph, group = blocks([3, 8, 5, 12])
-    clusters = merge_tree(graph, np.ones(len(group), int)).cut(4)
+    clusters = build_merge_tree(graph, np.ones(len(group), int)).cut(4)
     assert len(set(zip(clusters, group, strict=True))) == 4
 
 
 def test_parts_that_no_edge_connects_are_joined_last():
     graph, group = blocks([4, 9, 6], weight_between=0)
-    tree = merge_tree(graph, np.ones(len(group), int))
+    tree = build_merge_tree(graph, np.ones(len(group), int))
     clusters = tree.cut(3)
     assert len(set(zip(clusters, group, strict=True))) == 3
     # The smallest two go first.
@@ -94,12 +94,12 @@ def test_a_tree_that_is_as_good_as_a_new_one_is_kept():
     weights = rng.random((40, 40)) ** 4  # hardly any structure: many equal answers
     graph = sparse.csr_matrix(weights + weights.T)
     sizes = np.ones(40, int)
-    before = merge_tree(graph, sizes, random_state=1)
-    after = merge_tree(graph, sizes, previous=before, random_state=2)
+    before = build_merge_tree(graph, sizes, random_state=1)
+    after = build_merge_tree(graph, sizes, previous=before, random_state=2)
     np.testing.assert_array_equal(after.levels[0], before.levels[0])
     np.testing.assert_array_equal(after.cut(6), before.cut(6))
     # A tree of another number of landmarks says nothing.
-    merge_tree(graph[:30, :30], sizes[:30], previous=before)
+    build_merge_tree(graph[:30, :30], sizes[:30], previous=before)
 
 
 @given(trees(), st.data())
@@ -110,14 +110,14 @@ def test_a_split_cuts_inside_the_cluster_and_keeps_nothing_back(case, data):
     n_most = np.count_nonzero(sizes[members])
     if n_most < 2:
         with pytest.raises(InputError, match="cannot be split"):
-            split(tree, members, 2)
+            split_cluster(tree, members, 2)
         return
     n_parts = data.draw(st.integers(2, n_most))
-    parts = split(tree, members, n_parts)
+    parts = split_cluster(tree, members, n_parts)
     assert ((parts < 0) == (sizes[members] == 0)).all()
     assert set(parts[parts >= 0]) == set(range(n_parts))
     if n_parts > 2:  # nested: one part fewer merges two of them
-        pairs = np.column_stack([parts, split(tree, members, n_parts - 1)])
+        pairs = np.column_stack([parts, split_cluster(tree, members, n_parts - 1)])
         assert len(np.unique(pairs[parts >= 0], axis=0)) == n_parts
     with pytest.raises(InputError, match="choose a number of parts"):
-        split(tree, members, n_most + 1)
+        split_cluster(tree, members, n_most + 1)

@@ -7,7 +7,7 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 from napari_embedding_game.core.inspect.firmness import (
     Cut,
     Separation,
@@ -31,7 +31,7 @@ def cuts_of(X, n_landmarks=40):
     """Cut the tree of landmarks, which are some of the rows."""
     labels = ((X[:, None] - X[None, :n_landmarks]) ** 2).sum(axis=2).argmin(axis=1)
     graph = landmark_graph(build_edges(knn_graph(X), "mixed"), labels, n_landmarks)
-    tree = merge_tree(graph, np.bincount(labels, minlength=n_landmarks))
+    tree = build_merge_tree(graph, np.bincount(labels, minlength=n_landmarks))
     return list(firm_cuts(X, tree, graph, labels))
 
 
@@ -109,7 +109,7 @@ def test_rows_that_are_all_the_same_are_one_group():
     X[of == 0] = X[0]
     labels = np.where(of == 0, np.arange(len(X)) % 2, 2)
     graph = landmark_graph(build_edges(knn_graph(X), "mixed"), labels, 3)
-    tree = merge_tree(graph, np.bincount(labels))
+    tree = build_merge_tree(graph, np.bincount(labels))
     assert [cut.is_firm for cut in firm_cuts(X, tree, graph, labels)] == [True, False]
 
 

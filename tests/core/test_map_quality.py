@@ -11,7 +11,7 @@ from sklearn.manifold import trustworthiness
 
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import quality
-from napari_embedding_game.core.inspect.quality import map_quality
+from napari_embedding_game.core.inspect.quality import measure_map_quality
 from napari_embedding_game.papers.reproductions.metrics import neighbor_recall
 
 
@@ -26,7 +26,7 @@ def digits():
 
 def test_on_all_points_it_is_what_others_work_out(digits):
     X, embedding, _ = digits
-    found = map_quality(X, embedding)
+    found = measure_map_quality(X, embedding)
     assert (found.n_sampled, found.n_neighbors) == (600, 15)
     expected = trustworthiness(X, embedding, n_neighbors=15)
     assert found.trustworthiness == pytest.approx(expected, abs=1e-9)
@@ -42,12 +42,12 @@ def test_on_all_points_it_is_what_others_work_out(digits):
 def test_of_many_points_as_many_are_sampled_as_take_little_time(digits, monkeypatch):
     X, embedding, _ = digits
     monkeypatch.setattr(quality, "WORK", 600 * X.shape[1] * 350)
-    assert map_quality(X, embedding).n_sampled == 350
+    assert measure_map_quality(X, embedding).n_sampled == 350
 
 
 def test_triplets_are_those_of_plain_counting(digits):
     X, embedding, _ = digits
-    found = map_quality(X, embedding)
+    found = measure_map_quality(X, embedding)
     rng = np.random.default_rng(5)
     i, j, k = rng.integers(0, 600, (3, 60_000))
     is_nearer = [
@@ -60,12 +60,12 @@ def test_triplets_are_those_of_plain_counting(digits):
 
 def test_the_data_themselves_are_perfect_and_chance_is_chance(digits):
     X, _, labels = digits
-    best = map_quality(X, X, clusters=labels)
+    best = measure_map_quality(X, X, clusters=labels)
     assert best.between_clusters == pytest.approx(1.0)
     assert best.neighbors_kept == best.trustworthiness == best.continuity == 1.0
     assert best.triplets == 1.0
     anywhere = np.random.default_rng(1).normal(size=(600, 2))
-    chance = map_quality(X, anywhere, clusters=labels)
+    chance = measure_map_quality(X, anywhere, clusters=labels)
     assert chance.between_clusters < 0.4
     assert chance.trustworthiness == pytest.approx(0.5, abs=0.03)
     assert chance.continuity == pytest.approx(0.5, abs=0.03)
@@ -82,16 +82,16 @@ def test_distances_between_clusters_are_those_of_their_means(digits):
     ]
     wanted = spearmanr(*map(pdist, middles)).statistic
     for rows in (X, sp.csr_matrix(X)):
-        found = map_quality(rows, embedding, clusters=some).between_clusters
+        found = measure_map_quality(rows, embedding, clusters=some).between_clusters
         assert found == pytest.approx(wanted)
-    turned = map_quality(X, embedding, metric="cosine", clusters=some)
+    turned = measure_map_quality(X, embedding, metric="cosine", clusters=some)
     assert turned.between_clusters not in (0, found)
     three = np.minimum(labels, 2)
     alike = np.tile(np.eye(4), (5, 1))  # all as far apart
     for result in (
-        map_quality(X, embedding),
-        map_quality(X, embedding, clusters=three),
-        map_quality(alike, alike, clusters=np.tile(np.arange(4), 5)),
+        measure_map_quality(X, embedding),
+        measure_map_quality(X, embedding, clusters=three),
+        measure_map_quality(alike, alike, clusters=np.tile(np.arange(4), 5)),
     ):
         assert np.isnan(result.between_clusters)
 
@@ -99,23 +99,26 @@ def test_distances_between_clusters_are_those_of_their_means(digits):
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "manhattan"])
 def test_other_distances_and_sparse_rows(digits, metric):
     X, embedding, _ = digits
-    dense = map_quality(X, embedding, metric=metric)
-    assert dense != map_quality(X, embedding)
+    dense = measure_map_quality(X, embedding, metric=metric)
+    assert dense != measure_map_quality(X, embedding)
     if metric != "correlation":
-        sparse = map_quality(sp.csr_matrix(X), embedding, metric=metric)
+        sparse = measure_map_quality(sp.csr_matrix(X), embedding, metric=metric)
         assert sparse.neighbors_kept == pytest.approx(dense.neighbors_kept)
 
 
 def test_a_distance_of_another_library_is_refused(digits):
     X, embedding, _ = digits
     with pytest.raises(InputError, match="'hellinger' cannot be used"):
-        map_quality(X, embedding, metric="hellinger")  # pynndescent's
+        measure_map_quality(X, embedding, metric="hellinger")  # pynndescent's
 
 
 def test_too_few_rows_have_no_figures():
     X = np.arange(14.0).reshape(7, 2)
-    assert map_quality(X, X) is None
-    assert map_quality(np.arange(16.0).reshape(8, 2), np.zeros((8, 2))).n_neighbors == 3
+    assert measure_map_quality(X, X) is None
+    assert (
+        measure_map_quality(np.arange(16.0).reshape(8, 2), np.zeros((8, 2))).n_neighbors
+        == 3
+    )
 
 
 def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
@@ -125,7 +128,7 @@ def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
     partly = np.where(np.arange(600) % 2, labels, -1)
     columns = {"shuffled": shuffled, "kind": labels, "half": halves, "partly": partly}
     one_group = {"all": np.zeros(600, int), "none": np.full(600, -1)}
-    found = map_quality(X, embedding, columns=columns | one_group).columns
+    found = measure_map_quality(X, embedding, columns=columns | one_group).columns
     assert found[0].name == "half"
     assert found[-1].name == "shuffled"
     by_name = {one.name: one for one in found}
@@ -135,7 +138,9 @@ def test_columns_agree_with_a_map_as_their_groups_lie_on_it(digits):
     assert by_name["shuffled"].agreement == pytest.approx(0, abs=0.05)
     kind, half_known = by_name["kind"], by_name["partly"]
     assert half_known.same == pytest.approx(kind.same, abs=0.05)
-    assert map_quality(X, embedding).columns == ()
-    named = map_quality(X, embedding, columns={"clusters": halves}, clusters=labels)
+    assert measure_map_quality(X, embedding).columns == ()
+    named = measure_map_quality(
+        X, embedding, columns={"clusters": halves}, clusters=labels
+    )
     assert [one.same for one in named.columns] == [by_name["half"].same]
     assert named.clusters.same == kind.same

@@ -14,7 +14,7 @@ from napari_embedding_game.core.energy.pair_functions import ATTRACTIONS, KERNEL
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.new_rows import place_loops
-from napari_embedding_game.core.new_rows.transform import frozen_field
+from napari_embedding_game.core.new_rows.transform import compute_frozen_field
 
 N = 2_500
 STEP = 1e-2
@@ -57,7 +57,7 @@ def test_the_field_pushes_a_point_as_the_fit_does(points, name, approximation):
     forces = CompiledForces(edges, method.attraction, method.kernel)
     objective = make_objective(approximation, forces, 1.0, 40, 0, method.aggregate)
     gradient = objective.gradients(y, z)[0] - forces.attract(y)
-    field = frozen_field(method, approximation, 1.0, points, landmarks)
+    field = compute_frozen_field(method, approximation, 1.0, points, landmarks)
     some = np.arange(1_000, 1_200)
     slopes = np.empty((200, d))
     for k in range(d):
@@ -89,7 +89,7 @@ def test_a_point_ends_in_a_minimum_of_its_energy(points, name):
     method = METHODS[name]
     f, k, d = ATTRACTIONS[method.attraction], KERNELS[method.kernel], points.shape[1]
     y = points[:300]
-    field = frozen_field(method, "exact", 0.01, y, y[:10])
+    field = compute_frozen_field(method, "exact", 0.01, y, y[:10])
     rng = np.random.default_rng(1)
     found = np.stack([rng.choice(300, 12, replace=False) for _ in range(20)])
     found = found.astype(np.int64)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, hstack
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import exact
 from napari_embedding_game.core.graph import rows as graph_rows
-from napari_embedding_game.core.inspect.recluster import recluster
+from napari_embedding_game.core.inspect.recluster import recluster_rows
 
 SIZES = (40, 70, 55)
 
@@ -34,11 +34,11 @@ def test_landmarks_find_blobs_the_largest_first(blobs, metric):
     rows, of = blobs
     if metric == "correlation":  # what all numbers of a row share says nothing
         rows = rows + 50 * np.random.default_rng(1).normal(size=(len(rows), 1))
-    parts = recluster(rows, 3, metric=metric)
+    parts = recluster_rows(rows, 3, metric=metric)
     assert is_same(parts, of)
     assert np.bincount(parts).tolist() == [70, 55, 40]
-    np.testing.assert_array_equal(parts, recluster(rows, 3, metric=metric))
-    of_sparse = recluster(csr_matrix(rows), 3, metric=metric)
+    np.testing.assert_array_equal(parts, recluster_rows(rows, 3, metric=metric))
+    of_sparse = recluster_rows(csr_matrix(rows), 3, metric=metric)
     np.testing.assert_array_equal(of_sparse, parts)
 
 
@@ -50,7 +50,7 @@ def test_sparse_rows_of_many_columns_stay_sparse(blobs, metric, monkeypatch):
     more = csr_matrix((len(rows), 100_000), dtype=np.float32)
     tracemalloc.start()
     assert is_same(
-        recluster(hstack([csr_matrix(rows), more], "csr"), metric=metric), of
+        recluster_rows(hstack([csr_matrix(rows), more], "csr"), metric=metric), of
     )
     assert tracemalloc.get_traced_memory()[1] < 8 * np.prod(more.shape)
     tracemalloc.stop()
@@ -59,6 +59,6 @@ def test_sparse_rows_of_many_columns_stay_sparse(blobs, metric, monkeypatch):
 def test_what_cannot_be_clustered_is_told(blobs):
     rows, _ = blobs
     with pytest.raises(InputError, match="9 points are too few"):
-        recluster(rows[:9])
+        recluster_rows(rows[:9])
     with pytest.raises(InputError, match="1 parts cannot be made"):
-        recluster(rows, 1)
+        recluster_rows(rows, 1)

@@ -5,7 +5,7 @@ from scipy import sparse
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph import leaves
 from napari_embedding_game.core.new_rows import search as module
-from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
+from napari_embedding_game.core.new_rows.search import FittedSearch, validate_metric
 from napari_embedding_game.core.threads import limit_threads
 
 
@@ -76,7 +76,7 @@ def test_rows_without_a_direction_are_1_from_all_or_refused(rows, form):
 @pytest.mark.parametrize("metric", ["manhattan", "precomputed"])
 def test_metrics_that_say_nothing_of_new_rows_are_refused(metric):
     with pytest.raises(InputError, match=r"^New rows cannot be placed [^\n]*\.$"):
-        check_metric(metric)
+        validate_metric(metric)
 
 
 def test_no_new_rows_have_no_neighbours():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.core.inspect.compare import neighbors_kept
+from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
 
 
 def by_hand(first, second, k):
@@ -30,10 +30,10 @@ def test_it_is_what_its_formula_says():
     rng = np.random.default_rng(1)
     first, second = rng.normal(size=(130, 2)), rng.normal(size=(130, 3))
     np.testing.assert_allclose(
-        neighbors_kept(first, second, 6), by_hand(first, second, 6)
+        measure_kept_neighbors(first, second, 6), by_hand(first, second, 6)
     )
     for n in (40, 77):  # the 75 nearest of 76 would be kept by any map
-        assert neighbors_kept(first[:n], second[:n]).mean() < 0.4
+        assert measure_kept_neighbors(first[:n], second[:n]).mean() < 0.4
 
 
 def test_clusters_that_lie_elsewhere_turned_and_mirrored_keep_all(clusters):
@@ -44,7 +44,7 @@ def test_clusters_that_lie_elsewhere_turned_and_mirrored_keep_all(clusters):
         inside = y[numbers == one]
         turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
         elsewhere[numbers == one] = (inside - inside.mean(axis=0)) @ turn + 90 * one
-    assert neighbors_kept(y, 0.01 * elsewhere).min() > 0.9
+    assert measure_kept_neighbors(y, 0.01 * elsewhere).min() > 0.9
 
 
 def test_points_that_change_their_cluster_with_the_seed_come_out(clusters):
@@ -56,6 +56,6 @@ def test_points_that_change_their_cluster_with_the_seed_come_out(clusters):
         other = y + rng.normal(0, 0.2, y.shape)
         if seed in (1, 3):
             other[planted] = y[(planted + 400) % 800] + 0.01
-        kept.append(neighbors_kept(y, other))
+        kept.append(measure_kept_neighbors(y, other))
     found, is_planted = np.mean(kept, axis=0), np.isin(np.arange(800), planted)
     assert found[is_planted].max() < found[~is_planted].min()

@@ -4,7 +4,7 @@ import pytest
 from napari_embedding_game.core.dynamics.play import play
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
-from napari_embedding_game.core.inspect.stretch import stretch
+from napari_embedding_game.core.inspect.stretch import compute_stretch
 from napari_embedding_game.core.settings import Settings
 
 
@@ -22,7 +22,7 @@ def test_it_is_what_its_formula_says(n_components):
     neighbors = (np.arange(40)[:, None] + rng.permuted([range(1, 8)] * 40, axis=1)) % 40
     neighbors[::3, 4:] = -1  # some have fewer
     y = rng.normal(size=(40, n_components)).astype(np.float32)
-    found = stretch(neighbors, y)
+    found = compute_stretch(neighbors, y)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, by_hand(neighbors, y.astype(float)), rtol=1e-5)
 
@@ -46,6 +46,6 @@ def test_snapshots_have_it(method):
         if snapshot.finished:
             break
     np.testing.assert_allclose(
-        snapshot.stretch, stretch(graph.nearest, snapshot.embedding), rtol=1e-6
+        snapshot.stretch, compute_stretch(graph.nearest, snapshot.embedding), rtol=1e-6
     )
     assert 0.0 <= snapshot.stretched_share < 0.5

@@ -2,8 +2,12 @@
 
 import numpy as np
 
-from napari_embedding_game.core.inspect.transfer import tail_share, vote, vote_weights
-from napari_embedding_game.core.new_rows.likeness import Unexplained
+from napari_embedding_game.core.inspect.transfer import (
+    share_at_least_as_high,
+    vote_labels,
+    vote_weights,
+)
+from napari_embedding_game.core.new_rows.likeness import ResidualScorer
 
 
 def test_near_neighbours_count_more_and_all_together_one():
@@ -16,17 +20,18 @@ def test_near_neighbours_count_more_and_all_together_one():
 def test_the_most_votes_win_and_their_share_is_the_confidence():
     codes = np.array([[0, 0, 1], [1, 2, 2], [2, -1, -1], [-1, -1, -1]])
     weights = np.full((4, 3), 1 / 3)
-    winners, confidence = vote(codes, weights)
+    winners, confidence = vote_labels(codes, weights)
     assert winners.tolist() == [0, 2, 2, -1]
     np.testing.assert_allclose(confidence, [2 / 3, 2 / 3, 1 / 3, 0])
-    winners, confidence = vote(np.full((2, 3), -1), weights[:2])
+    winners, confidence = vote_labels(np.full((2, 3), -1), weights[:2])
     assert (winners.tolist(), confidence.tolist()) == ([-1, -1], [0, 0])
 
 
 def test_share_of_known_scores_that_are_as_high():
     known = np.arange(99.0)
     np.testing.assert_allclose(
-        tail_share(np.array([-1.0, 98.0, 99.0, 49.0]), known), [1, 0.02, 0.01, 0.51]
+        share_at_least_as_high(np.array([-1.0, 98.0, 99.0, 49.0]), known),
+        [1, 0.02, 0.01, 0.51],
     )
 
 
@@ -49,14 +54,14 @@ def test_a_kind_that_was_not_fitted_is_told_and_others_are_not():
     rng = np.random.default_rng(0)
     fitted, like = expression(rng, 600), expression(rng, 300)
     unlike = expression(rng, 60, range(20, 50))
-    scores = Unexplained(fitted, np.full(600, 100.0), 3)
+    scores = ResidualScorer(fitted, np.full(600, 100.0), 3)
     new = np.vstack([like, unlike])
     rest, depth = left_by(new, fitted), np.full(360, 100.0)
     shares = scores(new, rest, depth)
     assert (shares[300:] < 0.01).mean() > 0.95
     assert (shares[:300] < 0.01).mean() < 0.05
     for n in (1, 2, 5):  # few are compared with the means of as few
-        scores = Unexplained(fitted, np.full(600, 100.0), 3, n)
+        scores = ResidualScorer(fitted, np.full(600, 100.0), 3, n)
         few = [
             scores(new[i : i + n], rest[i : i + n], depth[:n]) for i in range(0, 40, n)
         ]

@@ -105,7 +105,7 @@ def test_sampled_landmarks_are_the_worst(data, tmp_path):
 
 def test_a_point_is_misplaced_among_ten_of_which_most_are_of_others():
     y = np.random.default_rng(0).normal(size=(30, 2))
-    near = pressure.nearest_on_map(y)
+    near = pressure.find_nearest_on_map(y)
     assert near.shape == (30, 10)
     for n_others, wrong in ((5, False), (6, True)):
         labels = np.zeros(30, int)

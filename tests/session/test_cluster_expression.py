@@ -63,7 +63,7 @@ def test_the_figures_are_those_of_scanpy(kind, is_scaled):
     assert found.genes == ("g4", "g0", "g20")
     assert found.sizes == (100, 50, 150)
     summary = found.summary
-    means = summary.scaled if is_scaled else summary.means
+    means = summary.scaled_means if is_scaled else summary.means
     np.testing.assert_allclose(means, plot.dot_color_df, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(summary.shares, plot.dot_size_df, rtol=1e-6)
 

@@ -5,7 +5,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.core.inspect.quality import graph_parts, map_quality
+from napari_embedding_game.core.inspect.quality import (
+    count_graph_parts,
+    measure_map_quality,
+)
 from napari_embedding_game.session.quality import (
     group_codes_by_column,
     make_quality_job,
@@ -18,7 +21,7 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
     play(session)
     session.settings.metric = "euclidean"  # for the next run
     shot = session.snapshot
-    expected = map_quality(
+    expected = measure_map_quality(
         dataset.X,
         shot.embedding,
         metric="cosine",
@@ -27,10 +30,10 @@ def test_the_map_is_compared_by_the_distance_it_was_made_with(engine, dataset):
     )
     assert expected.clusters.same > expected.clusters.by_chance
     found = make_quality_job(session)()
-    parts = graph_parts(shot.neighbors, found.parts.n_neighbors)
+    parts = count_graph_parts(shot.neighbors, found.parts.n_neighbors)
     told = replace(expected, parts=parts)
     np.testing.assert_equal(asdict(found), asdict(told))
-    assert found != map_quality(dataset.X, session.snapshot.embedding)
+    assert found != measure_map_quality(dataset.X, session.snapshot.embedding)
 
 
 def test_a_column_of_one_level_and_gaps_is_not_compared(dataset):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.core.inspect.teaching import Learned
+from napari_embedding_game.core.inspect.teaching import Classification
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import learned_classes
 from worlds import rows, session_of
@@ -90,7 +90,9 @@ def test_the_class_that_is_hardest_to_tell_is_named_where_it_differs():
 
     def told(*recalls, spread=0.05):
         score = float(np.mean(recalls))
-        learned = Learned(counts * 0, counts * 0.0, counts, score, spread, recalls)
+        learned = Classification(
+            counts * 0, counts * 0.0, counts, score, spread, recalls
+        )
         return learned_classes.accuracy_text(learned, ["A", "B", "C"])
 
     assert told(0.95, 0.5, 0.95).endswith(" B is correct least often (50%).")

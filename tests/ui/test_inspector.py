@@ -10,7 +10,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QWidget
 
-from napari_embedding_game.core.inspect.clusters import merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.ui.game_dock import MAP, PLOTS, SELECTION
@@ -268,7 +268,7 @@ def test_list_and_box_of_a_running_game(qtbot, played, session):
     number, table = played.clusters.slider.number, played.clusters.table
     labels = np.arange(40, dtype=np.int32)
     line = sp.csr_matrix(sp.eye(50, k=1) + sp.eye(50, k=-1))
-    tree = merge_tree(line, np.bincount(labels, minlength=50))
+    tree = build_merge_tree(line, np.bincount(labels, minlength=50))
     session.clusters.update_from_game(labels, 50, LandmarkMerge(line, tree))
     asked = session.clusters.n_clusters
     qtbot.waitUntil(lambda: table.rowCount() == number.value() < asked)

@@ -117,16 +117,16 @@ def place_rows_with_diagnostics(
 ) -> tuple[NDArray[np.float32], ...]:
     """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows."""
     rows = model._as_rows(X, reset=False)
-    figures: tuple[NDArray[np.float32], ...] = model._fitted.place_with_figures(rows)
-    return figures
+    placed: tuple[NDArray[np.float32], ...] = model._fitted.place_with_diagnostics(rows)
+    return placed
 
 
 def _takes_new_rows(model: EmbeddingGame) -> bool:
     """Return True; InputError says why a method or metric takes no new rows."""
     with delay_interrupts():
-        from napari_embedding_game.core.new_rows.transform import check_transform
+        from napari_embedding_game.core.new_rows.transform import validate_transform
 
-    check_transform(model.method, model.metric)
+    validate_transform(model.method, model.metric)
     return True
 
 
@@ -430,11 +430,13 @@ class EmbeddingGame(
         For what ``X`` is and what is raised see :meth:`transform`.
         """
         with delay_interrupts():
-            from napari_embedding_game.core.new_rows.transform import nearest_landmark
+            from napari_embedding_game.core.new_rows.transform import (
+                nearest_landmark_among,
+            )
 
         positions = np.array(self.transform(X))  # scikit-learn may make a table of them
         has_rows = self.landmark_clusters_ >= 0
-        nearest = nearest_landmark(positions, self.landmarks_, has_rows)
+        nearest = nearest_landmark_among(positions, self.landmarks_, has_rows)
         clusters: NDArray[np.int32] = self.landmark_clusters_[nearest]
         return clusters
 
@@ -452,7 +454,7 @@ class EmbeddingGame(
             from napari_embedding_game.core.dynamics.play import play
             from napari_embedding_game.core.graph.neighbors import NeighborGraph
             from napari_embedding_game.core.live_run import Run
-            from napari_embedding_game.core.new_rows.transform import fitted_map
+            from napari_embedding_game.core.new_rows.transform import make_fitted_map
 
         X = self._as_rows(X, ensure_min_samples=2)
         for name, value in (("n_clusters", self.n_clusters), ("stop_at", stop_at)):
@@ -486,7 +488,7 @@ class EmbeddingGame(
             self.knn_indices_, self.knn_distances_ = graph.indices, graph.distances
             self.isolation_ = edges.isolation
             self.affinity_matrix_ = edges.to_csr_matrix()
-            self._fitted = fitted_map(X, graph, edges, last, *positions)
+            self._fitted = make_fitted_map(X, graph, edges, last, *positions)
             self._store_map(snapshot, edges, resolve_repulsion(last))
 
         change = changes.change_settings
@@ -559,7 +561,7 @@ class EmbeddingGame(
             between = clusters.landmark_graph(edges, snapshot.labels, len(merged))
             sizes = np.bincount(snapshot.labels, minlength=len(merged))
             # As the window draws it, whatever the seed.
-            merged = clusters.merge_tree(between, sizes).cut(int(self.n_clusters))
+            merged = clusters.build_merge_tree(between, sizes).cut(int(self.n_clusters))
         self.landmark_clusters_, self.labels_ = merged, merged[snapshot.labels]
 
     @property

@@ -9,9 +9,9 @@ playing = play(edges, layout, settings)
 The first line chooses the affinity by the method, and the approximation by the number
 of rows: without that line maps of more than ``settings.MANY_POINTS`` rows differ from
 the estimator's.  The seed enters in the search, in the start, as ``random_state`` of
-:class:`state.Problem`, and in :func:`transform.frozen_field`; clusters are found with
-seed 0 whatever the seed is.  ``EmbeddingGame._resolve_settings`` samples a seed where
-``random_state`` is no number.
+:class:`state.Problem`, and in :func:`transform.compute_frozen_field`; clusters are
+found with seed 0 whatever the seed is.  ``EmbeddingGame._resolve_settings`` samples a
+seed where ``random_state`` is no number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph, knn_graph
 from napari_embedding_game.core.graph.precomputed import validate_distances
 from napari_embedding_game.core.graph.start import start_layout
-from napari_embedding_game.core.inspect.isolation import isolation
+from napari_embedding_game.core.inspect.isolation import compute_isolation
 from napari_embedding_game.core.settings import (
     NO_LARGE_PICTURE,
     Settings,
@@ -90,7 +90,9 @@ def make_edges_and_layout(
     with limit_threads(settings.n_jobs):
         affinity, perplexity = settings.affinity, settings.perplexity
         result = build_edges(graph, affinity, X=X, perplexity=perplexity)
-        result = replace(result, isolation=isolation(graph.indices, graph.distances))
+        result = replace(
+            result, isolation=compute_isolation(graph.indices, graph.distances)
+        )
         if settings.metric != "precomputed":
             rows = Coordinates(X, settings.metric, settings.random_state)
             result = replace(result, coordinates=rows)

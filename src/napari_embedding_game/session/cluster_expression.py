@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize
+from napari_embedding_game.core.inspect.group_sums import GroupSummary, summarize_groups
 from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
@@ -151,7 +151,7 @@ def iter_cluster_expression(
     columns = map(dataset.expression.columns, parts)
     found = [
         (
-            summarize(values, codes, n_groups),
+            summarize_groups(values, codes, n_groups),
             *_estimate_densities(values, codes, n_groups),
         )
         for values in columns

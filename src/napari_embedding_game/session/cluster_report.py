@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.group_sums import finished, iter_grouped
+from napari_embedding_game.core.inspect.group_sums import (
+    iter_group_figures,
+    run_to_result,
+)
 from napari_embedding_game.core.snapshot import (
     MISPLACED_STRETCH,
     OUTLIER_ISOLATION,
@@ -92,8 +95,8 @@ def contrast_columns(dataset: Dataset, points: NDArray[np.bool_]) -> pd.Series:
     cluster makes no contrast.  Missing values are left out; a column that is constant
     on both sides, or empty on one, makes none.
     """
-    sides = iter_grouped(dataset.profile, np.where(points, 0, 1), 2)
-    counts, means, squares, _ = finished(sides)
+    sides = iter_group_figures(dataset.profile, np.where(points, 0, 1), 2)
+    counts, means, squares, _ = run_to_result(sides)
     spread = np.sqrt((squares / np.maximum(counts, 1)).mean(axis=0))
     difference = np.where((counts > 0).all(axis=0), means[0] - means[1], 0.0)
     # Where both sides are constant, rounding may leave some spread.

@@ -40,13 +40,13 @@ from napari_embedding_game.core.estimator import (
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import validate_row_count
 from napari_embedding_game.core.new_rows.sample import (
+    find_nearest_centres,
     k_means,
-    nearest_centre,
-    reference_rows,
+    sample_by_sensitivity,
 )
 from napari_embedding_game.core.new_rows.transform import (
-    check_transform,
-    nearest_landmark,
+    nearest_landmark_among,
+    validate_transform,
 )
 from napari_embedding_game.core.progress import yield_with_progress
 from napari_embedding_game.core.settings import (
@@ -140,7 +140,7 @@ def _nearest_centres_of_chunk(
 ) -> tuple[NDArray[Any], ...]:
     """Return the nearest centre of each row, int32, and its squared distance."""
     chunk = (rows.read(begin, end) - median).astype(np.float32)
-    labels, squared = nearest_centre(chunk, centres)
+    labels, squared = find_nearest_centres(chunk, centres)
     return labels.astype(np.int32), squared
 
 
@@ -158,7 +158,7 @@ def _place_chunk(
     positions, stretch, isolation = place_rows_with_diagnostics(
         model, rows.read(begin, end)
     )
-    landmarks = nearest_landmark(positions, model.landmarks_, has_rows)
+    landmarks = nearest_landmark_among(positions, model.landmarks_, has_rows)
     return positions, landmarks, stretch, isolation
 
 
@@ -196,7 +196,7 @@ def map_large_file(
     log = report or (lambda _: None)
     source = _validate_source(source)
     model = EmbeddingGame(**to_parameters(settings))
-    check_transform(model.method, model.metric)
+    validate_transform(model.method, model.metric)
     rows, file_rows, recipe_facts = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         if recipe:
@@ -292,7 +292,7 @@ def sample_reference_rows(
         map_chunks, partial(_nearest_centres_of_chunk, rows, median, centres), n
     ):
         labels[part], squared[part] = values
-    return reference_rows(labels, squared, n_rows, random_state)
+    return sample_by_sensitivity(labels, squared, n_rows, random_state)
 
 
 def write_placed_rows(

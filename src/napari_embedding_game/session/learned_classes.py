@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.teaching import Learned, learn
+from napari_embedding_game.core.inspect.teaching import Classification, classify_rows
 from napari_embedding_game.data.columns import counted
 from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset, Examples
 from napari_embedding_game.data.stages import Stage, Stages
@@ -58,7 +58,7 @@ def explain_obstacle(dataset: Dataset, annotation: Annotation) -> str:
     return ""
 
 
-def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]:
+def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Classification]:
     """Learn the classes of all rows of a dataset from examples among them, in stages.
 
     Examples that are no rows of it are passed over.
@@ -71,11 +71,11 @@ def learn_from_examples(dataset: Dataset, examples: Examples) -> Stages[Learned]
     yield Stage("Learning")
     of_components = "recipe" in dataset.provenance or dataset.space.startswith("obsm[")
     has_unit = of_components or dataset.images is not None
-    return learn(dataset.X, rows, codes, is_scaled=has_unit)
+    return classify_rows(dataset.X, rows, codes, is_scaled=has_unit)
 
 
 def add_class_columns(
-    dataset: Dataset, name: str, learned: Learned, examples: Examples
+    dataset: Dataset, name: str, learned: Classification, examples: Examples
 ) -> tuple[Dataset, str]:
     """Return the data with columns of the learned classes, and the columns' name."""
     present = [*_example_points_by_class(dataset, examples)]
@@ -95,7 +95,7 @@ def find_least_confident_points(
     return order[np.isfinite(confidence[order])]
 
 
-def accuracy_text(learned: Learned, names: Sequence[str]) -> str:
+def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
     """Return sentences on the accuracy of the classes."""
     if learned.score is None:
         pairs = zip(names, learned.counts, strict=True)

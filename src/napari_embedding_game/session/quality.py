@@ -81,7 +81,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
         from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
         from napari_embedding_game.core.inspect import quality
 
-        result = quality.map_quality(
+        result = quality.measure_map_quality(
             X, embedding, metric=settings.metric, columns=columns, clusters=clusters
         )
         if result is None:
@@ -90,7 +90,7 @@ def make_quality_job(session: Session) -> Callable[[], MapQuality | None] | None
             graph = edges.to_csr_matrix()
         else:  # a snapshot keeps some of more: they may hang together less
             graph = snapshot.neighbors if searched <= N_NEAREST else None
-        parts = None if graph is None else quality.graph_parts(graph, searched)
+        parts = None if graph is None else quality.count_graph_parts(graph, searched)
         return replace(result, parts=parts)
 
     return compute
@@ -112,13 +112,15 @@ def make_comparison_job(
 
     def compute() -> TimelineComparison:
         from napari_embedding_game.core.inspect.compare import compare_maps
-        from napari_embedding_game.core.inspect.quality import map_quality
+        from napari_embedding_game.core.inspect.quality import measure_map_quality
 
         maps = compare_maps(base.embedding, mark.snapshot.embedding)
         qualities = None
         if data is not None:
             (X, metric), snapshots = (data[0].X, data[1].metric), (base, mark.snapshot)
-            one, other = (map_quality(X, m.embedding, metric=metric) for m in snapshots)
+            one, other = (
+                measure_map_quality(X, m.embedding, metric=metric) for m in snapshots
+            )
             qualities = None if one is None or other is None else (one, other)
         return TimelineComparison(base, mark, maps, qualities)
 

@@ -515,13 +515,13 @@ class Session:
         Raises DataError or InputError: nothing was played yet, or it has too few
         landmarks for so many parts.
         """
-        from napari_embedding_game.core.inspect.clusters import split
+        from napari_embedding_game.core.inspect.clusters import split_cluster
 
         if self.merging is None or self.snapshot is None:
             raise DataError("Press Run first: a cluster is split along what it finds.")
         rows = self.clusters.clustering.rows(cluster)
         landmarks, indices = np.unique(self.snapshot.labels[rows], return_inverse=True)
-        parts = split(self.merging.tree, landmarks, n_parts)
+        parts = split_cluster(self.merging.tree, landmarks, n_parts)
         return self.clusters.split_into_groups(cluster, rows, parts[indices])
 
     def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
@@ -552,10 +552,10 @@ class Session:
         options = {name: getattr(settings, name) for name in names}
 
         def find() -> Callable[[], list[int]]:
-            from napari_embedding_game.core.inspect.recluster import recluster
+            from napari_embedding_game.core.inspect.recluster import recluster_rows
 
             with COMPUTING, limit_threads(settings.n_jobs):
-                parts = recluster(dataset.X[rows], n_parts, **options)
+                parts = recluster_rows(dataset.X[rows], n_parts, **options)
 
             def apply() -> list[int]:
                 if not self.shows_dataset(dataset):

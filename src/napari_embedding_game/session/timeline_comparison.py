@@ -43,11 +43,11 @@ class TimelineComparison:
 
     def summary(self) -> str:
         """Return in words what differs."""
-        half = float(np.median(self.maps.moved))
-        is_near = half < FAR_OFF
+        half = float(np.median(self.maps.movement))
+        is_near, kept = half < FAR_OFF, share_text(self.maps.neighbors_kept)
         return (
-            f"{share_text(self.maps.kept)} of a point's neighbours are the same on "
-            f"both maps. Half of the points move by {'less' if is_near else 'more'} "
+            f"{kept} of a point's neighbours are the same on both maps. Half of the "
+            f"points move by {'less' if is_near else 'more'} "
             f"than {half:.0%} of the map's radius"
             f"{'.' if is_near else ': whole islands may have changed places.'}"
             + {(3, 2): SHEET, (2, 3): SHADOW}.get(self.n_dimensions, "")
@@ -58,7 +58,7 @@ class TimelineComparison:
 
         ``facing`` (2, 3) array: as in :func:`~.panels.arrange_panels`.
         """
-        laid, (n_axes, n_other) = self.maps.second, self.n_dimensions
+        laid, (n_axes, n_other) = self.maps.aligned, self.n_dimensions
         notes = ["", self.mark.origin]
         if self.qualities is not None:
             shares = (one.neighbors_kept for one in self.qualities)

@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
+from napari_embedding_game.core.energy.objective import as_array, find_nearest_landmarks
 from napari_embedding_game.core.graph.coordinates import Coordinates
 from napari_embedding_game.core.graph.edge_loops import sort_by_group
 from napari_embedding_game.core.loop_cache import njit
@@ -92,7 +92,7 @@ class LargePicture:
         self, positions: NDArray[np.floating], landmarks: NDArray[np.floating]
     ) -> None:
         """Ask points for their landmarks, and the data for the distances of these."""
-        self._group_of = nearest_landmark(positions, landmarks)
+        self._group_of = find_nearest_landmarks(positions, landmarks)
         self._groups = sort_by_group(self._group_of, len(landmarks))
         self._sizes = np.diff(self._groups[0]).astype(np.float64)
         self._in_data = distances_between(mean_rows(self._coordinates, self._groups))

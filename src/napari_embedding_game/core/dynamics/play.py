@@ -31,13 +31,13 @@ from napari_embedding_game.core.dynamics.game import Game
 from napari_embedding_game.core.dynamics.hand import MAX_DISTANCE
 from napari_embedding_game.core.dynamics.state import Layouts, Problem, State
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.energy.objective import as_array, nearest_landmark
+from napari_embedding_game.core.energy.objective import as_array, find_nearest_landmarks
 from napari_embedding_game.core.energy.pair_loops import padded_to_plane
 from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.errors import InputError, make_runaway_error
 from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.memory_order import memory_order
-from napari_embedding_game.core.inspect.stretch import stretch
+from napari_embedding_game.core.inspect.stretch import compute_stretch
 from napari_embedding_game.core.settings import (
     NO_CHANGE,
     NO_HAND,
@@ -219,7 +219,7 @@ class _Driver:
         if is_diagnosed or self._measures_energy:
             self._energy = self.mover.energy(state)
         if isinstance(self.mover, Layouts):
-            seen["labels"] = nearest_landmark(embedding, landmarks)
+            seen["labels"] = find_nearest_landmarks(embedding, landmarks)
         alarm, d = Alarm(state.warning) or self._alarm, self._problem.n_components
         return Snapshot(
             iteration=state.iteration,
@@ -276,7 +276,7 @@ class _Driver:
             seen["labels"], seen["pressure"] = map(self._in_order, (labels, heights))
         if (nearest := self._edges.nearest) is not None:
             seen["neighbors"] = nearest
-            seen["stretch"] = stretch(nearest, embedding)
+            seen["stretch"] = compute_stretch(nearest, embedding)
         is_game = isinstance(mover, Game)
         if is_game or is_finished:
             held = landmarks[:, :d] if is_game and is_finished else None

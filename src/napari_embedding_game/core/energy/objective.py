@@ -179,7 +179,7 @@ class Objective:
 
         Return the numbers of these landmarks.
         """
-        nearest = nearest_landmark(as_array(seen), as_array(z))
+        nearest = find_nearest_landmarks(as_array(seen), as_array(z))
         n_held = np.bincount(nearest, minlength=len(z))
         lost = np.flatnonzero(n_held == 0)[: len(seen)]
         points = self._rng.choice(len(seen), len(lost), replace=False)
@@ -329,11 +329,11 @@ methods.OBJECTIVES.update(
 )
 
 
-def nearest_landmark(points: Points, landmarks: Points) -> NDArray[np.int32]:
+def find_nearest_landmarks(points: Points, landmarks: Points) -> NDArray[np.int32]:
     """Return the index of each point's nearest landmark (Eq. 7), (N,) int32."""
     labels, work = np.empty(len(points), np.int32), len(points) * len(landmarks)
     given = np.ascontiguousarray(points), np.ascontiguousarray(landmarks.T), labels
-    run_blocks(pair_loops.nearest_landmark, len(points), work, *given)
+    run_blocks(pair_loops.write_nearest_landmarks, len(points), work, *given)
     return labels
 
 

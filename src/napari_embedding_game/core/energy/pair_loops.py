@@ -217,7 +217,7 @@ def repel(begin, end, k, y, z, gradient, pull, sums):
 
 
 @njit(**OPTIONS)
-def nearest_landmark(begin, end, y, z, labels):
+def write_nearest_landmarks(begin, end, y, z, labels):
     """Write the nearest landmark (Eq. 7) of some points; of equals, the first."""
     squared = np.empty(z.shape[1], y.dtype)
     for i in range(begin, end):

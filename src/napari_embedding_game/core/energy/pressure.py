@@ -23,7 +23,7 @@ from napari_embedding_game.core.energy.objective import (
     Landmarks,
     Objective,
     as_array,
-    nearest_landmark,
+    find_nearest_landmarks,
 )
 from napari_embedding_game.core.energy.pair_loops import (
     OPTIONS,
@@ -54,7 +54,7 @@ def pressure(
     """
     forces = objective.forces
     points = np.ascontiguousarray(as_array(y))
-    labels = nearest_landmark(points, as_array(z))
+    labels = find_nearest_landmarks(points, as_array(z))
     heights = np.full(len(points), np.nan, np.float32)
     is_pushed_by_landmarks = isinstance(objective, Landmarks)
     most = MAX_POINTS if is_at_rest else MAX_ON_THE_MOVE

@@ -1,7 +1,8 @@
-"""The compiled loops of :mod:`clusters`: graphs of groups, Louvain, merging.
+"""Compiled loops of :mod:`clusters`: graphs of groups, Louvain, merging.
 
-A graph is symmetric and, but for :func:`_join`, in compressed rows, its diagonal the
-weight inside a node counted from both ends, so that a row's sum is the node's degree.
+A graph is symmetric and in compressed rows (in :func:`_merge_pairwise` dense).  Its
+diagonal has the weight inside each node, counted from both ends, so that the sum of a
+row is the degree of the node.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ from napari_embedding_game.core.graph.edge_loops import build_group_graph, sort_
 from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP
 
-__all__ = ["build_group_graph", "compact", "join_groups", "modularity", "move_nodes"]
+__all__ = [
+    "build_group_graph",
+    "merge_within_groups",
+    "modularity",
+    "move_nodes",
+    "renumber_labels",
+]
 
 Indices = NDArray[Any]
 Numbers = NDArray[np.float64]
 _MAX_SWEEPS = 50
 _GAIN = 1e-10
-"""Share of the total weight below which a gain is rounding, not a gain."""
+"""Share of the total weight below which a gain is taken for rounding error."""
 
 
 def modularity(
@@ -31,7 +38,11 @@ def modularity(
     resolution: float,
     labels: NDArray[np.int64],
 ) -> float:
-    """Return the share of weight inside minus ``resolution`` times the expected."""
+    """Return the modularity of a partition of nodes.
+
+    It is the share of the weight inside communities, minus ``resolution`` times the
+    share that the degrees lead to expect.  ``labels`` (n,): the community of each node.
+    """
     volume = np.zeros(len(labels))
     graph = indptr, indices, weights
     return float(_modularity(*graph, resolution, labels, volume))
@@ -39,6 +50,7 @@ def modularity(
 
 @njit(**LOOP)
 def _modularity(indptr, indices, weights, resolution, labels, volume):
+    """Return the modularity; ``volume`` (n,) of zeros gets each community's degree."""
     inside, total, squared = 0.0, 0.0, 0.0
     for node in range(labels.shape[0]):
         for e in range(indptr[node], indptr[node + 1]):
@@ -59,7 +71,10 @@ def move_nodes(
     order: NDArray[np.int64],
     labels: NDArray[np.int64],
 ) -> None:
-    """Move nodes to the best neighbouring community until no move gains."""
+    """Move nodes to the best neighbouring community until no move gains modularity.
+
+    ``labels`` (n,) are changed in place; nodes are visited in ``order`` (n,).
+    """
     n = len(labels)
     count = np.bincount(labels, minlength=n)
     graph, (degree, volume, link) = (indptr, indices, weights), np.zeros((3, n))
@@ -70,7 +85,11 @@ def move_nodes(
 def _move_nodes(
     indptr, indices, weights, resolution, order, labels, degree, volume, link, count
 ):
-    """Move nodes, see above; ``degree``, ``volume`` and ``link`` (n,) are zeros."""
+    """Run :func:`move_nodes` with scratch arrays.
+
+    ``degree``, ``volume`` and ``link`` (n,) are zeros; ``count`` (n,) is the number of
+    nodes in each community.
+    """
     n, total = labels.shape[0], 0.0
     for node in range(n):
         for e in range(indptr[node], indptr[node + 1]):
@@ -94,7 +113,7 @@ def _move_nodes(
                 gain = link[label] - cost * volume[label]
                 if gain > most:
                     best, most = label, gain
-            if most < 0.0 and count[previous] > 0:  # better off alone
+            if most < 0.0 and count[previous] > 0:  # a community of its own is better
                 best = 0
                 while count[best] > 0:
                     best += 1
@@ -109,13 +128,14 @@ def _move_nodes(
             break
 
 
-def compact(labels: NDArray[np.int64]) -> int:
-    """Renumber labels to 0..n-1 in order of appearance, in place; return n."""
-    return int(_compact(labels, np.full(labels.max() + 1, -1)))
+def renumber_labels(labels: NDArray[np.int64]) -> int:
+    """Renumber labels to 0..n-1 in order of first appearance, in place; return n."""
+    return int(_renumber_labels(labels, np.full(labels.max() + 1, -1)))
 
 
 @njit(**LOOP)
-def _compact(labels, new):
+def _renumber_labels(labels, new):
+    """Run :func:`renumber_labels`; ``new`` (largest label + 1,) is filled with -1."""
     n = 0
     for i in range(labels.shape[0]):
         label = labels[i]
@@ -126,7 +146,7 @@ def _compact(labels, new):
     return n
 
 
-def join_groups(
+def merge_within_groups(
     indptr: Indices,
     indices: Indices,
     weights: Numbers,
@@ -135,11 +155,13 @@ def join_groups(
     n_groups: int,
     is_rooted: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Numbers]:
-    """Join all clusters of each group, pair after pair, see :func:`_join`.
+    """Merge the clusters of each group, pair by pair, until one cluster is left.
 
-    Returns the joined clusters, those they join, and a score that orders the pairs of
-    all groups: the worst in its group so far, as a pair can follow only the merges that
-    make it possible.
+    ``size`` (n,): points of each cluster; ``groups`` (n,): group of each cluster.
+    Returns, for each merge, the cluster that is absorbed, the cluster that absorbs it,
+    and a score by which the merges of all groups can be ordered: the lowest score of
+    the group so far, because a merge can only follow the merges that made its clusters.
+    See :func:`_merge_pairwise`.
     """
     n = len(size)
     begins, nodes = sort_by_group(groups, n_groups)
@@ -147,9 +169,9 @@ def join_groups(
     joined, into = np.empty((2, n), np.int64)
     scores, dense = np.empty(n), np.empty((most, most))
     graph = indptr, indices, weights
-    # Arrays that loops use again: numba takes seconds to compile what makes them.
+    # Scratch arrays are made here, as numba takes seconds to compile their creation.
     numbers, flags = np.empty((5, n)), np.empty((2, n), np.int64)
-    count = _join_groups(
+    count = _merge_within_groups(
         *graph, size, groups, begins, nodes, is_rooted, joined, into, scores,
         dense, numbers, flags, np.empty(n, np.bool_),
     )  # fmt: skip
@@ -157,7 +179,7 @@ def join_groups(
 
 
 @njit(**LOOP)
-def _join_groups(
+def _merge_within_groups(
     indptr,
     indices,
     weights,
@@ -174,10 +196,10 @@ def _join_groups(
     flags,
     is_there,
 ):
-    """Join the clusters of each group, see above; return the number of pairs.
+    """Run :func:`merge_within_groups`; return the number of merges.
 
-    ``dense`` (m, m), ``numbers`` (5, n), ``flags`` (2, n) and ``is_there`` (n,) are
-    written over.
+    The results are written to ``joined``, ``into`` and ``scores``.  Scratch arrays:
+    ``dense`` (m, m), ``numbers`` (5, n), ``flags`` (2, n), ``is_there`` (n,).
     """
     degree, part_degree, part_size = numbers[0], numbers[1], numbers[2]
     most, part_scores, index, best = numbers[3], numbers[4], flags[0], flags[1]
@@ -199,7 +221,7 @@ def _join_groups(
             for e in range(indptr[node], indptr[node + 1]):
                 if groups[indices[e]] == group:
                     dense[k, index[indices[e]]] = weights[e]
-        _join(
+        _merge_pairwise(
             n, dense, part_degree, part_size, is_rooted, best, most, is_there,
             joined[count:], into[count:], part_scores,
         )  # fmt: skip
@@ -214,8 +236,8 @@ def _join_groups(
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _score(a, b, weights, degree, size, is_rooted):
-    """Return how well two clusters go together, see :func:`_join`."""
+def _score_pair(a, b, weights, degree, size, is_rooted):
+    """Return the score of merging clusters a and b, see :func:`_merge_pairwise`."""
     expected = degree[a] * degree[b]
     if weights[a, b] <= 0.0 or expected <= 0.0:
         return -(size[a] + size[b])
@@ -223,30 +245,30 @@ def _score(a, b, weights, degree, size, is_rooted):
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted):
-    """Write which of the clusters after ``a`` goes with it best, and the score."""
+def _find_best_partner(a, n, best, most, is_there, weights, degree, size, is_rooted):
+    """Write to ``best[a]`` and ``most[a]`` the best partner after a, and its score."""
     best[a], most[a] = -1, -np.inf
     for b in range(a + 1, n):
         if is_there[b]:
-            score = _score(a, b, weights, degree, size, is_rooted)
+            score = _score_pair(a, b, weights, degree, size, is_rooted)
             if score > most[a]:
                 best[a], most[a] = b, score
 
 
 @njit(no_cpython_wrapper=True, **LOOP)
-def _join(
+def _merge_pairwise(
     n, weights, degree, size, is_rooted, best, most, is_there, joined, into, scores
 ):
-    """Join ``n`` clusters of a dense graph, two at a time, best first.
+    """Merge ``n`` clusters of a dense graph into one, the pair of best score first.
 
-    Best have the most weight between them over that expected of their degrees, with
-    ``is_rooted`` over its root; without any weight the smallest go first, and of
-    equals the lowest numbers.  Writes the joined clusters, those they join, and the
-    scores, below 0 without weight, n - 1 each.  The larger cluster of a pair keeps
-    its number; the other arguments are overwritten.
+    The score of a pair is the weight between the clusters over the product of their
+    degrees, or over its root where ``is_rooted``.  Pairs without weight follow, their
+    score minus their size; of equal scores the lowest numbers are merged first.  The
+    larger cluster of a pair keeps its number.  Written are ``joined``, ``into`` and
+    ``scores``, n - 1 each; all other arrays are overwritten.
     """
     for a in range(n):
-        _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted)
+        _find_best_partner(a, n, best, most, is_there, weights, degree, size, is_rooted)
     for step in range(n - 1):
         one = 0
         for a in range(1, n):
@@ -267,8 +289,10 @@ def _join(
             if not is_there[a]:
                 continue
             if a == one or best[a] == one or best[a] == other:
-                _find_best(a, n, best, most, is_there, weights, degree, size, is_rooted)
+                _find_best_partner(
+                    a, n, best, most, is_there, weights, degree, size, is_rooted
+                )
             elif a < one:
-                score = _score(a, one, weights, degree, size, is_rooted)
+                score = _score_pair(a, one, weights, degree, size, is_rooted)
                 if score > most[a] or (score == most[a] and one < best[a]):
                     best[a], most[a] = one, score

@@ -1,10 +1,11 @@
-"""From many landmarks to few clusters, along the neighbour graph.
+"""Merge many landmarks into few clusters, along the neighbour graph.
 
-:func:`merge_tree` joins landmarks, small clusters of the points to which each is the
-nearest (Eq. 7, :func:`objective.nearest_landmark`), two at a time, so that every
-number of clusters is one cut of one tree.  It passes through four partitions of highest
-modularity (Louvain) at :data:`RESOLUTIONS`; between them those two are joined that have
-the most weight over that expected of their degrees (Bonald et al. 2018).
+A landmark is a small cluster of the points that it is nearest to (Eq. 7,
+:func:`objective.find_nearest_landmarks`).  :func:`build_merge_tree` merges landmarks
+two at a time, so that every number of clusters is a cut of the same tree.  The tree
+passes through four partitions of highest modularity (Louvain) at :data:`RESOLUTIONS`.
+Between partitions it merges the two clusters with the most weight over the weight that
+their degrees lead to expect (Bonald et al. 2018).
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from napari_embedding_game.core.inspect import cluster_loops as loops
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
 
 RESOLUTIONS = (1.0, 0.5, 0.25, 0.125)
-"""1 is modularity as it was defined; each further one expects half the weight."""
+"""Resolutions of modularity: 1 as it was defined, each next one expects half."""
 _TRIES_WITH_START, _MAX_ROUNDS = 2, 10
 _CLEARLY = 1e-3
-"""Modularity by which a new partition must beat the one that is shown."""
+"""Modularity that a new partition must gain over the previous partition."""
 
 Labels = NDArray[np.integer]
 _Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
@@ -33,10 +34,10 @@ _Graph = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 
 
 def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr_matrix:
-    """Return the summed weights of the edges between the points of landmarks.
+    """Return the weights of edges summed between landmarks, (L, L) float64, symmetric.
 
-    ``labels`` (N,): landmark of each point.  Returns (L, L), symmetric, float64; the
-    diagonal is the weight inside, counted from both ends.
+    ``labels`` (N,): landmark of each point.  The diagonal has the weight inside a
+    landmark, counted from both ends.
     """
     # A compiled loop would read beyond its arrays.
     assert len(labels) == edges.n_points
@@ -48,34 +49,38 @@ def landmark_graph(edges: Edges, labels: Labels, n_landmarks: int) -> sparse.csr
     return graph
 
 
-def merge_tree(
+def build_merge_tree(
     graph: sparse.csr_matrix,
     sizes: NDArray[np.integer],
     previous: MergeTree | None = None,
     random_state: int = 0,
     n_tries: int = 10,
 ) -> MergeTree:
-    """Join the landmarks of a graph (L, L), two at a time, until one cluster is left.
+    """Merge the landmarks of a graph, two at a time, until one cluster is left.
 
-    Parts that no edge connects are joined last, the smallest first.  ``sizes`` (L,):
-    points of each landmark.  ``previous``: the former tree of the same landmarks, whose
-    clusters are kept where they are as good as any found now.  ``n_tries``: of which
-    each partition is the best.
+    ``graph`` (L, L): see :func:`landmark_graph`; ``sizes`` (L,): points of each
+    landmark; ``previous``: a former tree of the same landmarks, whose partitions are
+    kept unless new ones are clearly better; ``n_tries``: random tries of each
+    partition, of which the best is taken.  Clusters that no edge connects are merged
+    last, the smallest first.
     """
     if previous is not None and len(previous.born) != len(sizes):
         previous = None
-    levels = _levels(sparse.csr_matrix(graph), previous, random_state, n_tries)
-    return MergeTree(*_joined(graph, np.array(sizes, np.float64), levels), levels)
+    levels = _find_nested_partitions(
+        sparse.csr_matrix(graph), previous, random_state, n_tries
+    )
+    born, leader = _merge_by_levels(graph, np.array(sizes, np.float64), levels)
+    return MergeTree(born, leader, levels)
 
 
-def _joined(
+def _merge_by_levels(
     graph: sparse.csr_matrix, sizes: NDArray[np.float64], levels: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Join pair after pair inside the groups of one level and the next.
+    """Merge landmarks pair by pair inside the groups of each level, finest level first.
 
-    On the way to the first level the root of what is expected keeps single stray
-    landmarks from standing alone while real clusters merge.  Returns ``born`` and
-    ``leader`` of a :class:`MergeTree`.
+    Returns ``born`` and ``leader`` of a :class:`MergeTree`.  Up to the first level
+    scores are divided by the root of the expected weight, which keeps single stray
+    landmarks from staying alone while real clusters merge.
     """
     born, leader = np.zeros(len(sizes), np.int64), np.arange(len(sizes))
     standing = np.flatnonzero(sizes)
@@ -83,7 +88,7 @@ def _joined(
     parts: _Graph = (between.indptr, between.indices, between.data)
     for step, level in enumerate(levels):
         groups = np.unique(level[standing], return_inverse=True)[1]
-        joined, into, scores = loops.join_groups(
+        joined, into, scores = loops.merge_within_groups(
             *parts, sizes[standing], groups, groups.max() + 1, step == 0
         )
         order = np.argsort(-scores, kind="stable")
@@ -100,13 +105,16 @@ def _joined(
     return born, leader
 
 
-def _levels(
+def _find_nested_partitions(
     graph: sparse.csr_matrix,
     previous: MergeTree | None,
     random_state: int,
     n_tries: int,
 ) -> NDArray[np.int64]:
-    """Return nested partitions of high modularity, and the whole as the last."""
+    """Return nested partitions of high modularity, (5, L), finest first.
+
+    The last partition is a single cluster of all landmarks.
+    """
     n_landmarks = graph.shape[0]
     levels = np.zeros((len(RESOLUTIONS) + 1, n_landmarks), np.int64)
     if graph.nnz == 0:
@@ -115,22 +123,27 @@ def _levels(
     groups = np.arange(n_landmarks)
     rng = np.random.default_rng(random_state)
     for number, resolution in enumerate(RESOLUTIONS):
-        start = None if previous is None else _start(previous.levels[number], groups)
-        joined = _best_partition(parts, resolution, start, rng, n_tries)
+        start = None
+        if previous is not None:
+            start = _translate_partition(previous.levels[number], groups)
+        joined = _find_best_partition(parts, resolution, start, rng, n_tries)
         parts = loops.build_group_graph(*parts, joined, int(joined.max()) + 1)
         groups = joined[groups]
         levels[number] = groups
     return levels
 
 
-def _best_partition(
+def _find_best_partition(
     graph: _Graph,
     resolution: float,
     start: NDArray[np.int64] | None,
     rng: np.random.Generator,
     n_tries: int,
 ) -> NDArray[np.int64]:
-    """Return the best of several partitions; ``start`` stays unless clearly beaten."""
+    """Return the partition of highest modularity among several tries.
+
+    The try from ``start`` is preferred unless another is clearly better.
+    """
     tries = [] if start is None else [_louvain(graph, resolution, start, rng)]
     alone = np.arange(len(graph[0]) - 1)
     for _ in range(n_tries if start is None else _TRIES_WITH_START):
@@ -147,38 +160,48 @@ def _louvain(
     labels: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Move nodes, then whole communities, and begin again until nothing gains."""
+    """Return a partition (n,) by Louvain's method from ``labels`` (n,) on.
+
+    Nodes are moved, then communities, repeatedly until nothing changes.
+    """
     labels = labels.copy()
     for _ in range(_MAX_ROUNDS):
         before = labels.copy()
         loops.move_nodes(*graph, resolution, rng.permutation(len(labels)), labels)
-        n_groups, n_nodes = loops.compact(labels), len(labels) + 1
+        n_groups, n_nodes = loops.renumber_labels(labels), len(labels) + 1
         while n_groups < n_nodes:
             n_nodes = n_groups
             coarse = loops.build_group_graph(*graph, labels, n_groups)
             joined = np.arange(n_groups)
             loops.move_nodes(*coarse, resolution, rng.permutation(n_groups), joined)
-            n_groups = loops.compact(joined)
+            n_groups = loops.renumber_labels(joined)
             labels = joined[labels]
         if np.array_equal(labels, before):
             break
     return labels
 
 
-def _start(earlier: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return an earlier partition of landmarks as one of groups, by most landmarks."""
+def _translate_partition(
+    earlier: NDArray[np.int64], groups: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return an earlier partition of landmarks as a partition of groups (G,).
+
+    Each group gets the earlier cluster of most of its landmarks.  ``earlier``,
+    ``groups`` (L,): earlier cluster and present group of each landmark.
+    """
     votes = np.zeros((groups.max() + 1, earlier.max() + 1), np.int64)
     np.add.at(votes, (groups, earlier), 1)
-    # Numbers below the number of groups, which is what the kernel has room for.
+    # Renumbered below the number of groups, as loops have room for no more.
     return np.unique(votes.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
 
 
-def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
-    """Cut a cluster alone into parts, along the tree that it came from.
+def split_cluster(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
+    """Split a cluster into ``n_parts`` parts along its merge tree.
 
-    ``members`` (M,): its landmarks, which need not be a cut's.  Returns the part of
-    each, the largest branch 0; -1 where it has no points.  InputError: ``n_parts`` is
-    below 2, or fewer of the landmarks have points.
+    ``members`` (M,): landmarks of the cluster, which need not be a cluster of a cut.
+    Returns the part of each landmark (M,), part 0 the largest branch, -1 for landmarks
+    without points.  InputError: ``n_parts`` is below 2 or above the number of landmarks
+    with points.
     """
     n_most = int(np.count_nonzero(tree.born[members]))
     if not 2 <= n_parts <= n_most:
@@ -188,11 +211,12 @@ def split(tree: MergeTree, members: Labels, n_parts: int) -> NDArray[np.int32]:
             f"into {n_parts}: {choice if n_most >= 2 else ''}play with more landmarks."
         )
 
-    def parts(n_clusters: int) -> NDArray[np.int32]:
+    def parts_at(n_clusters: int) -> NDArray[np.int32]:
         clusters = tree.cut(n_clusters)[members]
         used = np.unique(clusters[clusters >= 0])
         return np.where(clusters < 0, -1, used.searchsorted(clusters)).astype(np.int32)
 
-    # The number of parts only grows with the number of clusters.
+    # The number of parts never falls as the number of clusters grows.
     numbers = range(1, tree.n_leaves)
-    return parts(1 + bisect_left(numbers, n_parts, key=lambda n: parts(n).max() + 1))
+    at = bisect_left(numbers, n_parts, key=lambda n: parts_at(n).max() + 1)
+    return parts_at(1 + at)

@@ -1,8 +1,8 @@
-"""Comparison of maps of the same rows: alignment, movement, neighbours kept.
+"""Compare maps of the same rows: alignment, movement, kept neighbours.
 
 The second map is shifted, rotated and reflected by orthogonal Procrustes analysis
 (Schönemann 1966), and scaled to the size of the first.  Maps of other seeds are
-compared by neighbourhoods, as whole clusters may lie elsewhere.
+compared by neighbours, because clusters may lie elsewhere on them.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from scipy.spatial import cKDTree
 
 N_NEIGHBORS, WIDE = 15, 5
 MAX_JUDGED = 5_000
-"""Points whose neighbours on both maps are compared; of more, some drawn at random."""
+"""Most points whose neighbours are compared; of more points so many are sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class MapComparison:
-    """A second map (N, d) compared with a first one."""
+    """A second map (N, d) compared with a first map."""
 
-    second: NDArray[np.float32]
-    """(N, d) the second one, laid on the first."""
-    moved: NDArray[np.float32]
+    aligned: NDArray[np.float32]
+    """(N, d) positions of the second map, aligned with the first map."""
+    movement: NDArray[np.float32]
     """(N,) distance between the two positions of a point, in radii of the first map."""
-    kept: float
-    """Share of a point's 15 nearest on the first map that are so on the second, or of
-    the nearest quarter of fewer than 61 points."""
+    neighbors_kept: float
+    """Mean share of a point's 15 nearest points on the first map that are among its 15
+    nearest on the second; of fewer than 61 points, of the nearest quarter."""
 
 
 def compare_maps(
     first: NDArray[np.floating], second: NDArray[np.floating]
 ) -> MapComparison:
-    """Lay the second map on the first, and measure what differs.
+    """Align the second map (N, e) with the first (N, d), and measure differences.
 
-    Row i of both is the same row of the data.  Of maps of other dimensions the second
-    is taken into those of the first.
+    Row i of both maps is the same row of the data.  A second map of other dimensions is
+    projected to the dimensions of the first.
     """
     n, d = first.shape
     wide = max(d, second.shape[1])
@@ -51,16 +51,18 @@ def compare_maps(
     scaled, middle = b * (size / other if other > 0 else 1.0), a.mean(axis=0)
     scaled -= scaled.mean(axis=0)
     rotation, _ = orthogonal_procrustes(scaled, a - middle)
-    laid = (scaled @ rotation + middle)[:, :d].astype(np.float32)
+    aligned = (scaled @ rotation + middle)[:, :d].astype(np.float32)
     near = first.astype(np.float32)
     radius = size / math.sqrt(n) if size > 0 else 1.0
-    moved = np.linalg.norm(laid - near, axis=1) / radius
+    movement = np.linalg.norm(aligned - near, axis=1) / radius
     rows = np.random.default_rng(0).choice(n, min(n, MAX_JUDGED), replace=False)
-    kept = neighbors_kept(near, second, rows=rows, wide=1).mean() if n > 1 else 1.0
-    return MapComparison(laid, moved.astype(np.float32), float(kept))
+    kept = 1.0
+    if n > 1:
+        kept = float(measure_kept_neighbors(near, second, rows=rows, wide=1).mean())
+    return MapComparison(aligned, movement.astype(np.float32), kept)
 
 
-def neighbors_kept(
+def measure_kept_neighbors(
     first: NDArray[np.floating],
     second: NDArray[np.floating],
     n_neighbors: int = N_NEIGHBORS,
@@ -70,17 +72,18 @@ def neighbors_kept(
 ) -> NDArray[np.float32]:
     """Return the share of each point's k neighbours that a second map keeps, (n,).
 
-    Those on the first map that are among ``wide`` times k on the second: similar points
-    may change places.  Of few points k is smaller, so that chance keeps a quarter at
-    most.  ``rows``: the points to compare, all by default.
+    A neighbour on the first map (N, d) is kept where it is among the ``wide`` times k
+    nearest on the second map (N, e), as similar points may change places.  For few
+    points k is smaller, so that chance keeps a quarter at most.  ``rows`` (n,): numbers
+    of the points to compare, all by default.
     """
     n = len(first)
     rows = np.arange(n) if rows is None else rows
     most = max(1, (n - 1) // 4)
     k = max(1, min(n_neighbors, most // wide))
-    # Numbers that name point and neighbour.
+    # A number stands for a pair of point and neighbour.
     here, there = (
-        np.arange(len(rows))[:, None] * n + nearest_on_map(points, rows, count)
+        np.arange(len(rows))[:, None] * n + find_nearest_on_map(points, rows, count)
         for points, count in ((first, k), (second, min(wide * k, most)))
     )
     pairs = np.sort(there, axis=None)  # one search in order is 50 times numpy's isin
@@ -89,13 +92,13 @@ def neighbors_kept(
     return kept
 
 
-def nearest_on_map(
+def find_nearest_on_map(
     points: NDArray[np.floating], rows: NDArray[np.integer], k: int
 ) -> NDArray[np.intp]:
-    """Return the k nearest other points of these rows, (n, k)."""
+    """Return the k nearest other points of the points ``rows`` (n,), (n, k)."""
     y = np.ascontiguousarray(points, np.float64)
     indices: NDArray[np.intp] = cKDTree(y).query(y[rows], k + 1)[1]
     is_self = indices == rows[:, None]
-    is_self[~is_self.any(axis=1), -1] = True  # among copies of it
+    is_self[~is_self.any(axis=1), -1] = True  # copies displaced the point itself
     others: NDArray[np.intp] = indices[~is_self].reshape(len(rows), k)
     return others

@@ -1,7 +1,7 @@
 """Correct the surroundings of chosen points on the map by their neighbours in the data.
 
-Neighbours in the data are drawn in, strangers step out; all other points stay.  After
-Jeon et al., "Distortion-aware brushing ..." (2022), in one step.
+Neighbours in the data are moved in, strangers are moved out, all other points stay.
+After Jeon et al., "Distortion-aware brushing ..." (2022), in a single step.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 BELONGS, STRANGE = 0.5, 0.2
-"""Share of a point's neighbours in the data that are chosen, from which it is drawn in,
-and below which it is a stranger among them."""
+"""Share of chosen points among a point's neighbours in the data: from ``BELONGS`` on
+the point is moved in, below ``STRANGE`` it is a stranger."""
 AROUND = 10
-"""Neighbours on the map, most of which are chosen where a point lies inside."""
+"""Number of neighbours on the map by which a point lies inside: most are chosen."""
 RIM, GAP = 0.95, 1.25
-"""Share of the chosen points that the circle around them holds, and where strangers
-step to, in its radii: to twice that at most."""
+"""Share of the chosen points inside the circle around them, and the distance from its
+centre that strangers are moved to, in its radii: ``GAP`` to twice ``GAP``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,66 +27,75 @@ class Correction:
     """A layout with corrected surroundings of the chosen points."""
 
     embedding: NDArray[np.float32]
-    """(N, d) positions; all other points are unchanged, to the bit."""
-    drawn_in: NDArray[np.intp]
-    """Points whose neighbours in the data are chosen, and which lay elsewhere."""
-    stepped_out: NDArray[np.intp]
-    """Points whose neighbours in the data are not chosen, and which lay inside."""
+    """(N, d) positions; points that are not moved have the same bits as before."""
+    moved_in: NDArray[np.intp]
+    """Points that lay elsewhere and whose neighbours in the data are chosen."""
+    moved_out: NDArray[np.intp]
+    """Points that lay inside and whose neighbours in the data are not chosen."""
 
 
-def correct(
+def correct_layout(
     embedding: NDArray[np.float32],
     neighbors: NDArray[np.integer],
     chosen: NDArray[np.bool_],
 ) -> Correction:
-    """Draw in the true neighbours of chosen points (N,), and let strangers step out.
+    """Return a layout with true neighbours moved in and strangers moved out.
 
-    ``embedding`` (N, d): the map; it is not changed.  ``neighbors`` (N, k): the nearest
-    rows of each point in the data, -1 for none.
+    1. Points outside, at least half of whose neighbours in the data are chosen, move to
+       the mean position of these neighbours.
+    2. Points inside, less than a fifth of whose neighbours are chosen, move beyond the
+       rim of the chosen points, towards their neighbours.
+
+    ``embedding`` (N, d): the map, not changed; ``neighbors`` (N, k): the nearest rows
+    of each point in the data, -1 for no row; ``chosen`` (N,): the chosen points.
     """
     is_there = neighbors >= 0
     n_there = is_there.sum(axis=1)
     n_chosen = (chosen[neighbors] & is_there).sum(axis=1)
     is_inside = chosen | _is_inside(embedding, chosen)
     is_missing = (n_chosen >= BELONGS * n_there) & ~is_inside & (n_there > 0)
-    drawn_in = np.flatnonzero(is_missing)
-    stepped_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
+    moved_in = np.flatnonzero(is_missing)
+    moved_out = np.flatnonzero((n_chosen < STRANGE * n_there) & is_inside)
     kept = chosen.copy()
-    kept[stepped_out] = False
-    if chosen.all() or not kept.any():  # there is nothing to be right about
-        return Correction(embedding, drawn_in[:0], stepped_out[:0])
+    kept[moved_out] = False
+    if chosen.all() or not kept.any():  # there is no inside or no outside
+        return Correction(embedding, moved_in[:0], moved_out[:0])
 
     def neighbor_means(rows: NDArray[np.intp], counted: NDArray[np.bool_]) -> Any:
-        """Return the mean position of the counted neighbours, else the row's."""
+        """Return the mean position of each row's counted neighbours, or its own."""
         near, here = neighbors[rows], embedding[rows]
         counts = is_there[rows] & counted[near]
-        summed = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
+        sums = (embedding[near] * counts[..., None]).sum(axis=1, dtype=float)
         n = counts.sum(axis=1)[:, None]
-        return np.where(n > 0, summed / np.maximum(n, 1), here)
+        return np.where(n > 0, sums / np.maximum(n, 1), here)
 
     corrected = embedding.copy()
-    corrected[drawn_in] = neighbor_means(drawn_in, kept)
+    corrected[moved_in] = neighbor_means(moved_in, kept)
     middle = np.median(embedding[kept], axis=0)
     radius = np.quantile(np.linalg.norm(embedding[kept] - middle, axis=1), RIM)
-    offset = neighbor_means(stepped_out, ~chosen) - middle
+    offset = neighbor_means(moved_out, ~chosen) - middle
     length = np.maximum(np.linalg.norm(offset, axis=1, keepdims=True), 1e-12)
-    # Who belongs nearer than the rim steps to the rim; where all are on one spot, home.
+    # A point whose neighbours are nearer than the rim moves to the rim; where the
+    # chosen points are on a single spot, it moves to its neighbours' mean.
     reach = np.clip(length, GAP * radius, 2 * GAP * radius) if radius else length
-    corrected[stepped_out] = middle + offset / length * reach
-    return Correction(corrected, drawn_in, stepped_out)
+    corrected[moved_out] = middle + offset / length * reach
+    return Correction(corrected, moved_in, moved_out)
 
 
 def _is_inside(
     embedding: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return whether most of each point's neighbours on the map are chosen."""
-    from napari_embedding_game.core.inspect.compare import nearest_on_map
+    """Return whether most points around each point are chosen, (N,) bool.
+
+    Points that are chosen themselves are False.
+    """
+    from napari_embedding_game.core.inspect.compare import find_nearest_on_map
 
     among, ends = np.zeros(len(embedding), bool), embedding[chosen]
     low, high = ends.min(axis=0, initial=np.inf), ends.max(axis=0, initial=-np.inf)
     is_within = np.all((embedding >= low) & (embedding <= high), axis=1)
     rows = np.flatnonzero(is_within & ~chosen)
     if len(rows):
-        near = nearest_on_map(embedding, rows, min(AROUND, len(embedding) - 1))
+        near = find_nearest_on_map(embedding, rows, min(AROUND, len(embedding) - 1))
         among[rows] = chosen[near].mean(axis=1) > 0.5
     return among

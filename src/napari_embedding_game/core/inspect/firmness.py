@@ -26,7 +26,7 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import Rows
 from napari_embedding_game.core.graph.symmetric_rows import join_directions
-from napari_embedding_game.core.inspect.clusters import merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree
 from napari_embedding_game.core.inspect.merge_tree import MergeTree
 from napari_embedding_game.core.threads import limit_threads
 
@@ -149,7 +149,7 @@ def separation(
     one_group = _one_group(points)
     for draw in range(MAX_DRAWS):
         graph = _graph(one_group(rng))
-        tree = merge_tree(graph, np.ones(len(points), int), None, draw, _TRIES)
+        tree = build_merge_tree(graph, np.ones(len(points), int), None, draw, _TRIES)
         by_chance.append(_distance(graph, tree.cut(2) == 1))
         result, is_many = Separation(distance, tuple(by_chance)), draw + 1 >= DRAWS
         if draw and result.p > (_CLEARLY_ONE if is_many else 0.5):

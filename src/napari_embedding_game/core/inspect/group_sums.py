@@ -1,7 +1,7 @@
-"""Figures of groups of rows in every column, of matrices.
+"""Compute figures of groups of rows in every column of a matrix.
 
-Columns are read block by block; the values other than 0 of each block are gathered by
-group once.  Means and squares are computed here, ranks in :mod:`markers`.
+Columns are read block by block, and the values other than 0 of each block are gathered
+by group.  Means and squares are computed here, ranks in :mod:`markers`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.threads import count_threads
 
 BLOCK_VALUES = 2**22
-"""Values of a block, 16 MB of float32; four times as many in compressed rows."""
+"""Most values of a block, 16 MB of float32; four times as many in compressed rows."""
 MAX_BLOCK = 256
-"""Columns, where they are not in compressed rows: of these wide blocks are quicker."""
+"""Most columns of a block, unless in compressed rows, where wide blocks are quicker."""
 
 FloatArray = NDArray[np.float64]
 T = TypeVar("T")
 
 
-def finished(steps: Generator[float, None, T]) -> T:
-    """Do all of the work and return its result."""
+def run_to_result(steps: Generator[float, None, T]) -> T:
+    """Run a generator of progress to its end and return its result."""
     while True:
         try:
             next(steps)
@@ -38,37 +38,49 @@ def finished(steps: Generator[float, None, T]) -> T:
             return result
 
 
-OfBlock = Callable[..., FloatArray]
-"""Of values, begin, end and sizes (:mod:`marker_loops`): figures (..., columns)."""
+BlockFigures = Callable[..., FloatArray]
+"""Function of values, begin, end and sizes (:mod:`marker_loops`) that returns figures
+of a block, (..., columns)."""
 
 
-def iter_grouped(
+def iter_group_figures(
     X: Any,
     codes: NDArray[np.integer],
     n_groups: int,
     *,
-    of_block: OfBlock | None = None,
+    compute_figures: BlockFigures | None = None,
     is_logged: bool = False,
 ) -> Generator[float, None, FloatArray]:
     """Yield the share done, 0 to 1, and return figures of all columns, (..., G).
 
-    Those of :func:`moments`, (4, C, G), if ``of_block`` asks for nothing else.  Close
-    the generator to cancel.  ``X`` (N, G): an array or sparse matrix;
-    ``codes`` (N,): group of each row, below 0 for none; ``is_logged``: whether the
-    figures are to be those of exp(values) - 1, without squares.
+    Close the generator to cancel.
+
+    Parameters
+    ----------
+    X
+        (N, G) array or sparse matrix.
+    codes
+        (N,) group of each row, below 0 for rows in no group.
+    n_groups
+        Number of groups C.
+    compute_figures
+        What computes the figures of a block; by default :func:`compute_moments`, whose
+        figures are (4, C, G).
+    is_logged
+        Whether figures are computed of exp(values) - 1; squares are wrong then.
     """
-    X, n_columns = _readable(X), X.shape[1]
+    X, n_columns = _to_readable_matrix(X), X.shape[1]
     groups = np.ascontiguousarray(codes, np.int32)
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
 
     def work(bounds: tuple[int, int]) -> FloatArray:
-        values, begin, end = _gathered(X, groups, sizes, *bounds)
+        values, begin, end = _gather_block(X, groups, sizes, *bounds)
         if is_logged:
-            with np.errstate(all="ignore"):  # between columns there may be anything
+            with np.errstate(all="ignore"):  # values between columns are undefined
                 values = np.expm1(values, dtype=float)
-        return (of_block or moments)(values, begin, end, sizes)
+        return (compute_figures or compute_moments)(values, begin, end, sizes)
 
-    bounds, parts = _bounds(X), []
+    bounds, parts = _split_into_blocks(X), []
     pool = ThreadPoolExecutor(count_threads(), thread_name_prefix="columns")
     try:
         for (_, last), figures in zip(bounds, pool.map(work, bounds), strict=True):
@@ -79,15 +91,21 @@ def iter_grouped(
     return np.concatenate(parts, axis=-1)
 
 
-def moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
-    """Return figures of a block (4, C, columns): see :func:`.marker_loops.moments`."""
+def compute_moments(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
+    """Return counts, means, squared deviations and counts above 0 (4, C, columns).
+
+    See :func:`.marker_loops.write_moments`.
+    """
     figures = np.empty((4, len(sizes), len(begin)))
-    loops.moments(values, begin, end, sizes, figures)
+    loops.write_moments(values, begin, end, sizes, figures)
     return figures
 
 
-def _bounds(X: Any) -> list[tuple[int, int]]:
-    """Return the first and last (excluded) column of each block; of no columns, one."""
+def _split_into_blocks(X: Any) -> list[tuple[int, int]]:
+    """Return the first and the last column (excluded) of each block of columns.
+
+    A matrix without columns has a single empty block.
+    """
     n_rows, n_columns = X.shape
     held, most, widest = float(n_rows), BLOCK_VALUES, MAX_BLOCK
     if sparse.issparse(X):
@@ -99,8 +117,8 @@ def _bounds(X: Any) -> list[tuple[int, int]]:
     return [(first, min(first + width, n_columns)) for first in firsts]
 
 
-def _readable(X: Any) -> Any:
-    """Return X as the loops read it: sorted sparse or dense, floats if sparse."""
+def _to_readable_matrix(X: Any) -> Any:
+    """Return X as an array, or as a sorted csr or csc matrix of floats."""
     if not sparse.issparse(X):
         return np.asarray(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
@@ -109,10 +127,13 @@ def _readable(X: Any) -> Any:
     return sum_duplicate_entries(X)
 
 
-def _gathered(
+def _gather_block(
     X: Any, groups: NDArray[np.int32], sizes: NDArray[np.int64], first: int, last: int
 ) -> Any:
-    """Return values, begin and end of the columns: see :mod:`marker_loops`."""
+    """Return values by column and group, where groups begin, and where they end.
+
+    See :func:`.marker_loops.gather_dense`; columns ``first`` to ``last``.
+    """
     is_by_row = sparse.issparse(X) and X.format == "csr"
     block = X if is_by_row else X[:, first:last]
     if sparse.issparse(block):
@@ -125,19 +146,19 @@ def _gathered(
 
 @dataclass(frozen=True, eq=False)
 class GroupSummary:
-    """Figures of C groups in G columns, those of ``scanpy.pl.dotplot``."""
+    """Means and shares of C groups in G columns, for a dot plot as scanpy's."""
 
     means: FloatArray
-    """(C, G) over the rows whose value is known; NaN where there is none."""
+    """(C, G) mean over the rows whose value is known; NaN where no value is known."""
     shares: FloatArray
-    """(C, G) of all rows of the group that are above 0, 0 to 1; NaN without rows."""
+    """(C, G) share of all rows of the group above 0, 0 to 1; NaN for no rows."""
 
     @property
-    def scaled(self) -> FloatArray:
-        """(C, G) means, of each column from 0 in its lowest group to 1 in its highest.
+    def scaled_means(self) -> FloatArray:
+        """(C, G) means scaled from 0 in a column's lowest group to 1 in its highest.
 
-        Where a column is the same in all groups it is 0, as ``standard_scale="var"``
-        of scanpy has it.
+        A column that is the same in all groups is 0, as with scanpy's
+        ``standard_scale="var"``.
         """
         above = self.means - np.nanmin(self.means, axis=0, initial=np.inf)
         span = np.nanmax(above, axis=0, initial=0.0)
@@ -146,14 +167,14 @@ class GroupSummary:
         return scaled
 
 
-def summarize(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
+def summarize_groups(X: Any, codes: NDArray[np.integer], n_groups: int) -> GroupSummary:
     """Return the mean of each column and the share above 0 in every group of rows.
 
-    ``X`` (N, G): an array or sparse matrix, NaN where a value is missing;
-    ``codes`` (N,): group of each row, from 0; -1 for none.
+    ``X`` (N, G): an array or sparse matrix, NaN where a value is missing; ``codes``
+    (N,): the group of each row, from 0; -1 for rows in no group.
     """
     codes = np.asarray(codes)
-    counts, means, _, positive = finished(iter_grouped(X, codes, n_groups))
+    counts, means, _, positive = run_to_result(iter_group_figures(X, codes, n_groups))
     sizes = np.bincount(codes[codes >= 0], minlength=n_groups)[:, None]
     shares = np.where(sizes > 0, positive / np.maximum(sizes, 1), np.nan)
     return GroupSummary(np.where(counts > 0, means, np.nan), shares)

@@ -1,11 +1,11 @@
-"""Isolation: which rows have nothing like them in the data.
+"""Compute isolation, which is large for rows that have no similar rows in the data.
 
     isolation_i = m_i / usual_i
-    usual_i = median over its neighbours j of the median over theirs, l, of m_l
+    usual_i = median over neighbours j of i of the median over neighbours l of j of m_l
 
-with m_i the mean distance of row i to its nearest neighbours: about 1 in dense groups
-and in thin ones (related to the local outlier factor of Breunig and others, 2000), and
-large for outliers, for which no map has a right position: see
+with m_i the mean distance of row i to its nearest neighbours.  Isolation is about 1 in
+dense groups and in thin groups (it is related to the local outlier factor of Breunig
+and others, 2000).  It is large for outliers, for which no map has a right position: see
 :data:`snapshot.OUTLIER_ISOLATION`.
 """
 
@@ -19,22 +19,23 @@ from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import LOOP, run_blocks
 
 
-def isolation(
+def compute_isolation(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
 ) -> NDArray[np.float32]:
-    """Return the isolation of each row, (N,), 0 and more, of its nearest rows (N, k).
+    """Return the isolation of each row, (N,) float32, 0 and more.
 
-    It is 1 where all distances are 0, and infinite for a row apart from neighbours
-    without distances among them.
+    ``neighbors``, ``distances`` (N, k): the nearest rows of each row, nearest first.
+    Isolation is 1 where all distances are 0, and infinite for a row whose neighbours
+    have distances of 0 among them.
     """
-    usual = usual_distances(neighbors, distances)
+    usual = median_neighbor_distances(neighbors, distances)
     return isolation_of_new_rows(neighbors, distances, usual)
 
 
-def usual_distances(
+def median_neighbor_distances(
     neighbors: NDArray[np.integer], distances: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the median over the neighbours of each row of their m, (N,)."""
+    """Return the median over each row's neighbours of their mean distance m, (N,)."""
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
     return _median_of_neighbors(neighbors, mean)
 
@@ -42,14 +43,15 @@ def usual_distances(
 def isolation_of_new_rows(
     neighbors: NDArray[np.integer],
     distances: NDArray[np.floating],
-    usual_distances: NDArray[np.float64],
+    fitted_medians: NDArray[np.float64],
 ) -> NDArray[np.float32]:
-    """Return the isolation of rows, (Q,), by their nearest of the fitted rows, (Q, k).
+    """Return the isolation of new rows by their nearest fitted rows, (Q,) float32.
 
-    ``usual_distances`` (N,): those of the fitted rows.
+    ``neighbors``, ``distances`` (Q, k): nearest fitted rows; ``fitted_medians`` (N,):
+    :func:`median_neighbor_distances` of the fitted rows.
     """
     mean = distances[:, :N_NEAREST].mean(axis=1, dtype=float)
-    usual = _median_of_neighbors(neighbors, usual_distances)
+    usual = _median_of_neighbors(neighbors, fitted_medians)
     ratios = np.ones(len(mean))
     with np.errstate(divide="ignore"):
         np.divide(mean, usual, out=ratios, where=mean > 0)
@@ -59,16 +61,16 @@ def isolation_of_new_rows(
 def _median_of_neighbors(
     neighbors: NDArray[np.integer], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the median of the values of each row's nearest rows (Q, k), (Q,)."""
+    """Return the median of ``values`` (N,) over each row's neighbours (Q, k), (Q,)."""
     nearest = np.ascontiguousarray(neighbors[:, :N_NEAREST], np.int32)
-    medians = np.empty(len(nearest))
-    run_blocks(_medians, len(medians), 8 * nearest.size, nearest, values, medians)
+    medians, work = np.empty(len(nearest)), 8 * nearest.size
+    run_blocks(_write_neighbor_medians, len(medians), work, nearest, values, medians)
     return medians
 
 
 @njit(**LOOP)
-def _medians(begin, end, neighbors, values, out):
-    """Write the median of the values of the neighbours of some rows."""
+def _write_neighbor_medians(begin, end, neighbors, values, out):
+    """Write the median of the neighbours' values for rows begin to end to ``out``."""
     k = neighbors.shape[1]
     row = np.empty(k)
     for i in range(begin, end):

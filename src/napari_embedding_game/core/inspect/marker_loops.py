@@ -1,7 +1,7 @@
-"""The compiled loops of :mod:`group_sums` and :mod:`markers`: a block of columns.
+"""Compiled loops of :mod:`group_sums` and :mod:`markers` over a block of columns.
 
-Zeros are counted, not gathered: nine values of ten in expression data.  Each group is
-sorted alone, and the rank sum is found while two groups are merged.
+Zeros, nine of ten values in expression data, are counted and not gathered.  Each group
+is sorted by itself, and the rank sum is computed while two groups are merged.
 """
 
 import numpy as np
@@ -11,8 +11,11 @@ from napari_embedding_game.core.threads import LOOP
 
 
 @njit(**LOOP)
-def _begins(count):
-    """Return where the values of each column and group begin, one after another."""
+def _compute_begins(count):
+    """Return where the values of each column and group begin, and their total number.
+
+    ``count`` (columns, C): number of values; the places follow one another.
+    """
     begin = np.empty(count.shape, np.int64)
     at = 0
     for column in range(count.shape[0]):
@@ -24,16 +27,17 @@ def _begins(count):
 
 @njit(**LOOP)
 def gather_dense(block, groups, sizes):
-    """Return the values other than zero (P,), and where those of a group begin and end.
+    """Gather the values other than 0 of a dense block by column and group.
 
-    ``block`` (n, columns); ``groups`` (n,) int32, below 0 for none; ``sizes`` (C,) rows
-    of each group; begin and end (columns, C).
+    ``block`` (n, columns); ``groups`` (n,) int32: group of each row, below 0 for rows
+    in no group; ``sizes`` (C,): rows of each group.  Returns the values (P,), and where
+    those of each column and group begin and end, (columns, C) each.
     """
     count = np.empty((block.shape[1], sizes.shape[0]), np.int64)
     for column in range(block.shape[1]):
         for group in range(sizes.shape[0]):
             count[column, group] = sizes[group]
-    begin, n_values = _begins(count)
+    begin, n_values = _compute_begins(count)
     end = begin.copy()
     values = np.empty(n_values, block.dtype)
     for row in range(block.shape[0]):
@@ -41,7 +45,8 @@ def gather_dense(block, groups, sizes):
         if group < 0:
             continue
         for column in range(block.shape[1]):
-            # Written always and kept if it is not 0: there is no branch to guess.
+            # The value is always written and counted if it is not 0: without a branch
+            # the processor has nothing to guess.
             value = block[row, column]
             values[end[column, group]] = value
             end[column, group] += value != 0
@@ -50,10 +55,11 @@ def gather_dense(block, groups, sizes):
 
 @njit(**LOOP)
 def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
-    """Like :func:`gather_dense`, of a sparse matrix whose indices are sorted.
+    """Gather the values other than 0 of a sparse matrix as :func:`gather_dense` does.
 
-    Of compressed rows the columns from ``first`` to ``last``, or else all columns, so
-    many, of compressed columns.
+    Indices are sorted.  ``is_by_row``: compressed rows of all columns, of which those
+    from ``first`` to ``last`` are gathered; otherwise compressed columns ``first`` to
+    ``last`` alone.
     """
     starts, stops = indptr[:-1].astype(np.int64), indptr[1:].astype(np.int64)
     if is_by_row:
@@ -66,7 +72,7 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
     values = np.empty(0, data.dtype)
     for is_counted in (False, True):
         if is_counted:
-            begin, n_values = _begins(count)
+            begin, n_values = _compute_begins(count)
             end = begin.copy()
             values = np.empty(n_values, data.dtype)
         for line in range(starts.shape[0]):
@@ -85,11 +91,11 @@ def gather_sparse(indptr, indices, data, groups, sizes, first, last, is_by_row):
 
 
 @njit(**LOOP)
-def moments(values, begin, end, sizes, out):
-    """Write figures of each group to ``out`` (4, C, columns), of finite values.
+def write_moments(values, begin, end, sizes, out):
+    """Write figures of the finite values of each group to ``out`` (4, C, columns).
 
-    How many there are, their mean (0 of none), the sum of squared differences from it,
-    and how many are above 0.
+    The figures are the number of values, their mean (0 for no values), the sum of
+    squared differences from the mean, and the number of values above 0.
     """
     for column in range(begin.shape[0]):
         for group in range(sizes.shape[0]):
@@ -110,7 +116,7 @@ def moments(values, begin, end, sizes, out):
                     difference = values[at] - mean
                     deviation += difference
                     squares += difference * difference
-            if n > 0:  # what rounding left: else groups of one value would differ
+            if n > 0:  # corrects rounding, so that groups of equal values do not differ
                 mean += deviation / n
                 squares = max(squares - deviation * deviation / n, 0.0)
             out[0, group, column] = n
@@ -120,10 +126,11 @@ def moments(values, begin, end, sizes, out):
 
 
 @njit(**LOOP)
-def rank_sums(values, begin, end, sizes, out):
-    """Write the rank sum of the first of two groups in each column, (columns,).
+def write_rank_sums(values, begin, end, sizes, out):
+    """Write the rank sum of the first of two groups in each column to ``out``.
 
-    The values of a column and group are sorted; of ties each has their mean rank.
+    The values of each column and group are sorted; tied values have their mean rank;
+    ``out`` (columns,).
     """
     for column in range(begin.shape[0]):
         i, j = begin[column]

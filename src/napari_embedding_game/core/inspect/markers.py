@@ -22,9 +22,9 @@ from scipy.special import comb
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect import marker_loops as loops
 from napari_embedding_game.core.inspect.group_sums import (
-    finished,
-    iter_grouped,
-    moments,
+    compute_moments,
+    iter_group_figures,
+    run_to_result,
 )
 
 MarkerMethod = Literal["wilcoxon", "t-test"]
@@ -78,7 +78,7 @@ class MarkerTable:
 
 def markers(*given: Any, **options: Any) -> MarkerTable:
     """Return at once what :func:`iter_markers` returns in the end."""
-    return finished(iter_markers(*given, **options))
+    return run_to_result(iter_markers(*given, **options))
 
 
 def iter_markers(
@@ -119,8 +119,10 @@ def iter_markers(
     if samples is not None:
         X, groups, shares = yield from _of_samples(X, groups, samples, log1p)
         method = "t-test"
-    of_block = _moments_and_ranks if method == "wilcoxon" else None
-    figures = yield from iter_grouped(X, groups, 2, of_block=of_block)
+    compute_figures = _moments_and_ranks if method == "wilcoxon" else None
+    figures = yield from iter_group_figures(
+        X, groups, 2, compute_figures=compute_figures
+    )
     sides = [_Side(*figures[:4, side]) for side in range(2)]
     _check_groups(sides, np.bincount(groups[groups >= 0]), names)
     if method == "t-test":
@@ -174,7 +176,9 @@ def _of_samples(
         profile_of[kept] = n_profiles[-1] + np.arange(n)
         profiles = np.where(groups == side, profile_of[codes], profiles)
         n_profiles.append(n_profiles[-1] + n)
-    figures = yield from iter_grouped(X, profiles, n_profiles[-1], is_logged=log1p)
+    figures = yield from iter_group_figures(
+        X, profiles, n_profiles[-1], is_logged=log1p
+    )
     counts, means, _, positive = figures
     means[counts < np.bincount(profiles[profiles >= 0])[:, None]] = np.nan
     of_side = (np.arange(n_profiles[-1]) >= n_profiles[1]).astype(np.int32)
@@ -186,10 +190,10 @@ def _of_samples(
 def _moments_and_ranks(values: Any, begin: Any, end: Any, sizes: Any) -> FloatArray:
     """Return (5, 2, columns): figures of both groups, and the rank sum inside."""
     ranks = np.zeros((1, 2, len(begin)))
-    figures = np.concatenate([moments(values, begin, end, sizes), ranks])
+    figures = np.concatenate([compute_moments(values, begin, end, sizes), ranks])
     for first, last in zip(begin.ravel(), end.ravel(), strict=True):
         values[first:last].sort()
-    loops.rank_sums(values, begin, end, sizes, figures[4, 0])
+    loops.write_rank_sums(values, begin, end, sizes, figures[4, 0])
     return figures
 
 
@@ -204,7 +208,7 @@ def iter_leading(
     the others.
     """
     groups = np.where(codes < 0, n_groups, codes)  # one more for all others
-    figures = yield from iter_grouped(X, groups, n_groups + 1)
+    figures = yield from iter_group_figures(X, groups, n_groups + 1)
     sides = [_Side(*figures[:, group]) for group in range(n_groups + 1)]
     none = _Side(*np.zeros((4, X.shape[1])))
     before = itertools.accumulate(sides, _joined, initial=none)
@@ -249,7 +253,7 @@ def _checked_groups(
 
 
 class _Side(NamedTuple):
-    """Figures of some rows, each (G,): see :func:`marker_loops.moments`."""
+    """Figures of some rows, each (G,): see :func:`marker_loops.write_moments`."""
 
     n: FloatArray
     mean: FloatArray

@@ -1,4 +1,4 @@
-"""The tree in which landmarks are merged; a process that reads it compiles no loops."""
+"""The tree of merged landmarks, apart from :mod:`clusters`, which compiles loops."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergeTree:
-    """All the cuts of L landmarks into 1 to ``n_leaves`` nested clusters.
+    """A tree whose cuts are nested partitions of L landmarks into clusters.
 
-    ``born`` (L,): least number of clusters at which a landmark leads one, 0 without
-    points; ``leader`` (L,): the leader of its cluster below that; ``levels`` (n, L):
-    the partitions that the tree passes through, finest first.
+    ``born`` (L,): smallest number of clusters at which a landmark leads a cluster, 0
+    for landmarks without points; ``leader`` (L,): the landmark that leads its cluster
+    at smaller numbers; ``levels`` (n, L): the partitions that the tree passes through,
+    finest first.
     """
 
     born: NDArray[np.int64]
@@ -23,14 +24,15 @@ class MergeTree:
 
     @property
     def n_leaves(self) -> int:
-        """Landmarks that have points: the most clusters there can be."""
+        """Number of landmarks with points, the largest number of clusters."""
         return int(np.count_nonzero(self.born))
 
     def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Return the cluster of each landmark, from 0; -1 where it has no points.
+        """Return the cluster of each landmark (L,), from 0.
 
-        The cut into one more splits one cluster: the larger part keeps its number, the
-        smaller takes the next free one.  There are at most ``n_leaves``.
+        Landmarks without points have the cluster -1.  Each further cluster of a cut is
+        split from a former one: the larger part keeps its number, the smaller part gets
+        the next free number.  There are at most ``n_leaves`` clusters.
         """
         n_clusters = max(1, n_clusters)
         head = np.where(self.born > n_clusters, self.leader, np.arange(len(self.born)))

@@ -1,10 +1,10 @@
-"""How far a map can be trusted as a whole, on a sample of its points.
+"""Measure how well a map represents its data, on a sample of points.
 
-Neighbours kept (by chance K / N), trustworthiness and continuity (0.5; Venna and Kaski,
-Neural Networks 19, 2006), random triplets (0.5; Wang et al., JMLR 22, 2021).  Each
-sampled point is compared with all others, so that of n points the error is some
-1 / sqrt(n) of the spread between points.  The distances between clusters are of all
-points.
+Figures are neighbours kept (by chance K / N), trustworthiness and continuity (by chance
+0.5; Venna and Kaski, Neural Networks 19, 2006) and random triplets (by chance 0.5; Wang
+et al., JMLR 22, 2021).  Each sampled point is compared with all points, so that for n
+sampled points the error is about 1 / sqrt(n) of the spread between points.  Distances
+between clusters use all points.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from napari_embedding_game.core.graph.rows import (
 
 NEIGHBORS = 15
 CLUSTERS = "clusters"
-"""The name of the map's clusters among the compared columns."""
+"""Name of the map's clusters among the compared columns."""
 MAX_SAMPLED, MIN_SAMPLED, WORK = 1_000, 100, 2e9
-"""Of points, and the products that distances to them may take, about: a second."""
+"""Most and fewest sampled points, and about the products that their distances may take,
+a second."""
 _BLOCK = 16_000_000
-"""Distances that are held at once."""
+"""Most distances that are held at once."""
 TRIPLETS_EACH = 20
-"""Random triplets of each sampled point."""
+"""Number of random triplets of each sampled point."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
-    """Parts of a graph of neighbours.
+    """Connected components (parts) of a graph of neighbours.
 
-    No chain of attractions connects points of different parts: distances between parts,
-    and which of them are neighbours on the map, come from the data only where the large
-    picture was played.
+    No chain of attractions connects points of different parts.  So distances between
+    parts, and which parts are neighbours on the map, come from the data only where the
+    large picture was played.
     """
 
     n_parts: int
     outside: float
-    """Share of the points that are not in the largest part."""
+    """Share of the points outside the largest part."""
     n_neighbors: int
 
 
@@ -57,19 +58,22 @@ class ColumnAgreement:
 
     name: str
     same: float
-    """Share of a point's neighbours on the map that are of its group."""
+    """Mean share of a point's neighbours on the map that are of its group."""
     by_chance: float
-    """That share on a map where the points were shuffled."""
+    """The same share on a map with shuffled points."""
 
     @property
     def agreement(self) -> float:
-        """0 as by chance, 1 where all neighbours are of one group; NaN if not known."""
+        """Agreement from 0 (by chance) to 1 (all neighbours of the same group), or NaN.
+
+        It is NaN where there is only a single group.
+        """
         return (self.same - self.by_chance) / ((1 - self.by_chance) or math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class MapQuality:
-    """Figures from 0 to 1, higher is better; NaN where one is not known."""
+    """Figures of a map, from 0 to 1; higher is better; NaN where unknown."""
 
     neighbors_kept: float
     trustworthiness: float
@@ -78,17 +82,17 @@ class MapQuality:
     n_sampled: int
     n_neighbors: int
     parts: GraphParts | None = None
-    """Of the graph that the map was made of, where it is known."""
+    """Components of the graph that the map was made from; None where unknown."""
     columns: tuple[ColumnAgreement, ...] = ()
-    """The compared columns, that with the best agreement first."""
+    """The compared columns, highest agreement first."""
     clusters: ColumnAgreement | None = None
-    """Agreement of the map's clusters with it, to compare columns with."""
+    """Agreement of the map's clusters, as a reference for the columns."""
     between_clusters: float = math.nan
-    """Rank correlation (Spearman) of the distances between clusters on the map with
-    those between their means in the data, 0 if it is below; NaN of fewer than 4."""
+    """Rank correlation (Spearman) of the distances between clusters' means on the map
+    and in the data, 0 if negative; NaN for fewer than 4 clusters."""
 
 
-def map_quality(
+def measure_map_quality(
     X: Any,
     embedding: NDArray[np.floating],
     *,
@@ -96,11 +100,25 @@ def map_quality(
     columns: Mapping[str, NDArray[Any]] | None = None,
     clusters: NDArray[np.integer] | None = None,
 ) -> MapQuality | None:
-    """Compare a map (N, d) with its data; None where there are fewer than 8 rows.
+    """Measure how well a map represents its data; None for fewer than 8 rows.
 
-    ``metric``: by its name in scikit-learn; ``columns``: codes of groups by name,
-    negative for none; ``clusters``: ids of those on the map.  InputError where
-    scikit-learn does not know the metric.
+    Parameters
+    ----------
+    X
+        (N, D) rows of the data.
+    embedding
+        (N, d) positions on the map.
+    metric
+        Name of a metric in scikit-learn.
+    columns
+        Group codes (N,) of each column by its name, negative for no group.
+    clusters
+        (N,) cluster ids on the map, negative for no cluster.
+
+    Raises
+    ------
+    InputError
+        scikit-learn does not know the metric.
     """
     n_points = X.shape[0]
     k = min(NEIGHBORS, n_points // 2 - 1)
@@ -111,36 +129,40 @@ def map_quality(
     n_sampled = min(n_points, MAX_SAMPLED, max(MIN_SAMPLED, affordable))
     rows = rng.choice(n_points, n_sampled, replace=False)
     groups = list((columns or {}).items())
-    if clusters is not None:  # the last, as a column may have its name
+    if clusters is not None:  # appended last, as a column may have the same name
         groups.append((CLUSTERS, clusters))
     at_once = max(1, _BLOCK // n_points)
 
-    def figures_of(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
-        """Return the four figures of some points, and how far each column agrees."""
+    def measure_points(some: NDArray[np.integer]) -> list[NDArray[np.float64]]:
+        """Return the four figures of points, and each column's share of same groups."""
         with explain_metric_errors(metric):
-            in_data, on_map = _distances(X, some, metric), _distances(embedding, some)
+            in_data = _distances_to_all(X, some, metric)
+            on_map = _distances_to_all(embedding, some)
         near, mapped = (np.argpartition(e, k - 1)[:, :k] for e in (in_data, on_map))
         return [
             (near[:, :, None] == mapped[:, None, :]).any(axis=2).mean(axis=1),
             _rank_score(in_data, mapped, k),
             _rank_score(on_map, near, k),
             _triplet_score(in_data, on_map, rng),
-            *(_same_group(of[some][:, None], of[mapped]) for _, of in groups),
+            *(_share_of_same_group(of[some][:, None], of[mapped]) for _, of in groups),
         ]
 
     starts = range(0, n_sampled, at_once)
-    parts = [figures_of(rows[start : start + at_once]) for start in starts]
+    parts = [measure_points(rows[start : start + at_once]) for start in starts]
     valid = [each[~np.isnan(each)] for each in np.concatenate(parts, axis=1)]
     figures = [float(each.mean()) if len(each) else math.nan for each in valid]
     agreements = [
-        ColumnAgreement(name, same, _by_chance(codes))
+        ColumnAgreement(name, same, _expected_share(codes))
         for (name, codes), same in zip(groups, figures[4:], strict=True)
     ]
     last = None if clusters is None else agreements.pop()
     agreeing = (one for one in agreements if not math.isnan(one.agreement))
     kept, trusted, continued, triplets = figures[:4]
     return MapQuality(
-        *(kept, trusted, continued, triplets),
+        neighbors_kept=kept,
+        trustworthiness=trusted,
+        continuity=continued,
+        triplets=triplets,
         n_sampled=n_sampled,
         n_neighbors=k,
         columns=tuple(sorted(agreeing, key=lambda one: -one.agreement)),
@@ -159,13 +181,16 @@ def _correlate_cluster_distances(
     clusters: NDArray[np.integer],
     metric: str,
 ) -> float:
-    """Return ``MapQuality.between_clusters``."""
+    """Return the rank correlation of cluster distances in the data and on the map.
+
+    See ``MapQuality.between_clusters``.
+    """
     from scipy.stats import spearmanr
     from sklearn.metrics import pairwise_distances
 
     ids, group = np.unique(clusters, return_inverse=True)
     pairs = np.triu_indices(int((ids >= 0).sum()), 1)
-    if len(pairs[0]) < 6:  # of four clusters
+    if len(pairs[0]) < 6:  # fewer than four clusters
         return math.nan
     of_data, of_map = (
         mean_rows_of_groups(rows, group, len(ids))[ids >= 0] for rows in (X, embedding)
@@ -173,24 +198,24 @@ def _correlate_cluster_distances(
     with explain_metric_errors(metric):
         in_data = pairwise_distances(of_data, metric=metric)[pairs]
     on_map = pairwise_distances(of_map)[pairs]
-    if np.ptp(in_data) == 0 or np.ptp(on_map) == 0:  # there is no order
+    if np.ptp(in_data) == 0 or np.ptp(on_map) == 0:  # equal distances have no ranks
         return math.nan
     return max(0.0, float(spearmanr(in_data, on_map).statistic))
 
 
-def _by_chance(codes: NDArray[np.integer]) -> float:
-    """Return the expected share of neighbours of the same group, drawn at random.
+def _expected_share(codes: NDArray[np.integer]) -> float:
+    """Return the expected share of random neighbours of the same group.
 
-    1 where there is only one group, or none.
+    It is 1 for a single group and for no group.
     """
     counts = np.unique(codes[codes >= 0], return_counts=True)[1]
     return float(((counts / counts.sum()) ** 2).sum()) if len(counts) else 1.0
 
 
-def _distances(
+def _distances_to_all(
     X: Any, rows: NDArray[np.integer], metric: str = "euclidean"
 ) -> NDArray[np.floating[Any]]:
-    """Return the distances of some rows to all; to themselves they are infinite."""
+    """Return the distances of ``rows`` (n,) to all rows, (n, N), to itself infinite."""
     from sklearn.metrics import pairwise_distances
 
     distances = pairwise_distances(X[rows], X, metric=metric)
@@ -221,32 +246,44 @@ def _triplet_score(
     on_map: NDArray[np.floating],
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return how often the map has the right one of two random points nearer."""
+    """Return the share of each point's random pairs whose order the map keeps, (n,).
+
+    A pair is in order where the same point is nearer in the data and on the map.
+    """
     pairs = rng.integers(0, in_data.shape[1], (2, len(in_data), TRIPLETS_EACH))
     (first, second), (map_first, map_second) = (
         [np.take_along_axis(distances, partners, axis=1) for partners in pairs]
         for distances in (in_data, on_map)
     )
     is_real = np.isfinite(first) & np.isfinite(second) & (pairs[0] != pairs[1])
-    return _share((first < second) == (map_first < map_second), is_real)
+    return _share_of_counted((first < second) == (map_first < map_second), is_real)
 
 
-def _same_group(group: NDArray[Any], theirs: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the share of neighbours (n, k) that are of the group of a point (n, 1)."""
-    return _share(group == theirs, (group >= 0) & (theirs >= 0))
+def _share_of_same_group(
+    group: NDArray[Any], theirs: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the share of each point's neighbours that are of its group, (n,).
+
+    ``group`` (n, 1): code of the point; ``theirs`` (n, k): codes of its neighbours.
+    Neighbours without a group are not counted.
+    """
+    return _share_of_counted(group == theirs, (group >= 0) & (theirs >= 0))
 
 
-def _share(is_right: NDArray[Any], counts: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return which share of each row is right of those that count, NaN of none."""
+def _share_of_counted(
+    is_right: NDArray[Any], counts: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the share of right entries among each row's counted entries, or NaN."""
     n = counts.sum(axis=1)
     right = (is_right & counts).sum(axis=1)
     return np.where(n > 0, right / np.maximum(n, 1), math.nan)
 
 
-def graph_parts(graph: Any, n_neighbors: int) -> GraphParts:
-    """Count the parts of a graph of each row's ``n_neighbors`` nearest.
+def count_graph_parts(graph: Any, n_neighbors: int) -> GraphParts:
+    """Count the connected components of a graph of neighbours.
 
-    A sparse matrix (N, N), or the neighbours of each row, (N, K), -1 for none.
+    ``graph``: a sparse matrix (N, N), or the neighbours of each row (N, K), -1 for no
+    row.  ``n_neighbors``: K of the fit, copied into the result.
     """
     n = graph.shape[0]
     if isinstance(graph, np.ndarray):

@@ -1,7 +1,7 @@
-"""Cluster some of the rows anew, by landmarks that are fitted to these rows alone.
+"""Cluster a subset of the rows again, by landmarks that are fitted to the subset.
 
-They are merged along the neighbour graph among the rows, as the landmarks of a map are;
-the clusters of a map itself: :func:`clusters.merge_tree`.
+The landmarks are merged along the neighbour graph of the subset, as the landmarks of a
+map are merged by :func:`clusters.build_merge_tree`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.rows import SEARCHED, Rows
-from napari_embedding_game.core.inspect.clusters import landmark_graph, merge_tree
+from napari_embedding_game.core.inspect.clusters import build_merge_tree, landmark_graph
 
 MIN_ROWS = 10
-"""Points that can be clustered."""
+"""Fewest rows that can be clustered."""
 MIN_LANDMARKS, MAX_LANDMARKS = 8, 200
 
 
-def recluster(
+def recluster_rows(
     X: Any,
     n_parts: int = 3,
     *,
@@ -31,9 +31,10 @@ def recluster(
     metric: str = "euclidean",
     random_state: int = 0,
 ) -> NDArray[np.int32]:
-    """Return the part of each row of ``X`` (m, D), from 0, the largest first.
+    """Cluster rows ``X`` (m, D) into ``n_parts`` parts; return the part of each row.
 
-    InputError: fewer rows than ``MIN_ROWS``, parts below 2, or rows all the same.
+    Parts (m,) are numbered from 0, the largest first.  InputError: fewer rows than
+    ``MIN_ROWS``, fewer parts than 2 or more than rows, or all rows the same.
     """
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import normalize
@@ -60,7 +61,7 @@ def recluster(
     sizes = np.bincount(landmarks)
     weighted = build_edges(graph, "fuzzy")
     between = landmark_graph(weighted, landmarks, len(sizes))
-    parts = merge_tree(between, sizes).cut(n_parts)[landmarks]
+    parts = build_merge_tree(between, sizes).cut(n_parts)[landmarks]
     rank = np.argsort(np.argsort(-np.bincount(parts), kind="stable"))
     by_size: NDArray[np.int32] = rank.astype(np.int32)[parts]
     return by_size

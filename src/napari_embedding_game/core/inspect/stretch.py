@@ -1,10 +1,11 @@
 """Stretch: which points lie far from their neighbours in the data.
 
-    stretch_i = sqrt(exp(mean over its neighbours j of log(1 + d_ij^2 / u^2)) - 1)
+    stretch_i = sqrt(exp(mean over neighbours j of i of log(1 + d_ij^2 / u^2)) - 1)
 
-with d_ij the distance on the map and u the median of all d_ij: 1 where all neighbours
-are at the usual distance, whatever the scale.  The logarithm is that of the game's
-attraction.  ``python benchmarks/doubtful_points.py`` shows how well it finds points.
+with d_ij the distance on the map and u the median of all d_ij.  Stretch is 1 where all
+neighbours are at the median distance, whatever the scale.  The logarithm is that of the
+game's attraction.  ``python benchmarks/doubtful_points.py`` shows how well stretch
+finds misplaced points.
 Those above :data:`snapshot.MISPLACED_STRETCH` are called misplaced.
 """
 
@@ -19,20 +20,21 @@ from napari_embedding_game.core.loop_cache import njit
 from napari_embedding_game.core.threads import run_blocks
 
 _LOGARITHM = 8
-"""What a logarithm costs, in steps of simpler loops."""
+"""Cost of a logarithm, in steps of simpler loops."""
 _MAX_POINTS = 2_000
-"""Evenly drawn points, whose median distance is what is usual."""
+"""About the number of points that the median distance is computed from."""
 
 
-def stretch(
+def compute_stretch(
     neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> NDArray[np.float32]:
-    """Return the stretch of each point, (N,), 0 and more.
+    """Return the stretch of each point, (N,) float32, 0 and more.
 
-    ``neighbors`` (N, k): the nearest rows in the data, -1 for none.
+    ``neighbors`` (N, k): the nearest rows of each row in the data, -1 for no row;
+    ``embedding`` (N, d): positions on the map.
     """
     y = np.ascontiguousarray(embedding, np.float32)
-    return _stretch(neighbors, y, usual_square(neighbors, y))
+    return _stretch_of_first_points(neighbors, y, median_squared_distance(neighbors, y))
 
 
 def stretch_of_new_rows(
@@ -41,18 +43,24 @@ def stretch_of_new_rows(
     points: NDArray[np.float32],
     usual: float,
 ) -> NDArray[np.float32]:
-    """Return the stretch of rows that were placed on a map, (Q,).
+    """Return the stretch of new rows that were placed on a map, (Q,) float32.
 
-    ``neighbors`` (Q, k): the nearest of the fitted rows, which lie at ``points``
-    (N, d).  ``usual``: :func:`usual_square` of the fitted rows.
+    ``neighbors`` (Q, k): the nearest fitted rows of each new row; ``positions`` (Q, d)
+    and ``points`` (N, d): positions of new and of fitted rows; ``usual``:
+    :func:`median_squared_distance` of the fitted rows.
     """
     y = np.vstack([positions, points]).astype(np.float32, copy=False)
     shifted = (neighbors + len(positions)).astype(np.int32, copy=False)
-    return _stretch(shifted, np.ascontiguousarray(y), usual)
+    return _stretch_of_first_points(shifted, np.ascontiguousarray(y), usual)
 
 
-def usual_square(neighbors: NDArray[np.integer], y: NDArray[np.float32]) -> float:
-    """Return the median square of the distances to neighbours on the map."""
+def median_squared_distance(
+    neighbors: NDArray[np.integer], y: NDArray[np.float32]
+) -> float:
+    """Return the median squared distance between neighbours on the map.
+
+    ``neighbors`` (N, k), -1 for no row; ``y`` (N, d): positions.
+    """
     step = max(1, len(y) // _MAX_POINTS)
     some = neighbors[::step]
     at, which = np.nonzero(some >= 0)
@@ -60,20 +68,23 @@ def usual_square(neighbors: NDArray[np.integer], y: NDArray[np.float32]) -> floa
     return float(np.median(np.square(vectors).sum(axis=1))) if len(vectors) else 0.0
 
 
-def _stretch(
+def _stretch_of_first_points(
     neighbors: NDArray[np.integer], y: NDArray[np.float32], usual: float
 ) -> NDArray[np.float32]:
-    """Return the stretch of the first rows of ``y``, as many as have neighbours."""
+    """Return the stretch of the first Q points of ``y`` (Q + N, d), (Q,) float32.
+
+    ``neighbors`` (Q, k): rows of ``y``, -1 for no row.
+    """
     stretched = np.zeros(len(neighbors), np.float32)
     if usual > 0.0:
-        loop, work = _stretch_rows, _LOGARITHM * neighbors.size
+        loop, work = _write_stretch, _LOGARITHM * neighbors.size
         run_blocks(loop, len(stretched), work, neighbors, y, usual, stretched)
     return stretched
 
 
 @njit(**OPTIONS)
-def _stretch_rows(begin, end, neighbors, y, unit, out):
-    """Write the stretch of some points ``y`` (N, d) into ``out``, 0 without others."""
+def _write_stretch(begin, end, neighbors, y, unit, out):
+    """Write the stretch of points begin to end to ``out``, 0 for no neighbours."""
     for i in range(begin, end):
         total, n = np.float64(0.0), 0
         for k in range(neighbors.shape[1]):

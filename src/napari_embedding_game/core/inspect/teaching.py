@@ -1,4 +1,4 @@
-"""Learn classes from a few examples, and estimate the accuracy."""
+"""Classify rows from a few examples, and estimate the accuracy."""
 
 from __future__ import annotations
 
@@ -13,52 +13,65 @@ from napari_embedding_game.core.errors import InputError
 
 MAX_FOLDS, MAX_ITER = 5, 2000
 PENALTIES = (0.03, 0.3, 3.0)
-"""Inverse strengths of the penalty of which one is chosen, as scikit-learn's ``C``."""
+"""Inverse strengths of the penalty (scikit-learn's ``C``) that are tried."""
 MAX_WEIGHTS = 200
-"""Columns times classes up to which Newton's method is the fastest."""
+"""Largest number of columns times classes for which Newton's method is the fastest."""
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """The class of every row, and how far it can be believed."""
+class Classification:
+    """The class of every row, with its probability and the estimated accuracy."""
 
     codes: NDArray[np.intp]
-    """(N,) class of each row; examples keep theirs."""
+    """(N,) class of each row; examples keep their class."""
     confidence: NDArray[np.float32]
-    """(N,) probability of that class by the classifier, also of examples."""
+    """(N,) probability of the class by the classifier, also for examples."""
     counts: NDArray[np.intp]
-    """(K,) examples of each class."""
+    """(K,) number of examples of each class."""
     score: float | None
-    """Balanced accuracy by stratified cross-validation; None for a class of one.
+    """Balanced accuracy by stratified cross-validation; None if a class has 1 example.
 
     The penalty is chosen on the same folds, which flatters the score a little.
     """
     spread: float
-    """Standard error of the score that comes from the number of examples."""
+    """Standard error of the score, from the number of examples."""
     recalls: tuple[float, ...] = ()
-    """(K,) share of each class's examples predicted right when they are left out."""
+    """(K,) share of each class's examples predicted correctly when left out."""
 
     @property
     def n_examples(self) -> int:
-        """Examples of all classes."""
+        """Number of examples of all classes."""
         return int(self.counts.sum())
 
 
 # OpenBLAS may set this flag for lanes that it does not use (numpy issue 24067).
 @np.errstate(invalid="ignore")
-def learn(
+def classify_rows(
     X: Any,
     rows: NDArray[np.integer],
     codes: NDArray[np.integer],
     is_scaled: bool = False,
-) -> Learned:
-    """Classify all rows by logistic regression on examples; the classes count alike.
+) -> Classification:
+    """Classify all rows by logistic regression on examples, with balanced classes.
 
-    The penalty is the one with the least cross-validated log loss.  ``rows``, ``codes``
-    (n,): the examples among the rows of ``X`` (N, D), each once, and their classes, 0
-    to K - 1, each of which has one; InputError where these are fewer than two.
-    ``is_scaled``: whether the columns have a common unit, as principal components do:
-    else each is standardised by the mean and the standard deviation of all rows.
+    The penalty with the smallest cross-validated log loss is used.
+
+    Parameters
+    ----------
+    X
+        (N, D) array or sparse matrix of all rows.
+    rows
+        (n,) row numbers of the examples, each once.
+    codes
+        (n,) classes of the examples, from 0 to K - 1, each with an example.
+    is_scaled
+        Whether the columns have a common unit, as principal components do.  Otherwise
+        each column is standardised by the mean and standard deviation of all rows.
+
+    Raises
+    ------
+    InputError
+        There are fewer than two classes.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import recall_score
@@ -70,7 +83,7 @@ def learn(
     if len(counts) < 2:
         raise InputError("Give examples of two classes at least: there is one class.")
     scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(X)
-    if is_scaled and not sp.issparse(X):  # all by one unit
+    if is_scaled and not sp.issparse(X):  # a common unit for all columns
         scaler.scale_[:] = np.sqrt(scaler.var_.max()) or 1.0
     examples = scaler.transform(X[rows])
     is_small = X.shape[1] * len(counts) <= MAX_WEIGHTS
@@ -88,7 +101,7 @@ def learn(
             scoring="neg_log_loss",
             cv=folds,
             refit=False,
-            error_score="raise",  # else it would choose among the others
+            error_score="raise",  # or the search would skip penalties that fail
         )
         model.set_params(**search.fit(examples, codes).best_params_)
         predicted = cross_val_predict(model, examples, codes, cv=folds)
@@ -102,4 +115,4 @@ def learn(
     all_codes = shares.argmax(axis=1)
     all_codes[rows] = codes
     confidence = shares[np.arange(len(shares)), all_codes].astype(np.float32)
-    return Learned(all_codes, confidence, counts, score, spread, tuple(recalls))
+    return Classification(all_codes, confidence, counts, score, spread, tuple(recalls))

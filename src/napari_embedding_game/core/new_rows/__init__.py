@@ -1,1 +1,1 @@
-"""Positions of new rows on a fitted map, which does not change."""
+"""Place new rows on a fitted map, which does not change."""

@@ -1,11 +1,12 @@
-"""The edges that new rows would have had to the fitted rows in the fit.
+"""Compute the edges that new rows would have had to the fitted rows in the fit.
 
-A row equal to a fitted one takes its position: :meth:`transform.FittedMap.place`.
+A row that equals a fitted row takes its position: :meth:`transform.FittedMap.place`.
 
-A new row gives weights to its nearest fitted rows as a fitted row does; a fitted row
-gives it what it gives to a neighbour at the same distance, and nothing beyond.  That
-almost equal rows lie together, a weight is multiplied by 1 + (``CLOSE`` rho / d)^2,
-where rho is the fitted row's distance to its own nearest neighbour.
+1. A new row gives weights to its nearest fitted rows as a fitted row does.
+2. A fitted row gives a new row the weight that it gives to a neighbour at the same
+   distance, and 0 beyond its farthest neighbour.
+3. Weights are multiplied by 1 + (``CLOSE`` rho / d)^2, where rho is the fitted row's
+   distance to its nearest neighbour, so that almost equal rows lie together.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from napari_embedding_game.core.threads import LOOP
 
 CLOSE = 0.1
 _ROUNDING = 1e-4
-"""By which two searches may find a distance different, relative."""
+"""Largest relative difference between the distances that two searches find."""
 _MAX_FACTOR = 1e12
 """Largest factor of a weight."""
 
 Weights = NDArray[np.float32]
 
 
-class NewEdges:
-    """Edges of new rows to the rows of ``graph``; ``scale``: of the fitted ones."""
+class NewRowEdges:
+    """Edges of new rows to the fitted rows of ``graph``.
+
+    ``scale``: the factor of the fitted edges, see :class:`~.graph.edges.Edges`;
+    ``perplexity``: for "entropic" only.
+    """
 
     def __init__(
         self, graph: NeighborGraph, affinity: str, scale: float, perplexity: float
@@ -37,22 +42,29 @@ class NewEdges:
         self._scale, self._perplexity = scale, perplexity
         weights = directed_weights(graph.distances, affinity, perplexity)
         self._mean = weights.mean()
-        # (N, K): what each fitted row gives to each of its neighbours.
-        self._table = self._mixed(weights)
+        # (N, K): the weight that each fitted row gives to each of its neighbours.
+        self._table = self._mix_if_needed(weights)
 
     @property
-    def n_searched(self) -> int:
-        """Nearest fitted rows that each new row has edges to, M."""
+    def n_nearest(self) -> int:
+        """Number M of nearest fitted rows that each new row has edges to."""
         return min(2 * self._graph.n_neighbors, self._graph.n_points)
 
-    def weights(self, indices: NDArray[np.int64], distances: Weights) -> Weights:
-        """Return the weights of new rows' edges to the nearest fitted rows, (Q, M)."""
+    def compute_weights(
+        self, indices: NDArray[np.int64], distances: Weights
+    ) -> Weights:
+        """Return the weights of new rows' edges to the nearest fitted rows, (Q, M).
+
+        ``indices``, ``distances`` (Q, M): the nearest fitted rows, nearest first.
+        """
         k, directed = self._graph.n_neighbors, np.zeros(indices.shape, np.float32)
         near = np.ascontiguousarray(distances[:, :k])
         weights = directed_weights(near, self._affinity, self._perplexity)
-        directed[:, :k] = self._mixed(weights)
+        directed[:, :k] = self._mix_if_needed(weights)
         taken, factors = np.empty_like(directed), np.empty_like(directed)
-        _taken(self._graph.distances, self._table, indices, distances, taken, factors)
+        _write_received_weights(
+            self._graph.distances, self._table, indices, distances, taken, factors
+        )
         joined = directed + taken
         if self._affinity == "fuzzy":
             joined = np.float32(self._scale) * (joined - directed * taken)
@@ -60,14 +72,22 @@ class NewEdges:
             joined *= np.float32(self._scale / (2 * self._graph.n_points))
         return joined * factors
 
-    def _mixed(self, weights: Weights) -> Weights:
+    def _mix_if_needed(self, weights: Weights) -> Weights:
+        """Return mixed weights for the affinity "mixed", otherwise ``weights``."""
         is_mixed = self._affinity == "mixed"
         return mix_memberships(weights, self._mean) if is_mixed else weights
 
 
 @njit(**LOOP)
-def _taken(fitted_distances, table, indices, distances, taken, factors):
-    """Write what fitted rows give to new rows, and the factors of close rows."""
+def _write_received_weights(
+    fitted_distances, table, indices, distances, taken, factors
+):
+    """Write the weights that fitted rows give to new rows, and factors of close rows.
+
+    ``fitted_distances`` and ``table`` (N, K): distances and weights of each fitted
+    row's neighbours, between which weights are interpolated.  ``taken`` and ``factors``
+    (Q, M) are written.
+    """
     last = fitted_distances.shape[1] - 1
     for q in range(indices.shape[0]):
         for m in range(indices.shape[1]):

@@ -1,9 +1,11 @@
-"""Rows that are unlike all fitted ones, by what principal components leave unexplained.
+"""Score how unlike new rows are to all fitted rows, by residuals of components.
 
-    score  =  log | mean of the residuals of K rows |  -  what their depth lets expect
+    score  =  log | mean of the residuals of K rows |  -  value expected at their depth
 
-The mean over a row and its nearest new rows cancels the noise of counting.  Scores are
-calibrated on fitted rows: components of one half of them, scores of the other.
+The residual of a row is the expression that principal components do not explain.  The
+mean over a row and its nearest new rows cancels the noise of counting.  Scores are
+calibrated on fitted rows: components are fitted to a half of the rows, and scores are
+computed for the other half, and the reverse.
 """
 
 from __future__ import annotations
@@ -13,23 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.core.inspect.transfer import tail_share
+from napari_embedding_game.core.inspect.transfer import share_at_least_as_high
 from napari_embedding_game.core.new_rows.search import FittedSearch
 
 MAX_ROWS = 8_192
-"""Fitted rows that the scores are calibrated on, and new rows that see one another."""
+"""Most fitted rows for calibration, and most new rows that are scored together."""
 MIN_ROWS = 60
-"""Fitted rows without which there is no calibration."""
+"""Fewest fitted rows for calibration."""
 _N_COMPONENTS = 30
-"""In which the nearest new rows are searched."""
+"""Number of components in which the nearest new rows are searched."""
 
 
-class Unexplained:
-    """Scores of new rows, calibrated on fitted ones.
+class ResidualScorer:
+    """Score of new rows by their residuals, calibrated on fitted rows.
 
-    ``values`` (N, G): scaled expression of the fitted rows; ``depth`` (N,): genes found
-    in each, ``MIN_ROWS`` at least; ``n_neighbors``: residuals that are averaged, no
-    more than there will be new rows: the mean of fewer is larger.
+    Parameters
+    ----------
+    values
+        (N, G) scaled expression of at least ``MIN_ROWS`` fitted rows.
+    depth
+        (N,) number of genes found in each row.
+    n_components
+        Number of principal components that explain expression.
+    n_neighbors
+        Number of rows whose residuals are averaged, at most the number of new rows,
+        because the mean of fewer residuals is larger.
     """
 
     def __init__(
@@ -45,9 +55,11 @@ class Unexplained:
         parts = []
         for fitted, left_out in (halves, halves[::-1]):
             held_out = values[left_out]
-            model = _components(values[fitted], n_components)
+            model = _fit_components(values[fitted], n_components)
             residuals = held_out - model.inverse_transform(model.transform(held_out))
-            parts.append(self._common(held_out, residuals, depth[left_out]))
+            parts.append(
+                self._measure_neighborhoods(held_out, residuals, depth[left_out])
+            )
         sizes, depths = np.concatenate(parts, axis=1)
         self._range = depths.min(), depths.max()
         degree = min(2, len(np.unique(depths)) - 1)
@@ -62,26 +74,30 @@ class Unexplained:
     ) -> NDArray[np.float64]:
         """Return the share of fitted rows that score at least as high, (n,), 0 to 1.
 
-        ``values`` (n, G): of new rows, ``MAX_ROWS`` at most, which see one another;
-        ``residuals``: less what the components explain; ``depth`` (n,): genes found.
+        ``values`` (n, G): scaled expression of at most ``MAX_ROWS`` new rows, among
+        which neighbours are searched; ``residuals`` (n, G): values that the components
+        do not explain; ``depth`` (n,): number of genes found in each row.
         """
-        sizes, around = self._common(values, residuals, depth)
+        sizes, around = self._measure_neighborhoods(values, residuals, depth)
         scores = sizes - self._expected(np.clip(around, *self._range))
-        return tail_share(scores, self._fitted_scores)
+        return share_at_least_as_high(scores, self._fitted_scores)
 
-    def _common(
+    def _measure_neighborhoods(
         self,
         values: NDArray[np.float32],
         residuals: NDArray[np.float32],
         depth: NDArray[np.floating],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the log size of the mean residual around rows, and the log depth."""
+        """Return the log length of mean residuals, and the mean log depths, (n,) each.
+
+        Means are over each row and its nearest rows.
+        """
         n = len(values)
         k = min(self._n_neighbors, n)
-        if k < 3:  # nothing to average over
+        if k < 3:  # too few rows for a mean
             near = np.arange(n)[:, None]
         else:
-            model = _components(values, _N_COMPONENTS)
+            model = _fit_components(values, _N_COMPONENTS)
             projected = model.transform(values).astype(np.float32)
             near, _ = FittedSearch(projected, "euclidean")(projected, k)
         total = np.zeros(residuals.shape, np.float64)
@@ -92,7 +108,8 @@ class Unexplained:
         return np.log(np.maximum(size, 1e-12)), around
 
 
-def _components(values: NDArray[np.float32], n_components: int) -> Any:
+def _fit_components(values: NDArray[np.float32], n_components: int) -> Any:
+    """Return scikit-learn's PCA fitted to ``values`` (n, G)."""
     from sklearn.decomposition import PCA
 
     most = min(n_components, min(values.shape) - 1)

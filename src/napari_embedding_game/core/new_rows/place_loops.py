@@ -1,10 +1,11 @@
-"""The compiled descent of a new row to its position on a finished map.
+"""Compiled gradient descent of new rows to their positions on a finished map.
 
     E(x) = sum_m w_m f(|x - y_m|^2) + c sum_j k(|x - x_j|^2)
 
-It begins where E is lowest among the mean of its neighbours and the positions of the
-nearest, and goes down the slope, divided by how strongly its edges hold it, by steps of
-which each lowers E (Armijo).  No point sees another.
+The descent starts where E is lowest among the mean of the neighbours and the positions
+of the nearest neighbours.  Each step follows the negative gradient divided by the
+stiffness of the row's edges, and is halved until it lowers E (Armijo).  New rows do not
+affect one another.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from napari_embedding_game.core.loop_cache import njit
 
 MAX_STEPS = 100
 _STARTS = 8
-"""Nearest neighbours whose positions are tried as a start."""
+"""Number of nearest neighbours whose positions are tried as a start."""
 _MAX_STEP = 2.0
-"""In units of the map: kernels are about 1 wide."""
+"""Longest step, in units of the map; kernels are about 1 wide."""
 _SETTLED = 1e-4
-"""Length of a step, in units of the map, after which a point stays."""
+"""Length of a step, in units of the map, at which the descent ends."""
 _HALVINGS = 12
 _DECREASE = 1e-4
-"""Of the decrease that the slope promises: Armijo's condition."""
+"""Least share of the decrease predicted by the gradient: Armijo's condition."""
 
 
 @njit(**OPTIONS)
-def _read_grid(x, potential, low, spacing, gradient):
-    """Return the potential at a position, and write its gradient."""
+def _read_potential(x, potential, low, spacing, gradient):
+    """Return the potential of a grid at a position, and write its gradient (d,)."""
     n_layers = min(potential.shape[1], mesh_loops.WIDTH)
     # The axes of a map are rows, columns and layers of the grid.
     layer = (x[2] - low[2]) / spacing if n_layers > 1 else 0.0
@@ -46,7 +47,10 @@ def _read_grid(x, potential, low, spacing, gradient):
 
 @njit(**OPTIONS)
 def _energy(f, k, x, positions, weights, field, scratch, gradient):
-    """Return E at x and how strongly its edges hold it; write its gradient."""
+    """Return E at x and the stiffness of its edges; write the gradient of E (d,).
+
+    The stiffness is the sum of |2 w_m f'|.  ``field``: see :func:`place_rows`.
+    """
     strength, sources, potential, low, high, spacing = field
     single, pushes = scratch
     d = x.shape[0]
@@ -59,7 +63,7 @@ def _energy(f, k, x, positions, weights, field, scratch, gradient):
         for c in range(d):
             gradient[c] = pushes[0, c]
     else:
-        total = _read_grid(x, potential, low, spacing, gradient)
+        total = _read_potential(x, potential, low, spacing, gradient)
     total *= strength
     for c in range(d):  # rounding must not drive x off a line
         gradient[c] *= strength if low[c] < high[c] else 0.0
@@ -78,7 +82,7 @@ def _energy(f, k, x, positions, weights, field, scratch, gradient):
 
 @njit(**OPTIONS)
 def _descend(f, k, x, positions, weights, field, scratch, work):
-    """Move x downhill until it settles."""
+    """Minimise E from x (d,) on by gradient descent; ``x`` is changed in place."""
     low, high = field[3], field[4]
     gradient, there, trial = work
     d = x.shape[0]
@@ -115,8 +119,8 @@ def _descend(f, k, x, positions, weights, field, scratch, work):
 
 
 @njit(**OPTIONS)
-def _begin(f, k, x, positions, weights, field, scratch, work):
-    """Write the start with the lowest energy: the mean or a nearest neighbour."""
+def _write_best_start(f, k, x, positions, weights, field, scratch, work):
+    """Write to x the start of lowest E: the neighbours' mean or a nearest neighbour."""
     d = x.shape[0]
     gradient, _, trial = work
     total = 0.0
@@ -140,11 +144,13 @@ def _begin(f, k, x, positions, weights, field, scratch, work):
 
 @njit(**OPTIONS)
 def place_rows(begin, end, f, k, indices, weights, y, field, placed):
-    """Write the positions of some new rows, (Q, d) float32.
+    """Write the positions of new rows begin to end to ``placed`` (Q, d) float32.
 
-    ``indices``, ``weights`` (Q, M): their edges.  ``field``: the factor c; sources (d,
-    S), or none where the sum of k is read from a grid: at its nodes (rows, layers,
-    columns); its ends (d,), beyond which nothing is placed; its spacing.
+    ``f``, ``k``: attraction and kernel; ``indices``, ``weights`` (Q, M): edges to the
+    fitted rows, which lie at ``y`` (N, d).  ``field`` is a tuple of the factor c; the
+    sources (d, S), empty where the sum of k is read from a grid; the potential at the
+    nodes of the grid (rows, layers, columns); the lower and upper ends (d,) of the area
+    that rows are placed in; and the spacing of the grid.
     """
     d = placed.shape[1]
     positions, pulls = np.empty((indices.shape[1], d)), np.empty(indices.shape[1])
@@ -160,7 +166,7 @@ def place_rows(begin, end, f, k, indices, weights, y, field, placed):
                     positions[count, c] = y[indices[q, m], c]
                 count += 1
         ends, strengths = positions[:count], pulls[:count]
-        _begin(f, k, x, ends, strengths, field, scratch, work)
+        _write_best_start(f, k, x, ends, strengths, field, scratch, work)
         _descend(f, k, x, ends, strengths, field, scratch, work)
         for c in range(d):
             placed[q, c] = x[c]

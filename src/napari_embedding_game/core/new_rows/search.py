@@ -1,7 +1,8 @@
-"""The nearest fitted rows of new rows, of which none changes the answer of another.
+"""Search the nearest fitted rows of new rows, each independently of the others.
 
-Under a metric of ``rows.SEARCHED``: among all rows, or above ``MAX_FLAT`` rows among
-those of the ``N_PROBES`` nearest lists of :mod:`leaves`.
+Under a metric of ``rows.SEARCHED`` all fitted rows are compared, or above ``MAX_FLAT``
+rows those of the ``N_PROBES`` nearest lists of :mod:`leaves`.  Under a metric that is a
+function scikit-learn compares all rows.
 """
 
 from __future__ import annotations
@@ -23,31 +24,31 @@ from napari_embedding_game.core.graph.rows import (
 from napari_embedding_game.core.threads import run_blocks
 
 MAX_FLAT = 8_192
-"""Fitted rows up to which all of them are looked at."""
+"""Largest number of fitted rows that are all compared."""
 N_PROBES = 16
-"""Lists that are searched for each new row."""
+"""Number of lists that are searched for each new row."""
 _WORK = 10_000
-"""What a search takes, in pairs of points."""
+"""Cost of a search, in pairs of points."""
 
 Neighbors = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""(Q, M) row numbers and distances, nearest first."""
+"""Row numbers and distances (Q, M), nearest first."""
 
 
 class FittedSearch:
-    """A search among fitted rows (N, D), by the metric of the fit.
+    """Search among fitted rows (N, D), by the metric of the fit.
 
-    InputError: the metric is none of ``rows.SEARCHED`` and no function, or sparse rows
-    are too many to be written out.
+    InputError: the metric is neither in ``rows.SEARCHED`` nor a function, or the sparse
+    rows are too many to be made dense.
     """
 
     def __init__(self, X: Any, metric: Any) -> None:
-        check_metric(metric)
+        validate_metric(metric)
         self._sklearn_index: Any = None
         if callable(metric):
             from sklearn.neighbors import NearestNeighbors
 
             self._sklearn_index = NearestNeighbors(algorithm="brute", metric=metric)
-            self._sklearn_index.fit(_dense(X))
+            self._sklearn_index.fit(_to_dense(X))
             return
         if np.prod(X.shape) > MAX_DENSE and hasattr(X, "toarray"):
             raise InputError(
@@ -64,24 +65,26 @@ class FittedSearch:
         self._lists = values, order, bounds, means, min(N_PROBES, len(means))
 
     def __call__(self, X: Any, n_neighbors: int) -> Neighbors:
-        """Return the nearest fitted rows of ``X`` (Q, D) and their distances.
+        """Return the nearest fitted rows of new rows ``X`` (Q, D), and their distances.
 
-        Of rows at the same distance the one of the lower number comes first.
-        InputError where values are too large, or a constant row is to correlate.
+        Of rows at the same distance the lower number comes first.  InputError: values
+        are too large, or a row is constant under "correlation".
         """
         if not X.shape[0]:
             shape = 0, n_neighbors
             return np.empty(shape, np.int64), np.empty(shape, np.float32)
         if self._sklearn_index is not None:
-            distances, numbers = self._sklearn_index.kneighbors(_dense(X), n_neighbors)
+            distances, numbers = self._sklearn_index.kneighbors(
+                _to_dense(X), n_neighbors
+            )
             return numbers, distances.astype(np.float32)
         if self._metric == "correlation":
             validate_rows_not_constant(X)
         indices = np.empty((X.shape[0], n_neighbors), np.int64)
-        squared = self._by_lists(self._rows.convert(X), indices)
+        squared = self._search_lists(self._rows.convert(X), indices)
         distances = self._rows.to_distances(squared)
         if self._metric == "cosine" and not self._rows.has_zero_rows:
-            is_zero = ~have_nonzero_values(X)  # 1 away from all
+            is_zero = ~have_nonzero_values(X)  # at distance 1 from every row
             indices[is_zero], distances[is_zero] = np.arange(n_neighbors), 1
         if not (distances <= np.finfo(np.float32).max).all():
             raise InputError(
@@ -90,12 +93,12 @@ class FittedSearch:
             )
         return indices, distances.astype(np.float32)
 
-    def _by_lists(
+    def _search_lists(
         self, queries: NDArray[np.float32], indices: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        """Write the nearest in the lists, and return squared distances."""
+        """Write row numbers to ``indices`` (Q, M), and return squared distances."""
         rows, *_, n_probes = self._lists
-        if n_probes == 1:  # one list, by scores: quicker
+        if n_probes == 1:  # for a single list the comparison by scores is quicker
             nobody = np.full(len(indices), -1, np.int32)
             indices[:], squared = exact.find_exact_neighbors(
                 rows, nobody, indices.shape[1], queries
@@ -107,12 +110,12 @@ class FittedSearch:
         return squared
 
 
-def _dense(X: Any) -> Any:
+def _to_dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def check_metric(metric: Any) -> None:
-    """Raise InputError for a metric under which new rows are not searched."""
+def validate_metric(metric: Any) -> None:
+    """Raise :class:`InputError` for a metric that new rows cannot be searched by."""
     if metric == "precomputed":
         raise InputError(
             "New rows cannot be placed on a map of precomputed distances: fit the rows "

@@ -1,9 +1,10 @@
-"""New rows on a finished map: the out-of-sample extension.
+"""Place new rows on a finished map: the out-of-sample extension.
 
-Each new row gets edges to the fitted rows (:mod:`edges`), and lowers the energy of one
-point against the fitted points and a repulsion that no longer changes
-(:meth:`objective.Objective.field`), read from a grid, or summed over some points.  No
-new row sees another: every batch, in any order, gives the same positions to the bit.
+Each new row gets edges to the fitted rows (:mod:`edges`).  Its position minimises the
+energy of a single point with the attraction of these edges and a fixed repulsion
+(:meth:`objective.Objective.field`), which is read from a grid or summed over sources.
+New rows do not affect one another: any batches, in any order, give positions of the
+same bits.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from napari_embedding_game.core.graph.edges import N_NEAREST, Edges
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 from napari_embedding_game.core.inspect.isolation import (
     isolation_of_new_rows,
-    usual_distances,
+    median_neighbor_distances,
 )
 from napari_embedding_game.core.inspect.stretch import (
+    median_squared_distance,
     stretch_of_new_rows,
-    usual_square,
 )
 from napari_embedding_game.core.new_rows import place_loops
-from napari_embedding_game.core.new_rows.edges import NewEdges
-from napari_embedding_game.core.new_rows.search import FittedSearch, check_metric
+from napari_embedding_game.core.new_rows.edges import NewRowEdges
+from napari_embedding_game.core.new_rows.search import FittedSearch, validate_metric
 from napari_embedding_game.core.settings import (
     Settings,
     resolve_method,
@@ -47,20 +48,21 @@ from napari_embedding_game.core.settings import (
 from napari_embedding_game.core.threads import limit_threads, run_blocks
 
 MAX_SOURCES = 2_000
-"""Points that are summed one by one; of more, without a grid, so many are drawn."""
+"""Most points whose repulsion is summed; without a grid, so many are sampled."""
 MARGIN = 4.0
-"""Beyond the points, on each side, in units of the map: no new row lies farther off."""
+"""Width around the points, in units of the map, beyond which no new row is placed."""
 _ROWS_AT_ONCE = 16_384
 _WORK = 100_000
-"""What placing a row takes, in pairs of points."""
+"""Cost of placing a row, in pairs of points."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMap:
-    """A finished map of rows ``X``, on which new rows are placed.
+    """A finished map of rows ``X``, on which new rows can be placed.
 
-    ``scale``: of the fitted edges, see :class:`edges.Edges`; ``lambda_scale``: of the
-    method on these; ``points`` (N, d) and ``landmarks`` (L, d), float32.
+    ``scale``: the factor of the fitted edges, see :class:`edges.Edges`;
+    ``lambda_scale``: the method's factor of the repulsion for these edges; ``points``
+    (N, d) and ``landmarks`` (L, d): positions, float32.
     """
 
     X: Any
@@ -72,51 +74,54 @@ class FittedMap:
     landmarks: NDArray[np.float32]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes; what else is cached is made anew."""
+        """Return the fields without cached properties, which are computed again."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def place(self, X: Any) -> NDArray[np.float32]:
         """Return the positions of new rows ``X`` (Q, D), (Q, d) float32.
 
-        A row that equals a fitted one has its position; of several that of the first.
-        Columns and numbers are checked before: ``estimator.EmbeddingGame._as_rows``.
-        InputError: the method or metric takes no new rows, or values are too large.
+        A row that equals fitted rows gets the position of the first of them.  Columns
+        and missing values have been validated by the estimator.  InputError: the method
+        or the metric cannot place new rows, or values are too large.
         """
-        placed = self._positions_of(X)
+        placed = self._make_empty_positions(X)
         for _ in self._place_blocks(X, placed):
             pass
         return placed[:, : self.points.shape[1]]
 
-    def place_with_figures(self, X: Any) -> tuple[NDArray[np.float32], ...]:
+    def place_with_diagnostics(self, X: Any) -> tuple[NDArray[np.float32], ...]:
         """Return positions (Q, d), stretch (Q,) and isolation (Q,) of new rows.
 
-        Both figures are by the nearest fitted rows; a row that equals a fitted one is
-        among its own.
+        Stretch and isolation use the nearest fitted rows; for a row that equals a
+        fitted row, that row is among its nearest.
         """
-        placed, parts = self._positions_of(X), []
+        placed, parts = self._make_empty_positions(X), []
         graph, d = self.graph, self.points.shape[1]
         nearest = np.ascontiguousarray(graph.indices[:, :N_NEAREST])
-        usual = usual_square(nearest, self.points)
-        usual_far = usual_distances(graph.indices, graph.distances)
+        usual = median_squared_distance(nearest, self.points)
+        medians = median_neighbor_distances(graph.indices, graph.distances)
         for block, indices, distances in self._place_blocks(X, placed):
             near = np.ascontiguousarray(indices[:, :N_NEAREST], np.int32)
             positions = np.ascontiguousarray(block[:, :d])
             stretched = stretch_of_new_rows(near, positions, self.points, usual)
-            isolated = isolation_of_new_rows(near, distances, usual_far)
+            isolated = isolation_of_new_rows(near, distances, medians)
             parts.append((stretched, isolated))
         figures = map(np.concatenate, zip(*parts, strict=True))
         return (placed[:, :d], *figures)
 
-    def _positions_of(self, X: Any) -> NDArray[np.float32]:
-        """Return room for the positions of rows, (Q, 2) or (Q, 3)."""
+    def _make_empty_positions(self, X: Any) -> NDArray[np.float32]:
+        """Return an uninitialised array for the positions of rows, (Q, 2) or (Q, 3)."""
         width = padded_to_plane(self.points[:1]).shape[1]
         return np.empty((X.shape[0], width), np.float32)
 
     def _place_blocks(
         self, X: Any, placed: NDArray[np.float32]
     ) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """Write positions into ``placed``, and yield each part with its neighbours."""
-        check_transform(self.settings.method, self.settings.metric)
+        """Write positions to ``placed`` block by block.
+
+        Yields the positions of each block, the nearest fitted rows and their distances.
+        """
+        validate_transform(self.settings.method, self.settings.metric)
         method = get_method(self.settings.method)
         pairs = ATTRACTIONS[method.attraction], KERNELS[method.kernel]
         points = padded_to_plane(self.points)
@@ -124,8 +129,8 @@ class FittedMap:
             block = placed[begin : begin + _ROWS_AT_ONCE]
             rows = X[begin : begin + len(block)]
             with limit_threads(self.settings.n_jobs):
-                indices, distances = self.search(rows, self._edges.n_searched)
-                weights = self._edges.weights(indices, distances)
+                indices, distances = self.search(rows, self._edges.n_nearest)
+                weights = self._edges.compute_weights(indices, distances)
                 placing = *pairs, indices, weights, points, self._field, block
                 work = _WORK * len(block)
                 run_blocks(place_loops.place_rows, len(block), work, *placing)
@@ -135,13 +140,13 @@ class FittedMap:
 
     @cached_property
     def search(self) -> FittedSearch:
-        """The search among the fitted rows."""
+        """Search among the fitted rows by the metric of the fit."""
         return FittedSearch(self.X, self.settings.metric)
 
     @cached_property
-    def _edges(self) -> NewEdges:
+    def _edges(self) -> NewRowEdges:
         perplexity = min(self.settings.perplexity, self.graph.n_neighbors / 3)
-        return NewEdges(self.graph, self.settings.affinity, self.scale, perplexity)
+        return NewRowEdges(self.graph, self.settings.affinity, self.scale, perplexity)
 
     @cached_property
     def _field(self) -> tuple[Any, ...]:
@@ -149,10 +154,12 @@ class FittedMap:
         chosen = resolve_method(settings.method, settings.approximation)
         repulsion = self.lambda_scale * resolve_repulsion(settings)
         positions = self.points, self.landmarks
-        return frozen_field(*chosen, repulsion, *positions, settings.random_state)
+        return compute_frozen_field(
+            *chosen, repulsion, *positions, settings.random_state
+        )
 
 
-def fitted_map(
+def make_fitted_map(
     X: Any,
     graph: NeighborGraph,
     edges: Edges,
@@ -160,14 +167,17 @@ def fitted_map(
     points: NDArray[np.float32],
     landmarks: NDArray[np.float32],
 ) -> FittedMap:
-    """Return the map of rows that was played on these edges."""
+    """Return the finished map of ``X`` (N, D), with copies of points and landmarks.
+
+    ``graph`` and ``edges`` are those that the game was played on.
+    """
     lambda_scale = get_method(settings.method).lambda_scale(edges)
-    # Copies: whoever draws the map may turn or scale the arrays of it.
+    # Copies, because callers may rotate or scale the arrays of the map in place.
     copies = points.copy(), landmarks.copy()
     return FittedMap(X, graph, settings, edges.scale, lambda_scale, *copies)
 
 
-def frozen_field(
+def compute_frozen_field(
     method: Method,
     approximation: Approximation,
     repulsion: float,
@@ -175,9 +185,12 @@ def frozen_field(
     landmarks: NDArray[np.float32],
     random_state: int = 0,
 ) -> tuple[Any, ...]:
-    """Return what pushes a new row, as :func:`place_loops.place_rows` takes it."""
+    """Return the fixed repulsion of a finished map, as a tuple for the loops.
+
+    The tuple is the ``field`` of :func:`place_loops.place_rows`.
+    """
     y, z = (
-        # A copy: torch warns of arrays that cannot be written, as of mapped files.
+        # A copy, because torch warns about read-only arrays, such as mapped files.
         torch.from_numpy(np.array(padded_to_plane(each), np.float32, order="C"))
         for each in (points, landmarks)
     )
@@ -188,7 +201,7 @@ def frozen_field(
     strength, sources = field.strength / (field.base or 1.0), field.sources.numpy()
     double = y.numpy().astype(np.float64)
     low, high = double.min(axis=0), double.max(axis=0)
-    margin = MARGIN * (low < high)  # none across a line
+    margin = MARGIN * (low < high)  # no margin in a dimension without width
     potential, spacing = np.empty((0, 0, 0)), 1.0
     if field.sources is y and len(y) > MAX_SOURCES:
         if "mesh" in method.approximations:
@@ -196,29 +209,32 @@ def frozen_field(
             sources = sources[:0]
         else:
             rng = np.random.default_rng(random_state)
-            drawn = np.sort(rng.choice(len(y), MAX_SOURCES, replace=False))
+            sampled = np.sort(rng.choice(len(y), MAX_SOURCES, replace=False))
             strength *= len(y) / MAX_SOURCES
-            sources = sources[drawn]
+            sources = sources[sampled]
     sources = np.ascontiguousarray(sources.T)
     return strength, sources, potential, low - margin, high + margin, spacing
 
 
-def nearest_landmark(
+def nearest_landmark_among(
     positions: NDArray[np.float32],
     landmarks: NDArray[np.float32],
-    among: NDArray[np.bool_],
+    is_candidate: NDArray[np.bool_],
 ) -> NDArray[np.int32]:
-    """Return the nearest landmark (Eq. 7) of positions (Q, d), of those ``among``."""
-    numbers = np.flatnonzero(among).astype(np.int32)
-    return numbers[objective.nearest_landmark(positions, landmarks[numbers])]
+    """Return the number of each position's nearest candidate landmark, (Q,) (Eq. 7).
+
+    ``positions`` (Q, d); ``landmarks`` (L, d); ``is_candidate`` (L,).
+    """
+    numbers = np.flatnonzero(is_candidate).astype(np.int32)
+    return numbers[objective.find_nearest_landmarks(positions, landmarks[numbers])]
 
 
-def check_transform(method: str, metric: Any) -> None:
-    """Raise InputError where the method or the metric takes no new rows."""
+def validate_transform(method: str, metric: Any) -> None:
+    """Raise :class:`InputError` where the method or metric cannot place new rows."""
     spec = get_method(method)
     if not spec.kernel or spec.affinity in ROW_AFFINITIES:
         raise InputError(
             f"New rows cannot be placed on a map of {spec.title}: choose another "
             "method, such as game."
         )
-    check_metric(metric)
+    validate_metric(metric)

@@ -88,14 +88,14 @@ LIKELY = 0.01
 """Probability under which a recall is called better than chance."""
 
 
-def nearest_on_map(y: Points) -> NDArray[np.intp]:
+def find_nearest_on_map(y: Points) -> NDArray[np.intp]:
     """Return the (N, 10) nearest other points on the map."""
     return knn_graph(np.asarray(y, np.float32), _NEIGHBORS).indices.astype(np.intp)
 
 
 def are_misplaced(y: Points, labels: Points) -> Points:
     """Return which points have another label than most of their neighbours."""
-    same = labels[nearest_on_map(y)] == labels[:, None]
+    same = labels[find_nearest_on_map(y)] == labels[:, None]
     return np.asarray(same.mean(axis=1) < 0.5)
 
 
@@ -143,7 +143,7 @@ def _of_roll(inputs: Inputs) -> Measured:
     start = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
     start[start[:, 0] > 0, 1] *= -1  # its second half is turned over
     result = _minimised(objective_of(X, "ssne"), start, max_iter)
-    near = sheet[nearest_on_map(result["layout"])]
+    near = sheet[find_nearest_on_map(result["layout"])]
     distances = np.linalg.norm(near - sheet[:, None], axis=2).mean(axis=1)
     strange = distances / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1)
     wrong = strange >= np.quantile(strange, 0.9)

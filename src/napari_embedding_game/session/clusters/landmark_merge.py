@@ -35,14 +35,14 @@ class LandmarkMerge:
         ago, which makes the clusters of a running game change less.
         """
         from napari_embedding_game.core.inspect.clusters import (
+            build_merge_tree,
             landmark_graph,
-            merge_tree,
         )
 
         graph = landmark_graph(edges, labels, n_landmarks)
         sizes = np.bincount(labels, minlength=n_landmarks)
         old_tree = previous.tree if previous is not None else None
-        return cls(graph, merge_tree(graph, sizes, previous=old_tree))
+        return cls(graph, build_merge_tree(graph, sizes, previous=old_tree))
 
     def cut_into_clusters(
         self, n_clusters: int, sizes: IntArray | None = None, min_points: int = 0

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from napari_embedding_game.core.energy.methods import get_method
-from napari_embedding_game.core.new_rows.transform import nearest_landmark
+from napari_embedding_game.core.new_rows.transform import nearest_landmark_among
 from napari_embedding_game.core.snapshot import compute_map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
 from napari_embedding_game.data.columns import KEY, unique_names
@@ -323,7 +323,9 @@ class _Notebook:
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
-            labels = nearest_landmark(snapshot.embedding, snapshot.landmarks, every)
+            labels = nearest_landmark_among(
+                snapshot.embedding, snapshot.landmarks, every
+            )
         table = pd.crosstab(labels, self.clustering.names)
         colored = zip(shown, hexes(cluster_colors(shown)), strict=True)
         pairs = [f"    {_code_of(one.name)}: {_code_of(c)}," for one, c in colored]

@@ -21,12 +21,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.errors import InputError
-from napari_embedding_game.core.inspect.transfer import tail_share, vote, vote_weights
-from napari_embedding_game.core.new_rows.batch_shift import without_shift
+from napari_embedding_game.core.inspect.transfer import (
+    share_at_least_as_high,
+    vote_labels,
+    vote_weights,
+)
+from napari_embedding_game.core.new_rows.batch_shift import remove_batch_shift
 from napari_embedding_game.core.new_rows.likeness import (
     MAX_ROWS,
     MIN_ROWS,
-    Unexplained,
+    ResidualScorer,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
 from napari_embedding_game.data.columns import KEY, unique_names
@@ -124,7 +128,7 @@ def map_cells(
     if correct_batch:
         yield Stage("Taking the batch effect away")
         seed = fitted.settings.random_state
-        rows = without_shift(rows, np.asarray(dataset.X), seed)
+        rows = remove_batch_shift(rows, np.asarray(dataset.X), seed)
     placed, k = [], min(n_neighbors, len(dataset.obs))
     for block in blocks:
         yield Stage("Placing the new cells", block.start / n)
@@ -140,7 +144,7 @@ def map_cells(
     if match is not None and projection is not None:
         likeness = _unexplained(reference, projection, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
-    likeness = tail_share(means, inner) if likeness is None else likeness
+    likeness = share_at_least_as_high(means, inner) if likeness is None else likeness
     is_unlike = likeness < unlike
     if is_unlike.mean() > 0.5:
         remedy = "" if correct_batch else CORRECT
@@ -163,7 +167,7 @@ def map_cells(
     for column in labels:
         texts = dataset.obs[column].astype(object).map(str, na_action="ignore")
         codes, names = pd.factorize(texts, sort=True)
-        winners, confidence = vote(codes[voters], weights)
+        winners, confidence = vote_labels(codes[voters], weights)
         voted = pd.Categorical.from_codes(winners, names)
         found, clear = voted.remove_unused_categories(), confidence.astype(np.float32)
         how_voted = replace(of_reference, label=column)
@@ -328,7 +332,7 @@ def _unexplained(
     both = (mine.each >= 0) & (match.each >= 0)
     values, depth = projection.scaled(logs, mine), _n_detected(logs, mine.each[both])
     fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
-    scores = Unexplained(*fitted, projection.loadings.shape[1], n_averaged)
+    scores = ResidualScorer(*fitted, projection.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MAX_ROWS)):

@@ -135,7 +135,7 @@ def _fitted(
     """
     from napari_embedding_game.core import pipeline
     from napari_embedding_game.core.dynamics.play import play
-    from napari_embedding_game.core.new_rows.transform import fitted_map
+    from napari_embedding_game.core.new_rows.transform import make_fitted_map
 
     n, d = embedding.shape
     held = np.empty((0, d)) if landmarks is None else landmarks
@@ -157,7 +157,7 @@ def _fitted(
     if landmarks is None:
         snapshot = next(s for s in play(edges, embedding, settings) if s.finished)
         embedding, landmarks = snapshot.embedding, snapshot.landmarks
-    return fitted_map(X, graph, edges, settings, embedding, landmarks)
+    return make_fitted_map(X, graph, edges, settings, embedding, landmarks)
 
 
 def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:

@@ -42,7 +42,7 @@ def find_parts() -> dict[Callable[[], object], Any]:
     return {
         compile_game: pair_loops.edge_energy,
         compile_search: search_loops.rank_by_differences,
-        compile_merging: cluster_loops._join_groups,
+        compile_merging: cluster_loops._merge_within_groups,
         compile_edges: start._smooth_points,
     }
 

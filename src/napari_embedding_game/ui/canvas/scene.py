@@ -18,7 +18,7 @@ from psygnal import EmissionInfo
 from qtpy.QtCore import QObject, Signal
 from superqt.utils import qdebounced
 
-from napari_embedding_game.core.inspect.correction import Correction, correct
+from napari_embedding_game.core.inspect.correction import Correction, correct_layout
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.columns import counted, given_maps
 from napari_embedding_game.data.errors import DataError
@@ -175,7 +175,9 @@ class Scene(QObject):
         if self.is_showing_neighbors or not (is_asked and is_free):
             return
         if drawn is not None and whole is not None and drawn.neighbors is not None:
-            correction = correct(whole.embedding, drawn.neighbors, selection.points)
+            correction = correct_layout(
+                whole.embedding, drawn.neighbors, selection.points
+            )
             panels = drawn.embedding - whole.embedding
             moved = replace(drawn, embedding=panels + correction.embedding)
             looks = self._looks(moved)
@@ -400,7 +402,7 @@ class Scene(QObject):
 
 def neighbors_text(correction: Correction) -> str:
     """Return in a sentence what is shown."""
-    n_in, n_out = len(correction.drawn_in), len(correction.stepped_out)
+    n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, and no strangers."
     drawn_in, out = counted(n_in, "true neighbour"), counted(n_out, "stranger")

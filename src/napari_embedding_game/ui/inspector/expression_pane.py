@@ -129,7 +129,7 @@ class ExpressionPane(PlotPane):
         if result is None or rows is None:
             return None
         summary, is_scaled = result.summary, self.scaled.isChecked()
-        values = summary.scaled if is_scaled else summary.means
+        values = summary.scaled_means if is_scaled else summary.means
         title, kind = "Scaled mean" if is_scaled else "Mean", self.kind.value
         parts: dict[str, Any] = {
             "genes": result.genes,

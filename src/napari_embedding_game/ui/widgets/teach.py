@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_embedding_game.core.inspect.teaching import Learned
+from napari_embedding_game.core.inspect.teaching import Classification
 from napari_embedding_game.data.columns import counted, share_text
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
 from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
@@ -52,7 +52,7 @@ class TeachWidget(MapTool):
         session = self._session
         self._do = partial(tried, self._update)
         """Makes an edit, or says why it cannot be made."""
-        self._learned: tuple[Learned, Examples] | None = None
+        self._learned: tuple[Classification, Examples] | None = None
         """What was learned last of the data on show, and from what."""
         self._listed: Annotation | None = None
         """What the classes on show are of."""
@@ -129,7 +129,7 @@ class TeachWidget(MapTool):
         elif not self._refusal:
             examples = learned_classes.collect_examples(dataset, self._annotation)
 
-            def learn() -> Stages[tuple[Learned, Examples]]:
+            def learn() -> Stages[tuple[Classification, Examples]]:
                 return (
                     yield from learned_classes.learn_from_examples(dataset, examples)
                 ), examples
@@ -139,7 +139,7 @@ class TeachWidget(MapTool):
 
     # What happens
 
-    def _on_learned(self, result: tuple[Learned, Examples]) -> None:
+    def _on_learned(self, result: tuple[Classification, Examples]) -> None:
         session, self._learned = self._session, result
         name = self._column or learned_classes.TAUGHT
         column = session.add_columns(learned_classes.add_class_columns, name, *result)
