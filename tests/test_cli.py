@@ -150,14 +150,14 @@ def test_fit_takes_the_players_steps_and_a_minimiser(run, table, tmp_path):
 def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     from sklearn.datasets import load_digits
 
-    from napari_embedding_game.data.export.writers import write
+    from napari_embedding_game.data.export.writers import write_result
 
     X, y = load_digits(return_X_y=True)
     np.savez(tmp_path / "digits.npz", X=X[:600], y=y[:600])
     run("fit", tmp_path / "digits.npz", "-o", tmp_path / "cli.h5ad", "-q")
     session = worlds.session_of(worlds.read(tmp_path / "digits.npz"))
     worlds.play(session)
-    write(session.dataset, session.result(), tmp_path / "window.h5ad")
+    write_result(session.dataset, session.result(), tmp_path / "window.h5ad")
     cli, window = (
         anndata.read_h5ad(tmp_path / name) for name in ("cli.h5ad", "window.h5ad")
     )
@@ -576,11 +576,11 @@ def test_replay_tells_another_map_and_the_versions_that_wrote_it(
 ):
     from napari_embedding_game.session.file import archive
 
-    saved, written = archive.load(session_file), archive.versions()
+    saved, written = archive.load(session_file), archive.installed_versions()
     saved.maps[0].snapshot.embedding[0, 0] += 1e-6
     old = written | {"numpy": "1.0"}
     with monkeypatch.context() as former:
-        former.setattr(archive, "versions", lambda: old)
+        former.setattr(archive, "installed_versions", lambda: old)
         archive.save(saved, session_file)
     result = run("replay", session_file)
     assert result.exit_code == 1

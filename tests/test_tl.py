@@ -15,7 +15,7 @@ from napari_embedding_game import EmbeddingGame, tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.inspect.compare import measure_kept_neighbors
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.export.writers import write_result
 from worlds import read
 
 KEY = "embedding_game"
@@ -252,7 +252,7 @@ def test_stability_of_a_map_that_the_window_saved(cells, tmp_path, space):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     session = worlds.session_of(read(tmp_path / "cells.h5ad", space=space), **QUICK)
     worlds.play(session)
-    write(session.dataset, session.result(), tmp_path / "map.h5ad")
+    write_result(session.dataset, session.result(), tmp_path / "map.h5ad")
     adata = anndata.read_h5ad(tmp_path / "map.h5ad")
     found = tl.stability(adata, n_seeds=1, copy=True).obs[f"{KEY}_stability"]
     rows = session.dataset.kept

@@ -15,12 +15,12 @@ from flowio import create_fcs
 from scipy.io import mmwrite
 
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.clustering import numbered
+from napari_embedding_game.data.clustering import clustering_from_labels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.images.measure import measure_stages
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.images.measure import measure_labels_in_stages
+from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
@@ -131,7 +131,7 @@ def write_field(folder, name, seed, n=5, shape=(40, 50)):
 
 def measure(image, labels, **options):
     """Measure every object of a label image at once."""
-    return finish(measure_stages(image, labels, **options))
+    return finish(measure_labels_in_stages(image, labels, **options))
 
 
 def session_of(dataset, engine=None, **settings):
@@ -157,7 +157,7 @@ def layout(n, n_clusters=2, **parts):
 
 def clustering(labels, names, colors=None, notes=None):
     """Clusters with names, colours and notes, by their numbers."""
-    known = numbered(np.asarray(labels, np.int32))
+    known = clustering_from_labels(np.asarray(labels, np.int32))
     said = {"name": names, "color": colors or {}, "note": notes or {}}
     clusters = (
         replace(one, **{k: v[one.id] for k, v in said.items() if one.id in v})

@@ -47,7 +47,7 @@ from test_damage import WRITERS, damaged  # noqa: E402
 import worlds  # noqa: E402
 from napari_embedding_game.core.errors import InputError  # noqa: E402
 from napari_embedding_game.data.errors import DataError  # noqa: E402
-from napari_embedding_game.data.loading import load  # noqa: E402
+from napari_embedding_game.data.loader import load  # noqa: E402
 from napari_embedding_game.data.stages import finish  # noqa: E402
 from napari_embedding_game.session.file import archive  # noqa: E402
 

@@ -333,7 +333,7 @@ class Person:
         """Click on an object in the image, which selects it or does something else."""
         labels = self.dock.controller.workspace.linked.current.labels
         objects, chosen = self.session.dataset.objects, self.session.selection
-        box = objects.slices(row)
+        box = objects.box_slices(row)
         inside = np.argwhere(labels.data[box] == objects.label_ids[row])
         middle = inside[((inside - inside.mean(axis=0)) ** 2).sum(axis=1).argmin()]
         corner = [side.start for side in box]
@@ -566,7 +566,11 @@ class Person:
         book, title = self.session.clusters, self.inspector.title
         self.show(title)
         self._count(2)
-        repeat(lambda: _type(title, name), lambda: name in book.clustering.names, name)
+        repeat(
+            lambda: _type(title, name),
+            lambda: name in book.clustering.names_by_point,
+            name,
+        )
 
     def merge(self) -> None:
         """Press Merge."""

@@ -88,7 +88,7 @@ def _run(options: Options) -> int:
         tell("Stopped: nothing written.")
         return INTERRUPTED
     except MissingValuesError as error:
-        tell(f"Error: {error.sentence('--missing drop')}")
+        tell(f"Error: {error.sentence_with_remedy('--missing drop')}")
     except (DataError, InputError) as error:
         tell(f"Error: {error}")
     except OSError as error:
@@ -210,7 +210,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _window(options: Options) -> int:
     """Open napari; what would only fail after the run is refused before."""
-    from napari_embedding_game.data.export.writers import check_output
+    from napari_embedding_game.data.export.writers import check_output_path
 
     file = options.file
     if options.sample is not None and file is not None:
@@ -221,7 +221,7 @@ def _window(options: Options) -> int:
         raise DataError(f"{file} does not exist: check the name and the folder.")
     for target in (options.screenshot, options.out):
         if target is not None:
-            check_output(file, target)
+            check_output_path(file, target)
     from napari_embedding_game.ui.app import launch  # before Qt, see above
 
     try:
@@ -252,7 +252,7 @@ def _fit(options: Options) -> int:
     _check_out(source, options.out, options.force, ".h5ad", ".csv")
     if options.scheduler is not None:
         raise DataError("--scheduler goes with --reference: give both.")
-    from napari_embedding_game.data.loading import load
+    from napari_embedding_game.data.loader import load
     from napari_embedding_game.data.read_options import Recipe
     from napari_embedding_game.data.stages import finish
 
@@ -271,7 +271,7 @@ def _fit(options: Options) -> int:
     from napari_embedding_game.core.graph.neighbors import validate_row_count
     from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.columns import share_text
-    from napari_embedding_game.data.export.writers import write
+    from napari_embedding_game.data.export.writers import write_result
 
     # The estimator would make do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
@@ -295,7 +295,7 @@ def _fit(options: Options) -> int:
     assert snapshot is not None
     noted = {**reading, "n_iter": snapshot.iteration, "interrupted": bool(code)}
     result = _result(game, dataset.space, snapshot, noted, options.n_clusters)
-    write(dataset, result, options.out)
+    write_result(dataset, result, options.out)
     if snapshot.warning:
         _print(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
@@ -386,13 +386,13 @@ def _print_notes(dataset: Dataset) -> None:
 
 def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
     """Raise DataError for an OUT that cannot be written, before computing it."""
-    from napari_embedding_game.data.export.writers import check_output
+    from napari_embedding_game.data.export.writers import check_output_path
 
     if endings and out.suffix.lower() not in endings:
         option = " with --reference" if endings == (".zarr",) else ""
         raise DataError(f"{out.name} has to end in {' or '.join(endings)}{option}.")
     if out.suffix.lower() != ".zarr" or not out.is_dir():
-        check_output(source if source.exists() else None, out)
+        check_output_path(source if source.exists() else None, out)
     elif force:
         is_source = out.resolve() in (source.resolve(), *source.resolve().parents)
         if is_source or not (out / "obsm" / "X_embedding_game").is_dir():

@@ -52,11 +52,11 @@ from napari_embedding_game.core.inspect.firmness import (
 from napari_embedding_game.core.inspect.markers import MarkerMethod, markers
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.columns import KEY, share_text
-from napari_embedding_game.data.dataset import is_of_pairs
+from napari_embedding_game.data.dataset import is_pairwise_space
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
-from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.expression import log_base, natural
+from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.expression import read_log_base, to_natural_log
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
@@ -384,7 +384,7 @@ def compare(
         check_integer("n_top", n_top, 1)
     X = _loaded(adata.X)
     table = markers(
-        natural(X, log_base(adata)) if log1p else X,
+        to_natural_log(X, read_log_base(adata)) if log1p else X,
         _mask(adata, inside),
         None if outside is None else _mask(adata, outside),
         list(adata.var_names),
@@ -598,22 +598,26 @@ def _numbers_of_map(adata: AnnData, key: str) -> Any:
     if "neighbors_key" in noted:
         return _numbers(adata, None, noted["neighbors_key"])[0]
     of = str(noted.get("use_rep", noted.get("space")))
-    space = of if is_of_pairs(of) else reference_map.space_of_map(adata, adata.uns[key])
-    root = spaces.root_of(adata)
-    chosen = spaces.choose(root, space or of, "The AnnData")
-    return _loaded(spaces.item_of(root, chosen))
+    space = (
+        of
+        if is_pairwise_space(of)
+        else reference_map.space_of_map(adata, adata.uns[key])
+    )
+    root = spaces.root_from_anndata(adata)
+    chosen = spaces.choose_space(root, space or of, "The AnnData")
+    return _loaded(spaces.get_space_item(root, chosen))
 
 
 def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
-    root = spaces.root_of(adata)
-    space = spaces.choose(root, use_rep, "The AnnData")
-    if is_of_pairs(space):
+    root = spaces.root_from_anndata(adata)
+    space = spaces.choose_space(root, use_rep, "The AnnData")
+    if is_pairwise_space(space):
         raise InputError(
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return _loaded(spaces.item_of(root, space)), space
+    return _loaded(spaces.get_space_item(root, space)), space
 
 
 def _space_and_metric(
@@ -664,9 +668,9 @@ def _write_map(
     adata.obsm[at] = parts["embedding"]
     adata.uns.pop(f"{key}_cluster_colors", None)
     adata.uns[key] = {
-        "parameters": storable(parameters),
+        "parameters": to_storable(parameters),
         "landmarks": parts["landmarks"],
         "energy": float(parts["energy"]),
         "map_hash": parts["map_hash"],
-        "versions": versions(),
+        "versions": installed_versions(),
     }

@@ -5,12 +5,12 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.readers import read_in_stages
 from napari_embedding_game.data.stages import finish
 
 
 def _choices(path, space=None):
-    return finish(read_stages(path, ReadOptions(space=space, missing="drop")))
+    return finish(read_in_stages(path, ReadOptions(space=space, missing="drop")))
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from anndata import AnnData
 
 from napari_embedding_game.data import samples, validation
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.export.writers import write_result
 from napari_embedding_game.data.formats.anndata import (
-    adata_stages,
     from_anndata,
-    read_all,
+    read_adata_in_stages,
+    read_whole_anndata,
 )
 from napari_embedding_game.data.formats.lazy_rows import LazyRows
-from napari_embedding_game.data.lazy_recipe import counts_shape
+from napari_embedding_game.data.lazy_recipe import read_counts_shape
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.axis_values import numeric_columns
@@ -118,12 +118,14 @@ def test_what_others_do_to_an_object_changes_no_map(space):
     adata = cells(X_pca=4)
     adata.layers["dense"] = adata.layers["dense"].astype(np.float32)
     options = ReadOptions(space=space)
-    dataset = finish(adata_stages(adata, "layer", options, is_shared=True)).dataset
-    X, genes = dataset.X.copy(), dataset.expression.column(0).copy()
+    dataset = finish(
+        read_adata_in_stages(adata, "layer", options, is_shared=True)
+    ).dataset
+    X, genes = dataset.X.copy(), dataset.expression.dense_column(0).copy()
     adata.X.data[:] = 7
     adata.obsm["X_pca"][:] = adata.layers["dense"][:] = 7
     assert abs(dataset.X - X).max() == 0
-    np.testing.assert_array_equal(dataset.expression.column(0), genes)
+    np.testing.assert_array_equal(dataset.expression.dense_column(0), genes)
 
 
 def test_columns_of_one_name_are_numbered():
@@ -149,14 +151,14 @@ def test_files_of_old_versions_are_read_and_written_beside(tmp_path):
         assert dataset.notes == ("Genes: 765 from .raw.",)
         assert {"bulk_labels", "louvain"} <= set(dataset.obs)
     rows = LazyRows(folder / "10x_pbmc68k_reduced.h5ad")  # of fit --reference
-    np.testing.assert_array_equal(rows.read(600, 700), dataset.X[600:])
-    assert counts_shape(rows.path) == (700, 765)
+    np.testing.assert_array_equal(rows.read_range(600, 700), dataset.X[600:])
+    assert read_counts_shape(rows.path) == (700, 765)
     assert dataset.source is None
     dataset = read(rows.path)
-    write(dataset, layout(700), path)
+    write_result(dataset, layout(700), path)
     with h5py.File(path, "r+") as file:
         file.attrs.clear()
-    found = read_all(path)
+    found = read_whole_anndata(path)
     assert found.raw.shape == (700, 765)
     assert found.obs["louvain"].tolist() == dataset.obs["louvain"].tolist()
     np.testing.assert_array_equal(read(path).X, dataset.X)

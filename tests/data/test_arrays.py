@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.loader import load_read_result
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from worlds import read
@@ -28,7 +28,7 @@ def test_npy(tmp_path, numbers, columns):
     assert dataset.var_names[0] == "column 1"
     assert dataset.images is None
     assert not finish(
-        load_with_choices(tmp_path / "data.npy", ReadOptions())
+        load_read_result(tmp_path / "data.npy", ReadOptions())
     ).has_genes_in_rows
     dataset = read(tmp_path / "data.npy", columns=["column 5", "column 2"])
     np.testing.assert_array_equal(dataset.X, numbers[:, [1, 4]].astype(np.float32))

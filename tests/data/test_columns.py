@@ -8,13 +8,20 @@ from anndata import AnnData
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.harmony import batch_columns
-from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.roles import LEVELS, find_role, read_columns, roles_text
+from napari_embedding_game.data.loader import load
+from napari_embedding_game.data.roles import (
+    LEVELS,
+    convert_columns_by_role,
+    guess_role,
+    roles_text,
+)
 from napari_embedding_game.data.stages import finish
 
 
 def read_column(values):
-    return read_columns(values.to_frame("value"), {}, "cells.csv")[0]["value"]
+    return convert_columns_by_role(values.to_frame("value"), {}, "cells.csv")[0][
+        "value"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -40,9 +47,9 @@ def test_few_different_values_are_groups(values, grouped):
 @pytest.mark.parametrize("kind", ["UInt64", "string", object, "uint64[pyarrow]"])
 def test_ids_beyond_double_precision_are_exact(kind):
     ids = pd.Series([2**53 + 1, None, 2**53 + 3], dtype="Int64").astype(kind)
-    assert columns.numbers_of(ids).tolist() == [2**53 + 1, -1, 2**53 + 3]
+    assert columns.parse_integers(ids).tolist() == [2**53 + 1, -1, 2**53 + 3]
     for beyond in (pd.Series([2**63 + 5, 3], dtype="uint64"), pd.Series([1e300, 1])):
-        assert columns.numbers_of(beyond) is None
+        assert columns.parse_integers(beyond) is None
 
 
 def test_truth_values_with_gaps_are_no_texts():
@@ -67,12 +74,12 @@ def test_each_column_is_taken_for_one_thing():
             "embedding_game_x": rows / 2,
         }
     )
-    obs, roles = read_columns(table, {}, "cells.csv")
+    obs, roles = convert_columns_by_role(table, {}, "cells.csv")
     assert roles_text(roles) == (
         "Samples: donor. Groups: cell_type, is_doublet. Numbers: n_counts, "
         "percent_mito. Positions: Centroid X µm, umap_1. Ids: cell_id. Texts: note."
     )
-    assert {one: find_role(obs[one]) for one in obs} == roles
+    assert {one: guess_role(obs[one]) for one in obs} == roles
 
 
 def study(n=200):
@@ -174,12 +181,12 @@ def test_columns_without_a_telling_name_are_groups_while_they_have_few_levels(
     for n, is_group in ((most, True), (most + 1, False)):
         levels = pd.Series([word.format(i % n) for i in range(404)], name="x")
         column = pd.to_numeric(levels) if word == "{}" else levels
-        assert (find_role(column) == "groups") is is_group
+        assert (guess_role(column) == "groups") is is_group
 
 
 def test_a_column_that_shows_its_levels_late_has_all_of_them():
     late = pd.Series(["a"] * 50 + ["b", "c", "d"])
-    assert columns.n_levels(late, 3) == 4
-    assert columns.n_levels(late, 10) == 4
+    assert columns.count_levels(late, 3) == 4
+    assert columns.count_levels(late, 10) == 4
     many = pd.Series([f"n{i}" for i in range(1_000)])
-    assert 3 < columns.n_levels(many, 3) < 1_000  # not looked through
+    assert 3 < columns.count_levels(many, 3) < 1_000  # not looked through

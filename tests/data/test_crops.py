@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from napari_embedding_game.data.images.channels import planes
+from napari_embedding_game.data.images.channels import split_image
 from napari_embedding_game.data.images.crops import Channel, Thumbnails
 from napari_embedding_game.data.label_objects import find_objects
 
@@ -72,7 +72,7 @@ def test_slice_of_a_stack_that_cuts_most(labels):
 
 
 def test_rows_that_are_no_object_are_black(labels):
-    objects = find_objects(labels).spread(np.array([1, -1]))
+    objects = find_objects(labels).take_or_empty(np.array([1, -1]))
     image = [Channel(np.ones(labels.shape), (0, 1))]
     thumbnails = Thumbnails(image, labels, objects, 30)
     assert [thumbnails[row].any() for row in (0, 1)] == [True, False]
@@ -81,7 +81,7 @@ def test_rows_that_are_no_object_are_black(labels):
 @pytest.mark.parametrize("axis", [0, -1], ids=["first", "last"])
 def test_channels_of_one_image_are_cut_one_by_one(labels, axis):
     image = np.stack([labels == 3, labels == 7], axis=axis).astype(float)
-    red, green = planes(image, labels.shape)
+    red, green = split_image(image, labels.shape)
     channels = [Channel(red, (0, 1), RED), Channel(green, (0, 1), GREEN)]
     assert picture(labels, 1, channels)[32, 32].tolist() == [255, 0, 0]
     assert picture(labels, 2, channels)[32, 32].tolist() == [0, 255, 0]

@@ -16,8 +16,11 @@ import pytest
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.reading_process import begin_process, read_apart
+from napari_embedding_game.data.readers import read_in_stages
+from napari_embedding_game.data.reading_process import (
+    read_in_process,
+    start_reading_process,
+)
 from worlds import read
 
 N_DAMAGES = int(os.environ.get("EMBEDDING_GAME_DAMAGES", "6"))
@@ -66,8 +69,8 @@ def damaged(path, rng):
 
 def outcome(path, honest):
     """Read a file, and tell what came of it."""
-    begin_process()
-    reading = read_apart(path, read_stages, ReadOptions())
+    start_reading_process()
+    reading = read_in_process(path, read_in_stages, ReadOptions())
     try:
         first = next(reading)
         while next(reading) is first:  # the process begins

@@ -27,9 +27,16 @@ def test_subset_leaves_rows_of_the_source_what_they_are():
     assert part.objects.label_ids.tolist() == [11, 13, 15]
     assert dataset.objects.label_ids.tolist() == [10, 11, 13, 14, 15]
     assert [*part.left_out] == ["missing or infinite values", "apart"]
-    assert part.expand(np.array([1.0, 2, 3]), 0).tolist() == [0, 1, 0, 2, 0, 3]
+    assert part.expand_to_source_rows(np.array([1.0, 2, 3]), 0).tolist() == [
+        0,
+        1,
+        0,
+        2,
+        0,
+        3,
+    ]
     frame, names = part.source_obs, part.source_obs.columns.tolist()
-    more, name = part.with_column("score", np.ones(3))
+    more, name = part.with_map_column("score", np.ones(3))
     assert more.obs[name].tolist() == [1, 1, 1]
     assert "score" not in part.obs  # which stays as it was
     assert more.source_obs is frame

@@ -12,7 +12,11 @@ from PIL import Image
 from napari_embedding_game.data import readers
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.experiment import measure_images, open_images
-from napari_embedding_game.data.images.folder import ImagePair, find_pairs, has_pairs
+from napari_embedding_game.data.images.folder import (
+    ImagePair,
+    find_image_pairs,
+    has_image_pairs,
+)
 from napari_embedding_game.data.images.image_table import join_tables
 from napari_embedding_game.data.stages import finish
 from worlds import field, measure, read
@@ -68,7 +72,7 @@ def test_a_plate_is_measured_and_again_once_its_labels_are_edited(plate):
     stack = images.labels
     assert stack.shape == (12, 1, *SHAPE)
     for row in range(0, len(obs), 5):
-        box = stack[dataset.objects.slices(row)]
+        box = stack[dataset.objects.box_slices(row)]
         assert (box == dataset.objects.label_ids[row]).any()
         place = int(dataset.objects.boxes[row, 0])
         assert images.names[place] == obs["image"].iloc[row]
@@ -120,8 +124,8 @@ def test_pairs_are_found_by_name(tmp_path, image, labels):
     for name in (image, labels):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert has_pairs(tmp_path)
-    (pair,), _ = find_pairs(tmp_path)
+    assert has_image_pairs(tmp_path)
+    (pair,), _ = find_image_pairs(tmp_path)
     assert pair.images == (tmp_path / image,)
     assert pair.labels == tmp_path / labels
     assert pair.name == "x"
@@ -137,23 +141,23 @@ def test_folders_in_the_folder_are_plates(tmp_path):
         (tmp_path / elsewhere).mkdir(parents=True)
         for name in ("B03.tif", "B03_labels.tif"):
             (tmp_path / elsewhere / name).touch()
-    pairs, _ = find_pairs(tmp_path)
+    pairs, _ = find_image_pairs(tmp_path)
     found = {p.plate: p.name for p in pairs}
     assert found == {"first": "first/B02", "second": "second/B02"}
 
 
 def test_folders_that_are_none_of_images_say_why(tmp_path):
     (tmp_path / "a.tif").touch()
-    assert not has_pairs(tmp_path)
+    assert not has_image_pairs(tmp_path)
     with pytest.raises(DataError, match=r"1 image and 0 labels files.*_cp_masks"):
-        find_pairs(tmp_path)
+        find_image_pairs(tmp_path)
     with pytest.raises(DataError, match="or with images and labels"):
         read(tmp_path)
     for ending in ("labels", "mask"):
         (tmp_path / f"a_{ending}.tif").touch()
     with pytest.raises(DataError, match="2 labels files belong to one image"):
-        find_pairs(tmp_path)
-    assert has_pairs(tmp_path)  # so that the sentence above is told
+        find_image_pairs(tmp_path)
+    assert has_image_pairs(tmp_path)  # so that the sentence above is told
 
 
 def test_channels_in_files_of_their_own(tmp_path):
@@ -199,7 +203,7 @@ def test_a_plate_of_very_many_images_is_one(tmp_path):
         (tmp_path / kind).mkdir()
         for number in range(2_100):
             (tmp_path / kind / f"{number}.tif").touch()
-    assert has_pairs(tmp_path)
+    assert has_image_pairs(tmp_path)
 
 
 def test_coloured_and_grey_pictures_of_different_sizes(tmp_path):

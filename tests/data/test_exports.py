@@ -9,10 +9,10 @@ import pytest
 
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.join import JoinRequest, join
-from napari_embedding_game.data.joined import joined
+from napari_embedding_game.data.export.writers import write_result
+from napari_embedding_game.data.formats.tables import result_from_features
+from napari_embedding_game.data.images.join import JoinRequest, join_with_labels
+from napari_embedding_game.data.label_join import apply_join
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import clustering, layout, measure
 
@@ -28,8 +28,10 @@ def dataset(labels):
         "size": [1.0, 3, np.nan, 5],
         "tone": [1, 2, 2, 3.0],
     }
-    found = from_features(table, "cells", ReadOptions(missing="drop")).dataset
-    return joined(found, join(found.source_obs, JoinRequest("labels", labels)))
+    found = result_from_features(table, "cells", ReadOptions(missing="drop")).dataset
+    return apply_join(
+        found, join_with_labels(found.source_obs, JoinRequest("labels", labels))
+    )
 
 
 @pytest.fixture
@@ -53,11 +55,11 @@ EXPECTED = ["T cells", "T cells", "unassigned", "B, naïve"]
 
 
 def test_h5ad(dataset, result, tmp_path):
-    write(dataset, result, tmp_path / "a.h5ad")
+    write_result(dataset, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     assert adata.var.columns.empty
     known = replace(dataset, gene_ids={"tone": "ENSG00000141510"})
-    write(known, result, tmp_path / "ids.h5ad")
+    write_result(known, result, tmp_path / "ids.h5ad")
     var = anndata.read_h5ad(tmp_path / "ids.h5ad").var
     assert var["gene_ids"].to_dict() == {"size": "", "tone": "ENSG00000141510"}
     cluster = adata.obs["embedding_game_cluster"]
@@ -81,7 +83,7 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     measured = measure(image, labels, options=ReadOptions(missing="drop"))
     n = len(measured.obs)
     result = layout(n)
-    write(measured, result, tmp_path / "a.csv")
+    write_result(measured, result, tmp_path / "a.csv")
     table = pd.read_csv(tmp_path / "a.csv", index_col="row")
     assert table.columns[:5].tolist() == [
         "label", "centroid_y", "centroid_x", "embedding_game_x", "embedding_game_y",
@@ -94,10 +96,10 @@ def test_files_of_measured_objects_hold_their_measures(labels, tmp_path):
     places = dict(zip(table.columns, range(99), strict=False))
     assert places["area"] > places["embedding_game_pressure"]
     plate = replace(measured, source_obs=measured.source_obs.assign(row="A"))
-    write(plate, result, tmp_path / "plate.csv")
+    write_result(plate, result, tmp_path / "plate.csv")
     again = pd.read_csv(tmp_path / "plate.csv", index_col="row_name")
     assert (again.index.tolist(), set(again["row"])) == ([*table.index], {"A"})
-    write(measured, result, tmp_path / "a.h5ad")
+    write_result(measured, result, tmp_path / "a.h5ad")
     adata = anndata.read_h5ad(tmp_path / "a.h5ad")
     assert adata.obs.columns[:3].tolist() == ["label", "centroid_y", "centroid_x"]
     np.testing.assert_allclose(adata[:3, "area"].X.ravel(), areas)

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import Expression, dense
+from napari_embedding_game.data.expression import Expression, to_dense
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.stages import finish
 
 
@@ -27,14 +27,14 @@ def test_counts_beside_given_components_are_compared_as_scanpy_does(counts, form
     sc.pp.log1p(counts)
     theirs = from_anndata(counts, "cells").expression
     assert theirs.note == "Expression: log1p of the file, as it is."
-    wanted = dense(counts.X)
+    wanted = to_dense(counts.X)
     for one in (ours, theirs):
-        np.testing.assert_allclose(dense(one.values), wanted, rtol=1e-5)
-        np.testing.assert_allclose(one.column(3), wanted[:, 3], rtol=1e-5)
-        assert one.cell(8, 3) == pytest.approx(wanted[8, 3])
+        np.testing.assert_allclose(to_dense(one.values), wanted, rtol=1e-5)
+        np.testing.assert_allclose(one.dense_column(3), wanted[:, 3], rtol=1e-5)
+        assert one.value_at(8, 3) == pytest.approx(wanted[8, 3])
     counts.X, counts.uns["log1p"]["base"] = counts.X / np.log(2), 2
     of_two = from_anndata(counts, "cells")
-    np.testing.assert_allclose(dense(of_two.expression.values), wanted, rtol=1e-5)
+    np.testing.assert_allclose(to_dense(of_two.expression.values), wanted, rtol=1e-5)
     assert "Logarithms of base 2 are compared as ln(1 + x)." in of_two.notes
     logs = np.repeat(np.float32([[0, 0.5], [0, 1.5]]), 50_000, axis=0)
     assert Expression(logs, True).kind == "logarithms"  # also without the first gene
@@ -49,7 +49,7 @@ def test_genes_are_taken_for_what_a_person_says(tmp_path):
     said = finish(load(path, gene_kind="counts")).expression
     assert (said.kind, said.note[:18]) == ("counts", "Expression: counts")
     expected = np.log1p(counts[:, 0] * 1e4 / counts.sum(axis=1))
-    np.testing.assert_allclose(said.column(0), expected, rtol=1e-5)
+    np.testing.assert_allclose(said.dense_column(0), expected, rtol=1e-5)
     AnnData(counts - 3).write_h5ad(path)
     with pytest.raises(DataError, match="hold negative numbers, so they are no raw"):
         finish(load(path, gene_kind="counts"))

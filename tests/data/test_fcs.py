@@ -7,7 +7,7 @@ from flowio import FlowData, create_fcs
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.readers import read_in_stages
 from napari_embedding_game.data.stages import finish
 from worlds import read
 
@@ -25,7 +25,7 @@ def stored(path):
 
 
 def test_markers_are_embedded_and_compensated_and_the_rest_is_metadata(flow):
-    result = finish(read_stages(flow, ReadOptions()))
+    result = finish(read_in_stages(flow, ReadOptions()))
     data = result.dataset
     assert data.var_names == (CD3, CD19)
     assert list(data.obs) == ["FSC-A", "Time"]
@@ -60,7 +60,7 @@ def test_of_a_pulse_the_area_is_on_the_map_and_the_rest_colours_it(tmp_path):
     others = ["CD3 (FITC-H)", "CD3 (FITC-W)", "CD8 (FL2 PEAK)", "FSC-A", "FSC-H"]
     assert list(data.obs) == others
     assert any("3 channels of height or width" in note for note in data.notes)
-    assert data.noun == "event"
+    assert data.row_noun == "event"
     chosen = read(path, columns=["CD3 (FITC-A)", "CD3 (FITC-H)"])
     assert chosen.var_names == ("CD3 (FITC-A)", "CD3 (FITC-H)")
     assert not any("height" in note for note in chosen.notes)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from napari_embedding_game.data.images.folder import read_name
+from napari_embedding_game.data.images.folder import parse_file_name
 from napari_embedding_game.data.wells import (
     parse_row,
     parse_well,
-    smallest_format,
+    smallest_plate_format,
     well_name,
 )
 
@@ -34,7 +34,7 @@ from napari_embedding_game.data.wells import (
     ],
 )
 def test_names_of_common_microscopes(stem, plate, well, field, channel, shared):
-    told = read_name(stem)
+    told = parse_file_name(stem)
     found = [told[key] for key in ("plate", "well", "field", "channel")]
     assert found == [plate, well or "", field, channel]
     if shared is not None:
@@ -43,9 +43,9 @@ def test_names_of_common_microscopes(stem, plate, well, field, channel, shared):
 
 def test_channels_of_one_field_share_a_name():
     stems = ["A01_s1_w1", "A01_s1_w2", "A01_w3_s1"]
-    assert {read_name(stem)["stem"] for stem in stems} == {"A01_s1"}
+    assert {parse_file_name(stem)["stem"] for stem in stems} == {"A01_s1"}
     long = "B02_s1_w2A1B2C3D4-0000-1111-2222-333344445555"
-    assert read_name(long)["stem"] == "B02_s1"
+    assert parse_file_name(long)["stem"] == "B02_s1"
 
 
 def test_wells_in_any_spelling():
@@ -57,4 +57,4 @@ def test_wells_in_any_spelling():
     assert parse_row("2.5") is None
     assert well_name((26, 0)) == "AA01"
     held = {(0, 0): 6, (2, 3): 12, (0, 11): 96, (31, 47): 1536}
-    assert {well: smallest_format([well]) for well in held} == held
+    assert {well: smallest_plate_format([well]) for well in held} == held

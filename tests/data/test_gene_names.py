@@ -3,7 +3,11 @@
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.gene_names import find_names, names_of, split_names
+from napari_embedding_game.data.gene_names import (
+    find_names,
+    gene_display_names,
+    split_names,
+)
 from napari_embedding_game.session.axis_values import find_axis_values
 from worlds import annotated, read, write_adata
 
@@ -32,8 +36,10 @@ def test_case_counts_only_where_two_names_differ_by_it():
 def test_symbols_of_genes_whose_identifiers_come_twice():
     ids = ["ENSG00000000003", "ENSG00000000003", "ENSG00000000005.6"]
     var = pd.DataFrame({"feature_name": pd.Categorical(["A", "", None])}, ids)
-    assert names_of(var).tolist() == ["A", *ids[1:]]
-    assert names_of(var.rename(index=str.lower)).tolist() == [i.lower() for i in ids]
+    assert gene_display_names(var).tolist() == ["A", *ids[1:]]
+    assert gene_display_names(var.rename(index=str.lower)).tolist() == [
+        i.lower() for i in ids
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:Variable names are not unique")
@@ -47,7 +53,7 @@ def test_genes_are_found_by_symbol_and_by_identifier(tmp_path, on_show):
     dataset = read(write_adata(adata[:, 1:].copy(), tmp_path / "a.h5ad"), space="X")
     assert dataset.profile_names == ("MT-CO1", "GFAP", "DUP", "DUP-1", "a", "b")
     asked = ["gfap", ids[1], "ensg00000000003", "ENSG00000000000.7", "ENSG00000000009"]
-    found = dataset.find_columns(asked)
+    found = dataset.find_profile_columns(asked)
     assert (found.indices, found.missing) == ([1, 3, 0], asked[-1:])
     assert found.share == 4 / 5
     assert find_axis_values(dataset, ids[3]).name == "DUP-1"

@@ -6,10 +6,10 @@ import pytest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import components_key
+from napari_embedding_game.data.export.anndata_result import find_components_key
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.harmony import batch_columns
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
 from worlds import prepared
@@ -63,7 +63,7 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     np.testing.assert_array_equal(made.X, expected)
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
-    assert components_key(made) == "X_pca_harmony"
+    assert find_components_key(made) == "X_pca_harmony"
     back = finish(read_again(dataset_of(rows_of(made)), components.parent, {})).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"

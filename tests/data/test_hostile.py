@@ -29,7 +29,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.readers import ENDINGS
-from napari_embedding_game.data.reading_process import begin_process
+from napari_embedding_game.data.reading_process import start_reading_process
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import large_fit
 from napari_embedding_game.session.file.archive import is_session
@@ -121,7 +121,7 @@ def test_few_bytes_that_unpack_to_many(tmp_path, little_memory):
     with pytest.raises(DataError, match=r"a\.csv\.gz holds more than .* unpacked"):
         read(tmp_path / "a.csv.gz")
     tracemalloc.start()
-    content = memory.unpacked(tmp_path / "a.csv.gz")
+    content = memory.read_unpacked(tmp_path / "a.csv.gz")
     assert tracemalloc.get_traced_memory()[1] < 1.5 * len(content)  # held once
     tracemalloc.stop()
     for column in (np.zeros(5_000_000), ["x" * 80_000_000]):
@@ -288,7 +288,7 @@ def pipe_behind_a_soft_link(path):
 def test_what_a_link_leads_to_is_not_opened_before_it_is_refused(tmp_path, write):
     path = tmp_path / "a.h5ad"
     write(path)
-    begin_process()
+    start_reading_process()
 
     def open_file():
         assert not (yield from is_session(path))
@@ -458,7 +458,7 @@ BOMBS = {
 def test_what_a_window_reads_does_not_fill_the_memory(tmp_path, monkeypatch, name):
     make, told = BOMBS[name]
     make(tmp_path / name)
-    begin_process()
+    start_reading_process()
     monkeypatch.setattr(memory, "budget", lambda: 200_000_000)
     with pytest.raises(DataError, match=f"{name} {told}"):
         finish(FileSource(tmp_path / name).read(ReadOptions()))

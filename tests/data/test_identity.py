@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.identity import (
     Identity,
-    align,
-    find_order,
+    align_rows,
+    find_row_order,
     hash_rows,
-    hash_table,
+    hash_table_rows,
 )
 
 OTHER_ORDER = "another order, which their names do not show"
@@ -36,19 +36,19 @@ def test_equal_numbers_have_equal_hashes_and_others_have_not():
 
 def test_the_order_of_columns_does_not_matter():
     columns = {name: np.random.default_rng(0).random(5_000) for name in "ab"}
-    (one,) = hash_table(columns).items()
-    (other,) = hash_table(dict(reversed(columns.items()))).items()
+    (one,) = hash_table_rows(columns).items()
+    (other,) = hash_table_rows(dict(reversed(columns.items()))).items()
     assert one[0] == other[0] == ("a", "b")
     np.testing.assert_array_equal(one[1], other[1])
 
 
 def test_names_are_found_where_they_can_be():
     known = pd.Index(["a", "b", "b", "c"])
-    np.testing.assert_array_equal(find_order(known, known), range(4))
+    np.testing.assert_array_equal(find_row_order(known, known), range(4))
     unique = pd.Index(["c", "b-1", "a", "b"])
-    np.testing.assert_array_equal(find_order(known, unique), [2, 3, 1, 0])
-    assert find_order(known, known[::-1]) is None
-    assert find_order(known, pd.Index(list("abcd"))) is None
+    np.testing.assert_array_equal(find_row_order(known, unique), [2, 3, 1, 0])
+    assert find_row_order(known, known[::-1]) is None
+    assert find_row_order(known, pd.Index(list("abcd"))) is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_has_changed_is_said(names, numbers, why):
     known = Identity(pd.Index(list("abcd")), {"X": np.arange(1, 5, dtype=np.uint64)})
     found = Identity(pd.Index(list(names)), {"X": np.array(numbers, np.uint64)})
     with pytest.raises(DataError, match=rf"^cells has changed .*: {why}\. Do it\.$"):
-        align(known, found, "cells", "Do it.")
+        align_rows(known, found, "cells", "Do it.")
 
 
 def test_a_part_that_is_the_same_for_all_rows_proves_nothing():
@@ -72,6 +72,6 @@ def test_a_part_that_is_the_same_for_all_rows_proves_nothing():
     numbers = np.arange(4, dtype=np.uint64)
     known = Identity(names, {"mask": same, "X": numbers})
     with pytest.raises(DataError, match="another order"):
-        align(known, Identity(names, {"mask": same, "X": numbers[::-1]}), "cells")
+        align_rows(known, Identity(names, {"mask": same, "X": numbers[::-1]}), "cells")
     anew = Identity(names, {"X": numbers, "mask": same[:2]})
-    np.testing.assert_array_equal(align(known, anew, "cells"), range(4))
+    np.testing.assert_array_equal(align_rows(known, anew, "cells"), range(4))

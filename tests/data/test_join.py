@@ -7,10 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 from anndata import AnnData
 
-from napari_embedding_game.data import joined
-from napari_embedding_game.data.formats.tables import from_features
-from napari_embedding_game.data.images.join import JoinRequest, id_columns, join
-from napari_embedding_game.data.joined import load_joined
+from napari_embedding_game.data import label_join
+from napari_embedding_game.data.formats.tables import result_from_features
+from napari_embedding_game.data.images.join import (
+    JoinRequest,
+    find_id_columns,
+    join_with_labels,
+)
+from napari_embedding_game.data.label_join import load_with_labels
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import Stage, finish
 
@@ -26,7 +30,7 @@ def table(**columns):
 
 def matched(frame, labels, first_axis="z", **options):
     request = JoinRequest("nuclei", labels, first_axis, **options)
-    return join(frame, request, "t.csv")
+    return join_with_labels(frame, request, "t.csv")
 
 
 def ids(found):
@@ -61,7 +65,7 @@ def test_without_an_id_nothing_is_linked_but_by_a_chosen_column(labels):
     frame = table(nuc=ORDER)
     assert "no column of labels" in matched(frame, labels).refusal
     assert matched(frame, labels, is_guess=True).refusal == ""
-    assert id_columns(frame, only_integers=True) == ["nuc"]
+    assert find_id_columns(frame, include_any_name=True) == ["nuc"]
     assert ids(matched(frame, labels, column="nuc")) == ORDER
     some = table(label=[7, 97, 98, 99], id=ORDER)
     assert matched(some, labels).column == "id"  # by which most rows are objects
@@ -164,7 +168,7 @@ def test_a_row_about_the_background_is_on_no_map(numbered):
     assert ids(found) == [0, 1, 2, 3, 4, 5]
     assert found.sentences[0].startswith("5 of 5 rows match a label")
     assert "1 row about the background, left out." in found.sentences
-    dataset = from_features(
+    dataset = result_from_features(
         table(index=range(6)), "t", ReadOptions(id_column=found.column)
     ).dataset
     assert dataset.kept.tolist() == [False] + [True] * 5
@@ -202,12 +206,12 @@ def test_in_a_time_series_a_label_is_another_object_in_each_picture(labels):
 
 def test_what_an_earlier_map_wrote_is_not_embedded():
     frame = table(embedding_game_x=[0.5, 1, 2, 4], embedding_game_pressure=range(4))
-    assert from_features(frame, "t").dataset.var_names == ("area", "tone")
+    assert result_from_features(frame, "t").dataset.var_names == ("area", "tone")
 
 
 def read(path, labels, **request):
     request = JoinRequest("nuclei", labels, **request)
-    result = finish(load_joined(path, request, ReadOptions()))
+    result = finish(load_with_labels(path, request, ReadOptions()))
     return result.dataset, result.join
 
 
@@ -223,7 +227,7 @@ def test_ids_are_exact_and_the_file_is_read_once(labels, tmp_path, monkeypatch):
         yield Stage("Reading")
         return read(path)
 
-    monkeypatch.setattr(joined, "read_apart", read_here)
+    monkeypatch.setattr(label_join, "read_in_process", read_here)
     dataset, found = read(tmp_path / "t.csv", pixels, column="nuc")
     assert (dataset.objects.label_ids - far).tolist()[:4] == ORDER
     assert found.columns == ["nuc", "(row names)"]

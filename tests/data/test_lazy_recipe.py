@@ -9,8 +9,8 @@ import zarr
 
 from napari_embedding_game.data import lazy_recipe
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
-from napari_embedding_game.data.loading import load
+from napari_embedding_game.data.lazy_recipe import read_counts_shape, write_components
+from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from worlds import write_adata
@@ -54,7 +54,7 @@ def test_components_are_those_of_the_recipe_in_memory(path, tmp_path, monkeypatc
     shared = {key: of_memory[key] for key in facts}
     assert facts == {**shared, "space": "X"}
     assert told[0] == "Counting the genes of each cell"
-    assert counts_shape(path) == (400, 200)
+    assert read_counts_shape(path) == (400, 200)
 
 
 def test_dense_counts_of_a_layer(adata, tmp_path):

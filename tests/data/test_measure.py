@@ -4,7 +4,7 @@ from skimage.measure import regionprops_table
 
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.images.channels import split_channels
-from napari_embedding_game.data.images.nuclei import nuclei_stages
+from napari_embedding_game.data.images.nuclei import measure_nuclei_in_stages
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from worlds import measure
@@ -173,11 +173,11 @@ def test_objects_with_missing_pixels_are_left_out(labels, image):
     assert dataset.obs["label"].tolist() == [2, 3, 7]
     assert dataset.objects.label_ids.tolist() == [2, 3, 7]
     assert dataset.source_objects.label_ids.tolist() == [2, 3, 7, 11]
-    assert dataset.expand(np.arange(3.0), np.nan)[3] != 3
+    assert dataset.expand_to_source_rows(np.arange(3.0), np.nan)[3] != 3
 
 
 def test_nuclei():
-    sample = finish(nuclei_stages())
+    sample = finish(measure_nuclei_in_stages())
     image, labels, dataset = sample.image, sample.labels, sample.dataset
     assert image.shape == (512, 512, 3)
     assert labels.shape == (512, 512)

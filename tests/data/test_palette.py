@@ -15,7 +15,7 @@ NO_GREEN = np.array(
 @pytest.fixture(autouse=True)
 def usual_palette():
     yield
-    palette.choose(palette.USUAL)
+    palette.choose_palette(palette.USUAL)
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,16 @@ def usual_palette():
     ],
 )
 def test_thirty_groups_are_told_apart(name, n, least):
-    palette.choose(name)
-    colors = palette.category_colors(n)
+    palette.choose_palette(name)
+    colors = palette.palette_colors(n)
     one, other = np.triu_indices(n, 1)
     rgb = colors[:, :3].astype(float)
     without_green = np.clip(rgb**2.2 @ NO_GREEN.T, 0, 1) ** (1 / 2.2)
     for seen in [rgb, without_green][: 1 + (name == palette.COLOR_BLIND)]:
         lab = rgb2lab(seen[None])[0]
         assert deltaE_ciede2000(lab[one], lab[other]).min() > least
-    np.testing.assert_array_equal(palette.category_colors(5), colors[:5])
+    np.testing.assert_array_equal(palette.palette_colors(5), colors[:5])
     for given, seen in (("yellow", "#e9e900"), ("navy", "#4444c4")):  # on black, white
-        assert palette.hexes(palette.level_colors(["B"], {"B": given})) == [seen]
+        assert palette.to_hex_colors(palette.level_colors(["B"], {"B": given})) == [
+            seen
+        ]

@@ -18,10 +18,10 @@ from napari_embedding_game.data.export.plots import (
     PointColors,
     ViolinPlot,
     VolcanoPlot,
-    draw,
-    drawing_order,
-    drawn_changes,
-    flat_map,
+    clip_changes_to_axis,
+    draw_figure,
+    paint_order,
+    project_to_plane,
     write_plot,
 )
 
@@ -74,7 +74,9 @@ def plot_of(kind="dots"):
 
 def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the_mean():
     plot = plot_of("violins")
-    (axes,) = [axes for axes in draw(plot).axes if axes.get_ylim() == (2.5, -0.5)]
+    (axes,) = [
+        axes for axes in draw_figure(plot).axes if axes.get_ylim() == (2.5, -0.5)
+    ]
     (drawn,) = axes.collections
     violins, colors = [x.vertices for x in drawn.get_paths()], drawn.get_facecolor()
     assert len(violins) == 5  # nothing is drawn of a group without values
@@ -91,24 +93,26 @@ def test_a_violin_is_widest_at_the_most_frequent_value_and_has_the_colour_of_the
 
 
 def test_a_heatmap_has_the_colour_of_each_mean_in_its_row_and_column():
-    (image,) = [axes.images for axes in draw(plot_of("heatmap")).axes if axes.images]
+    (image,) = [
+        axes.images for axes in draw_figure(plot_of("heatmap")).axes if axes.images
+    ]
     colors = image[0].get_array()[..., 0]
     np.testing.assert_allclose(colors, plot_of().values.T, atol=0.01)
 
 
 def test_the_last_group_of_a_file_does_not_cover_the_others():
     places = np.zeros((300, 2))
-    _, rows = flat_map(places, np.eye(2, 3))
+    _, rows = project_to_plane(places, np.eye(2, 3))
     assert 120 < rows[:150][rows[:150] < 150].size * 2 < 180
     assert sorted(rows) == list(range(300))
-    np.testing.assert_array_equal(rows, drawing_order(300))
+    np.testing.assert_array_equal(rows, paint_order(300))
 
 
 def test_rows_without_a_level_are_not_those_called_missing(clusters):
     levels = pd.Categorical.from_codes([0, 1, -1], ["missing", "T"])
     colors = PointColors(np.eye(4)[:3], "Cluster", levels)
     plot = replace(clusters, embedding=np.zeros((3, 2)), colors=colors)
-    names = [name for name, _ in plot.key()]
+    names = [name for name, _ in plot.legend_entries()]
     assert names == ["missing (1)", "T (1)", "(missing) (1)"]
 
 
@@ -122,7 +126,7 @@ def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
     changes = np.append(np.linspace(4, 5, 8), np.linspace(-5, -4, 8))
     names = np.array([f"GENE{n}" for n in range(16)], object)
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.zeros(16))
-    (axes,) = draw(plot).axes
+    (axes,) = draw_figure(plot).axes
     boxes = [text.get_window_extent() for text in axes.texts]
     row = axes.transData.transform((0, 300))[1]
     assert len(boxes) == 16
@@ -133,8 +137,8 @@ def test_names_of_genes_whose_p_is_0_stand_apart_below_their_row():
 def test_names_of_genes_stand_where_they_cover_no_other_gene():
     names, changes = np.array(["GENE", "other"], object), np.array([1.5, 1.6])
     plot = VolcanoPlot(names=names, changes=changes, p_values=np.array([1e-4, 1e-4]))
-    (axes,) = draw(plot).axes
-    pixels = axes.transData.transform(plot.positions())
+    (axes,) = draw_figure(plot).axes
+    pixels = axes.transData.transform(plot.gene_positions())
     boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == 2
     assert not any(box.contains(*pixel) for box in boxes for pixel in pixels)
@@ -165,7 +169,7 @@ def test_the_letters_of_a_plot_stay_letters(volcano, tmp_path, ending):
 
 def test_dots_have_the_size_of_the_share_and_the_colour_of_the_value():
     plot = plot_of()
-    axes = draw(plot).axes[0]
+    axes = draw_figure(plot).axes[0]
     dots, _ = axes.collections
     area = dots.get_widths() ** 2
     shares = plot.shares.T.ravel() ** SIZE_EXPONENT
@@ -186,7 +190,7 @@ def plate(**more):
 
 def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     how = {"limits": (0, 0.5), "is_share": True, "chosen": ((2, 3),)}
-    figure = draw(plate(scale=SCALE, **how))
+    figure = draw_figure(plate(scale=SCALE, **how))
     axes, bar = figure.axes
     empty, measured, ringed = axes.collections
     assert ringed.get_offsets().tolist() == [[3, 2]]
@@ -197,7 +201,7 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
     figure.canvas.draw()
     assert bar.get_xticklabels()[0].get_text() == "0%"
     how["limits"] = 0, 0.008  # a rare cluster
-    figure = draw(plate(scale=SCALE, **how))
+    figure = draw_figure(plate(scale=SCALE, **how))
     figure.canvas.draw()
     ticks = [tick.get_text() for tick in figure.axes[1].get_xticklabels()]
     assert len({*ticks}) == len(ticks)
@@ -206,7 +210,7 @@ def test_wells_stand_where_they_are_on_the_plate(tmp_path):
 
 
 def test_names_that_would_cover_each_other_are_moved(clusters):
-    figure = draw(clusters)
+    figure = draw_figure(clusters)
     renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     assert len(boxes) == 2
@@ -227,6 +231,6 @@ USUAL = np.linspace(-1.5, 1.5, 1_000)
     ],
 )
 def test_a_gene_without_bound_squeezes_no_others(change, p, drawn):
-    found = drawn_changes(np.append(USUAL, change), np.append(np.ones(1_000), p))
+    found = clip_changes_to_axis(np.append(USUAL, change), np.append(np.ones(1_000), p))
     np.testing.assert_array_equal(found[:-1], USUAL)
     np.testing.assert_array_equal(found[-1], drawn)

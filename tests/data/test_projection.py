@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.export.writers import write_result
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.pca_projection import pca_projection
-from napari_embedding_game.data.projection import match_genes, normalised
+from napari_embedding_game.data.pca_projection import reconstruct_pca_projection
+from napari_embedding_game.data.projection import match_genes, normalise_expression
 from worlds import layout, prepared, read
 
 
 def projected(way, adata):
-    lognorm = normalised(adata.X, way.target_sum, "These")
-    return way.components(way.scaled(lognorm, match_genes(way.genes, adata.var_names)))
+    lognorm = normalise_expression(adata.X, way.target_sum, "These")
+    return way.project(
+        way.scale_genes(lognorm, match_genes(way.genes, adata.var_names))
+    )
 
 
 @pytest.fixture
@@ -31,12 +33,12 @@ def test_the_recipe_keeps_its_way_which_gives_the_components_again(mapped, count
     np.testing.assert_allclose(got, mapped.X, atol=0.02)
     # In any order of the genes, and of logarithms as of counts.
     other = counts[mapped.kept].copy()[:, ::-1].copy()
-    other.X = normalised(other.X, 5_000, "These")
+    other.X = normalise_expression(other.X, 5_000, "These")
     np.testing.assert_allclose(projected(mapped.projection, other), mapped.X, atol=0.02)
 
 
 def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
-    write(mapped, layout(59, 4), tmp_path / "map.h5ad")
+    write_result(mapped, layout(59, 4), tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     assert np.isnan(written.obsm["X_pca"][7]).all()
     assert written.X.max() > 1  # the input's own counts
@@ -55,7 +57,7 @@ def test_components_are_written_and_offered_first(mapped, counts, tmp_path):
 
 
 def test_a_way_that_does_not_fit_together_is_refused(mapped, tmp_path):
-    write(mapped, layout(59, 4), tmp_path / "map.h5ad")
+    write_result(mapped, layout(59, 4), tmp_path / "map.h5ad")
     written = anndata.read_h5ad(tmp_path / "map.h5ad")
     way = written.uns["embedding_game"]["projection"]
     for part, other in (("mean", way["mean"][1:]), ("genes", ["g"]), ("std", "lost")):
@@ -83,25 +85,25 @@ def by_scanpy(counts, scales):
 @pytest.mark.parametrize("scales", [False, True])
 def test_the_way_of_scanpys_components_is_found(counts, scales):
     adata = by_scanpy(counts, scales)
-    way = pca_projection(adata, "ref")
+    way = reconstruct_pca_projection(adata, "ref")
     assert way.target_sum == pytest.approx(5_000, rel=1e-3)
     got = projected(way, counts[adata.obs_names])
     np.testing.assert_allclose(got, adata.obsm["X_pca"], atol=1e-2)
     # Genes that are missing are at their mean; none of it is left unexplained.
     fewer = counts[adata.obs_names, :150]
-    lognorm = normalised(counts[adata.obs_names].X, way.target_sum, "These")
+    lognorm = normalise_expression(counts[adata.obs_names].X, way.target_sum, "These")
     match = match_genes(way.genes, fewer.var_names, min_share=0)
-    scaled = way.scaled(lognorm, match)
-    components = way.components(scaled)
+    scaled = way.scale_genes(lognorm, match)
+    components = way.project(scaled)
     np.testing.assert_allclose(components.mean(axis=0), 0, atol=0.05)
-    np.testing.assert_allclose(way.rest(scaled, components).mean(0), 0, atol=0.05)
+    np.testing.assert_allclose(way.residual(scaled, components).mean(0), 0, atol=0.05)
 
 
 def test_logarithms_of_a_choice_of_genes_stay_as_they_are(counts):
-    logarithms = normalised(counts.X, 10_000, "These")
+    logarithms = normalise_expression(counts.X, 10_000, "These")
     few = logarithms[:, 20:60]
-    assert (normalised(few, 5_000, "These") != few).nnz == 0
+    assert (normalise_expression(few, 5_000, "These") != few).nnz == 0
     # All genes say what they were normalised to, and so do logarithms of counts.
-    for values in (normalised(counts.X, 700, "These"), counts.X.log1p()):
-        again = normalised(values, 10_000, "These")
+    for values in (normalise_expression(counts.X, 700, "These"), counts.X.log1p()):
+        again = normalise_expression(values, 10_000, "These")
         np.testing.assert_allclose(again.data, logarithms.data, rtol=1e-4)

@@ -11,9 +11,9 @@ import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.quality_control import (
-    cell_quality,
+    compute_cell_quality,
+    find_cells_left_out,
     find_doublets,
-    left_out,
 )
 from napari_embedding_game.data.read_options import Recipe
 from worlds import prepared
@@ -34,7 +34,7 @@ def mixed(counts):
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, lambda X: X.toarray()])
 def test_the_figures_are_those_of_scanpy(mixed, kind):
-    found = cell_quality(kind(mixed.X), list(mixed.var_names))
+    found = compute_cell_quality(kind(mixed.X), list(mixed.var_names))
     mixed.var["mt"] = np.arange(300) < 3
     sc.pp.calculate_qc_metrics(mixed, qc_vars=["mt"], inplace=True, percent_top=None)
     for name, values in found.items():
@@ -50,14 +50,16 @@ def test_the_recipe_leaves_out_what_is_beyond_the_limits(mixed):
     )
     notes = prepared(mixed, max_mito=30.0, min_cells=0).notes
     assert any("genes left out as found in no cell." in note for note in notes)
-    assert dataset.expand(np.ones(58), np.nan).shape == (60,)
+    assert dataset.expand_to_source_rows(np.ones(58), np.nan).shape == (60,)
     assert dataset.obs["pct_counts_mt"].max() <= 30
     noted = dataset.provenance["recipe"]
     assert (noted["max_mito"], noted["cells_left_out"]) == (30.0, 2)
     assert sum(noted["left_out"].values()) == 2
     with pytest.raises(DataError, match=r"Only 0 of 60 cells .* change that number"):
         prepared(mixed, min_genes=0, max_genes=1)
-    reasons = left_out(Recipe(min_genes=0), cell_quality(mixed.X[:9], []))
+    reasons = find_cells_left_out(
+        Recipe(min_genes=0), compute_cell_quality(mixed.X[:9], [])
+    )
     assert reasons["min_genes"][1] == "no genes"
 
 

@@ -14,8 +14,11 @@ import pytest
 from napari_embedding_game.data import reading_process
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.reading_process import begin_process, read_apart
+from napari_embedding_game.data.readers import read_in_stages
+from napari_embedding_game.data.reading_process import (
+    read_in_process,
+    start_reading_process,
+)
 from napari_embedding_game.data.stages import finish
 
 LAUNCHER = """#!{0}
@@ -28,8 +31,8 @@ sys.exit(subprocess.call(["{0}", *sys.argv[1:]], preexec_fn=dies_too))
 
 def told(expression):
     """Have the process work out an expression."""
-    begin_process()
-    return finish(read_apart(expression, eval))
+    start_reading_process()
+    return finish(read_in_process(expression, eval))
 
 
 def test_it_stays_and_has_no_window():
@@ -52,8 +55,8 @@ def test_a_new_one_comes_where_it_was_ended():
     process = told("__import__('os').getpid()")
     with pytest.raises(DataError, match="broke off"):
         told(f"__import__('os').kill({process}, {int(signal.SIGTERM)})")
-    begin_process()
-    reading = read_apart("while_it_sleeps = __import__('time').sleep(600)", exec)
+    start_reading_process()
+    reading = read_in_process("while_it_sleeps = __import__('time').sleep(600)", exec)
     next(reading)
     reading.close()
     assert told("__import__('os').getpid()") != process
@@ -109,15 +112,15 @@ def test_a_small_file_takes_no_memory_and_no_time_for_ever(tmp_path, monkeypatch
     monkeypatch.setattr(reading_process, "A_BYTE", 1e-6)
     lines = b"a,b\n" + (b"1,2\n" * 200 + b"2,1\n") * 2_000
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(lines))
-    reading = read_apart(tmp_path / "a.csv.gz", read_stages, ReadOptions())
+    reading = read_in_process(tmp_path / "a.csv.gz", read_in_stages, ReadOptions())
     assert finish(reading).dataset.X.shape == (402_000, 2)
 
 
 def test_an_error_comes_back_whatever_was_its_cause(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr" / "else").touch()
-    begin_process()
+    start_reading_process()
     with pytest.raises(DataError, match=r"could not be read as a \.zarr folder"):
-        finish(read_apart(tmp_path / "a.zarr", read_stages, ReadOptions()))
+        finish(read_in_process(tmp_path / "a.zarr", read_in_stages, ReadOptions()))
     with pytest.raises(DataError, match="could not be read as a file or folder"):
-        finish(read_apart(tmp_path / ("a" * 300), read_stages, ReadOptions()))
+        finish(read_in_process(tmp_path / ("a" * 300), read_in_stages, ReadOptions()))

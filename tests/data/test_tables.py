@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_embedding_game.data.columns import numbers_of
+from napari_embedding_game.data.columns import parse_integers
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.tables import from_features, has_genes_in_rows
+from napari_embedding_game.data.formats.tables import (
+    has_genes_in_rows,
+    result_from_features,
+)
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import read
@@ -54,7 +57,7 @@ def text(tmp_path, content, name="cells.csv"):
 )
 def test_every_format_gives_the_same(tmp_path, cells, ending):
     of_file = read(written(cells, tmp_path / f"cells.{ending}"))
-    arrow = from_features(cells.convert_dtypes(dtype_backend="pyarrow"), "layer")
+    arrow = result_from_features(cells.convert_dtypes(dtype_backend="pyarrow"), "layer")
     for dataset in (of_file, arrow.dataset):
         assert dataset.var_names == ("area", "count")
         assert dataset.obs.dtypes.to_dict() == {"type": "category"}
@@ -74,7 +77,7 @@ def test_every_format_gives_the_same(tmp_path, cells, ending):
 def test_left_out_rows_never_shift_the_others(values):
     table = {f"c{i}": column for i, column in enumerate(values.T)}
     try:
-        dataset = from_features(
+        dataset = result_from_features(
             table, "cells", options=ReadOptions(missing="drop")
         ).dataset
     except DataError:
@@ -84,7 +87,7 @@ def test_left_out_rows_never_shift_the_others(values):
         dataset.profile, values[dataset.kept][:, columns].astype(np.float32)
     )
     assert np.isfinite(dataset.X).all()
-    back = dataset.expand(dataset.obs.index.astype(int), 0)
+    back = dataset.expand_to_source_rows(dataset.obs.index.astype(int), 0)
     np.testing.assert_array_equal(back[dataset.kept], np.flatnonzero(dataset.kept) + 1)
 
 
@@ -191,7 +194,7 @@ def test_columns_of_parquet_that_are_nested_huge_or_called_alike(tmp_path):
     dataset = read(tmp_path / "cells.parquet")
     assert dataset.obs.columns.tolist() == ["id", "id-1"]
     for name in dataset.obs:
-        assert numbers_of(dataset.obs[name]).tolist() == [ids[0], -1, ids[2]]
+        assert parse_integers(dataset.obs[name]).tolist() == [ids[0], -1, ids[2]]
     told = "Not read, because they hold lists or nested values: a, s, a.b-1."
     assert told in dataset.notes
     named = pd.DataFrame(dataset.X, ["x", "y", "z"]).rename(columns=str)
@@ -273,7 +276,7 @@ def test_tables_that_give_no_map(tmp_path, content, sentence):
 
 def test_tiny_and_huge_units_are_standardised():
     table = {"a": [1e-300, 2e-300, 3e-300], "b": [1e300, 2e300, 3e300]}
-    X = from_features(table, "cells").dataset.X
+    X = result_from_features(table, "cells").dataset.X
     np.testing.assert_allclose(X, [[-1.2247449] * 2, [0] * 2, [1.2247449] * 2], 1e-5)
 
 
@@ -285,7 +288,7 @@ def test_places_are_not_embedded_beside_measurements():
     names += ["umap0", "umap1", "Position", "XM", "CenterX_global_px", "leiden_res0_25"]
     names += ["bbox_area", "positivity", "Num clusters", *UMAP_10]
     frame = pd.DataFrame(rng.integers(0, 90, (10, len(names))), columns=names)
-    dataset = from_features(frame, "cells").dataset
+    dataset = result_from_features(frame, "cells").dataset
     measures = ["area", "tone", "bbox_area", "positivity", "Num clusters", *UMAP_10]
     assert dataset.var_names == (*measures,)
     assert {"x", "centroid-0", "bbox_y1", "image"} <= set(dataset.obs)
@@ -293,10 +296,10 @@ def test_places_are_not_embedded_beside_measurements():
         "Not embedded unless chosen, as the name says that it is no measure: "
         "image, Batch, my_donor, day, Row, leiden_0.5 and 14 more."
     )
-    assert from_features(
+    assert result_from_features(
         frame, "cells", options=ReadOptions(columns=["x", "area"])
     ).dataset.var_names == ("x", "area")
-    alone = from_features(frame[["x", "centroid-0", "area"]], "cells").dataset
+    alone = result_from_features(frame[["x", "centroid-0", "area"]], "cells").dataset
     assert alone.var_names == ("x", "centroid-0", "area")
 
 

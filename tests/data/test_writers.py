@@ -12,8 +12,8 @@ import pytest
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.export.writers import write_result
+from napari_embedding_game.data.formats.tables import result_from_features
 from napari_embedding_game.data.read_options import ReadOptions
 from worlds import read
 
@@ -91,7 +91,7 @@ def test_h5ad_keeps_everything_it_held(cells, tmp_path):
     dataset = read(cells, missing="drop")
     result = layout(5)
     before = cells.read_bytes()
-    write(dataset, result, tmp_path / "out.h5ad")
+    write_result(dataset, result, tmp_path / "out.h5ad")
     assert cells.read_bytes() == before
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
@@ -116,7 +116,7 @@ def test_h5ad_holds_what_folders_and_counts_did(tmp_path, name):
     else:
         worlds.tenx(path, np.arange(24).reshape(6, 4))
     dataset, result = read(path), layout(6)
-    write(dataset, result, tmp_path / "out.h5ad")
+    write_result(dataset, result, tmp_path / "out.h5ad")
     written = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(written, result, np.ones(6, bool))
     assert (written.X != read(path, space="X").X).nnz == 0
@@ -126,18 +126,18 @@ def test_h5ad_holds_what_folders_and_counts_did(tmp_path, name):
         assert written.var["gene_ids"].tolist() == ["id0", "id1", "id2", "id3"]
     if path.is_dir():
         with pytest.raises(DataError, match="inside the input"):
-            write(dataset, result, path / "out.h5ad")
+            write_result(dataset, result, path / "out.h5ad")
 
 
 def test_result_can_be_read_and_written_again(cells, tmp_path):
-    write(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
+    write_result(read(cells, missing="drop"), layout(5), tmp_path / "once.h5ad")
     adata = anndata.read_h5ad(tmp_path / "once.h5ad")
     adata.obs["embedding_game_stability"] = 1.0  # by tl.stability, of this map
     adata.write_h5ad(tmp_path / "once.h5ad")
     again = read(tmp_path / "once.h5ad", missing="drop")
     assert again.space == "obsm['X_pca']"
     result = layout(5)
-    write(again, result, tmp_path / "twice.h5ad")
+    write_result(again, result, tmp_path / "twice.h5ad")
     adata = anndata.read_h5ad(tmp_path / "twice.h5ad")
     check_result(adata, result, np.array([1, 1, 0, 1, 1, 1], dtype=bool))
     assert adata.obs.columns.tolist().count("embedding_game_cluster") == 1
@@ -162,9 +162,9 @@ def test_table_becomes_h5ad_with_its_own_units_and_all_its_rows(tmp_path):
         }
     )
     options = ReadOptions(missing="drop", columns=("area",))
-    dataset = from_features(features, "nuclei", options).dataset
+    dataset = result_from_features(features, "nuclei", options).dataset
     result = layout(3)
-    write(dataset, result, tmp_path / "out.h5ad")
+    write_result(dataset, result, tmp_path / "out.h5ad")
     adata = anndata.read_h5ad(tmp_path / "out.h5ad")
     check_result(adata, result, np.array([1, 0, 1, 1], dtype=bool))
     np.testing.assert_array_equal(adata.X[:, 0], [10, np.nan, 30, 50])
@@ -188,7 +188,7 @@ def test_input_is_never_overwritten(cells, tmp_path):
     link.symlink_to(cells)
     for target in (cells, link, tmp_path / "." / "cells.h5ad"):
         with pytest.raises(DataError, match="is the input itself"):
-            write(dataset, layout(5), target)
+            write_result(dataset, layout(5), target)
     assert cells.read_bytes() == before
 
 
@@ -197,8 +197,8 @@ def test_input_that_changed_or_went(cells, tmp_path):
     smaller = anndata.read_h5ad(cells)[:4].copy()
     smaller.write_h5ad(cells)
     with pytest.raises(DataError, match="now has 4 rows instead of 6"):
-        write(dataset, layout(5), tmp_path / "out.h5ad")
+        write_result(dataset, layout(5), tmp_path / "out.h5ad")
     Path(cells).unlink()
     with pytest.raises(DataError, match="is no longer there"):
-        write(dataset, layout(5), tmp_path / "out.h5ad")
+        write_result(dataset, layout(5), tmp_path / "out.h5ad")
     assert not (tmp_path / "out.h5ad").exists()

@@ -96,7 +96,7 @@ def test_a_file_has_what_there_was_when_its_saving_began(dataset, autosave_folde
     desk = Desk(dataset)
     saver, session = Autosave(desk.maps.capture), desk.session
     job = saver.job()
-    session.add_columns(Dataset.with_column, "depth", np.arange(40.0))
+    session.add_columns(Dataset.with_map_column, "depth", np.arange(40.0))
     job()
     saved = archive.load(saver.path).maps[0]
     assert "depth" not in saved.dataset.added

@@ -37,7 +37,7 @@ def id_of(clusters, name):
 
 
 def rows_of(clusters, name):
-    return clusters.clustering.rows(id_of(clusters, name))
+    return clusters.clustering.rows_in_cluster(id_of(clusters, name))
 
 
 @pytest.fixture
@@ -128,11 +128,11 @@ def test_numbers_follow_what_was_seen_at_rest(seen_by):
 
     receive(0)
     getattr(clusters, seen_by)()
-    before = clusters.clustering.names.copy()
+    before = clusters.clustering.names_by_point.copy()
     for step in range(1, 21):
         receive(step)
     clusters.finish_numbering()
-    np.testing.assert_array_equal(clusters.clustering.names, before)
+    np.testing.assert_array_equal(clusters.clustering.names_by_point, before)
 
 
 def test_a_name_stays_on_its_points_through_game_and_slider(three):
@@ -185,7 +185,7 @@ def test_of_many_merged_clusters_two_are_named(six):
 
 def test_parts_become_groups_and_the_largest_stays(three):
     large = id_of(three, "1")
-    rows = three.clustering.rows(large)
+    rows = three.clustering.rows_in_cluster(large)
     ids = three.split_into_groups(large, rows, np.repeat([7, 3, 5], [8, 20, 12]))
     assert ids[0] == large
     assert sizes(three) == {"1": 20, "2": 10, "3": 10, "1.2": 12, "1.3": 8}
@@ -248,7 +248,7 @@ class Editing(RuleBasedStateMachine):
     @rule(place=st.integers(0, 9), parts=st.integers(1, 4))
     def split(self, place, parts):
         cluster = self.some(place)
-        rows = self.clusters.clustering.rows(cluster)
+        rows = self.clusters.clustering.rows_in_cluster(cluster)
         self.try_to(
             self.clusters.split_into_groups, cluster, rows, np.arange(len(rows)) % parts
         )
@@ -289,7 +289,7 @@ class Editing(RuleBasedStateMachine):
         assert {c.id for c in clusters} == set(np.unique(self.clusters.labels).tolist())
         assert len({c.name for c in clusters}) == len(clusters)
         for code, group in said.groups.items():
-            rows = np.flatnonzero(self.clusters.clustering.names == group.name)
+            rows = np.flatnonzero(self.clusters.clustering.names_by_point == group.name)
             np.testing.assert_array_equal(rows, np.flatnonzero(said.codes == code))
 
 

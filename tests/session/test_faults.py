@@ -17,8 +17,8 @@ import pytest
 import worlds
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export import plots
-from napari_embedding_game.data.export.anndata_result import new_anndata
-from napari_embedding_game.data.export.writers import write, write_figure
+from napari_embedding_game.data.export.anndata_result import build_result_anndata
+from napari_embedding_game.data.export.writers import write_map_figure, write_result
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import Autosave
 from napari_embedding_game.session.notebook.export import write_code
@@ -51,7 +51,7 @@ def writer_of(desk, folder):
     """Return that function; what it writes beside another file is beside `folder`'s."""
     session, saved, result = desk.session, desk.maps.capture(), desk.session.result()
     source = folder / "cells.h5ad"
-    new_anndata(session.dataset, result).write_h5ad(source)
+    build_result_anndata(session.dataset, result).write_h5ad(source)
     beside = replace(session.dataset, source=source)
 
     def written(path):
@@ -64,14 +64,14 @@ def writer_of(desk, folder):
         elif path.suffix == ".ipynb":
             write_code(saved, path)
         elif path.suffix == ".html":
-            write_web_page(new_anndata(session.dataset, result), path)
+            write_web_page(build_result_anndata(session.dataset, result), path)
         elif path.suffix == ".png":
             colors = plots.PointColors(np.ones((len(session.dataset.obs), 4)))
             seen = {"colors": colors, "facing": np.eye(2, 3)}
-            write_figure(session.dataset, result, path, **seen)
+            write_map_figure(session.dataset, result, path, **seen)
         else:
             is_beside = path.name.endswith(BESIDE)
-            write(beside if is_beside else session.dataset, result, path)
+            write_result(beside if is_beside else session.dataset, result, path)
 
     return written
 

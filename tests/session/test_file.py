@@ -26,14 +26,14 @@ from sklearn.neighbors import kneighbors_graph
 import worlds
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.columns import KEY
-from napari_embedding_game.data.dataset import Added, Dataset
+from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.export.writers import write_result
 from napari_embedding_game.data.gene_sets import GeneSet, score_genes, with_score
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.loading import load
-from napari_embedding_game.data.predicted import PredictedLabels, with_predicted
+from napari_embedding_game.data.loader import load
+from napari_embedding_game.data.prediction import PredictedLabels, with_predicted_labels
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import finish
@@ -236,10 +236,10 @@ def predicted_and_placed(desk, session):
     n = len(session.dataset.obs)
     figures = [np.linspace(0, 1, n, dtype=np.float32) for _ in range(3)]
     codes = np.arange(n, dtype=np.int32) % 3 - 1
-    how = Added(kind="predicted", reference="ref.h5ad", label="kind")
+    how = AddedColumns(kind="predicted", reference="ref.h5ad", label="kind")
     labels = pd.Categorical.from_codes(codes, ["A", "B"])
     session.add_columns(
-        with_predicted, PredictedLabels(how, labels, *figures, codes == 0)
+        with_predicted_labels, PredictedLabels(how, labels, *figures, codes == 0)
     )
     places = session.snapshot.embedding
     on = PlacedOn("ref.h5ad", places, places)
@@ -252,7 +252,7 @@ def looked_at(desk, session):
     session.comparisons = (
         ShownComparison(title="a", inside=inside, outside=None, method="t-test"),
     )
-    session.add_columns(Dataset.with_column, "Stability", np.linspace(0, 1, n))
+    session.add_columns(Dataset.with_map_column, "Stability", np.linspace(0, 1, n))
 
 
 def child(desk, session):
@@ -348,8 +348,10 @@ def assert_same_maps(desk, path):
         assert [c.name for c in shown.clusters] == [c.name for c in found.clusters]
         for one, other in zip(shown.clusters, found.clusters, strict=True):
             assert replace(one, id=0) == replace(other, id=0)
-            rows_ = shown.clustering.rows(one.id)
-            np.testing.assert_array_equal(found.clustering.rows(other.id), rows_)
+            rows_ = shown.clustering.rows_in_cluster(one.id)
+            np.testing.assert_array_equal(
+                found.clustering.rows_in_cluster(other.id), rows_
+            )
     return again
 
 
@@ -372,7 +374,7 @@ def in_h5ad(desk, path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
         result = replace(desk.session.result(), session=content)
-        write(desk.session.dataset, result, path)
+        write_result(desk.session.dataset, result, path)
         return anndata.read_h5ad(path)
 
 
@@ -382,7 +384,7 @@ def assert_same_in_h5ad(desk, path):
     places = adata.obsm["X_embedding_game"][dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
     obs = adata.obs[dataset.kept]
-    names = session.clusters.clustering.names.tolist()
+    names = session.clusters.clustering.names_by_point.tolist()
     assert obs["embedding_game_cluster"].tolist() == names
     for name in dataset.added_columns:
         assert obs[name].astype(str).tolist() == dataset.obs[name].astype(str).tolist()
@@ -456,7 +458,7 @@ def saved_as_h5ad(folder, name):
 def by_name(session):
     """Return what a person sees of each row, by its name."""
     table = pd.DataFrame(session.snapshot.embedding, session.dataset.obs.index)
-    columns = {"cluster": session.clusters.clustering.names}
+    columns = {"cluster": session.clusters.clustering.names_by_point}
     return table.assign(**columns, X=list(map(bytes, session.dataset.X))).sort_index()
 
 
@@ -474,7 +476,7 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
     assert (obs["leiden"] == obs.index.str[-1]).all()
     play(session, session.play_on())
     assert session.snapshot.finished
-    write(session.dataset, session.result(), tmp_path / "again.h5ad")
+    write_result(session.dataset, session.result(), tmp_path / "again.h5ad")
     obs = anndata.read_h5ad(tmp_path / "again.h5ad").obs
     assert (obs["leiden"] == obs.index.str[-1]).all()
 
@@ -507,11 +509,11 @@ def test_a_map_of_another_maps_file_and_its_part_are_read_once(
     order = np.random.default_rng(0).permutation(adata.n_obs)
     adata[order].write_h5ad(path)
 
-    def read_once(path, read, *values, here=rows.read_apart):
+    def read_once(path, read, *values, here=rows.read_in_process):
         paths.append(path)
         return (yield from here(path, read, *values))
 
-    monkeypatch.setattr(rows, "read_apart", read_once)
+    monkeypatch.setattr(rows, "read_in_process", read_once)
     assert_same_maps(desk, tmp_path / "work.zip")
     assert paths == [path]
 
@@ -572,7 +574,7 @@ def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_he
     assert {"T cells", "doublets"} < {*said.cat.categories}
     colors = adata.uns["embedding_game_annotation_colors"]
     assert len(colors) == len(said.cat.categories)
-    known, names = said[desk.session.dataset.kept], desk.book.clustering.names
+    known, names = said[desk.session.dataset.kept], desk.book.clustering.names_by_point
     assert (known.dropna() == np.asarray(names)[known.notna()]).all()
 
 
@@ -582,7 +584,10 @@ def test_names_are_categories_with_colors_as_scanpy_plots_them(tmp_path, read_he
 def test_a_layer_keeps_all_its_rows_and_colors(tmp_path, read_here):
     path = world(tmp_path, "layer of genes").save(tmp_path / "work.zip")
     desk = Desk.opened(path)
-    assert (desk.session.dataset.word, desk.session.dataset.noun) == ("gene", "cell")
+    assert (desk.session.dataset.column_noun, desk.session.dataset.row_noun) == (
+        "gene",
+        "cell",
+    )
     adata = in_h5ad(desk, tmp_path / "map.h5ad")
     assert adata.obs_names[7] == "c7"
     assert adata.obs["kind"].tolist() == ["T", "B"] * (N // 2)
@@ -617,7 +622,7 @@ def test_genes_too_large_for_a_session_are_left_out_and_told(
         dataset = desk.session.dataset
         assert "too large for a session file" in dataset.notes[0]
         assert dataset.profile_names == ()
-        assert dataset.word == "column"
+        assert dataset.column_noun == "column"
         np.testing.assert_array_equal(dataset.X, numbers())
         desk.save(path)
 
@@ -706,7 +711,10 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
     for step in ("undo", "undo", "redo", "redo", "redo"):
         for one in (clusters, again):
             getattr(one, step)()
-        assert again.clustering.names.tolist() == clusters.clustering.names.tolist()
+        assert (
+            again.clustering.names_by_point.tolist()
+            == clusters.clustering.names_by_point.tolist()
+        )
 
     room = 2 * clusters.labels.nbytes  # beside what is on show
     monkeypatch.setattr(archive, "MAX_UNDO_BYTES", room)

@@ -59,7 +59,7 @@ def test_a_cluster_is_dragged_while_the_game_runs(session):
     played = begun(session)
     cluster = session.clusters.clusters[0].id
     session.clusters.rename(cluster, "T cells")
-    rows = session.clusters.clustering.rows(cluster)
+    rows = session.clusters.clustering.rows_in_cluster(cluster)
     before = session.snapshot
     by = np.array([3.0, 1.0]) * radius(before)
     session.hand.begin_cluster_drag(cluster)

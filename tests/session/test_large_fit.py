@@ -67,9 +67,9 @@ def test_rows_that_cannot_be_read_in_parts_are_told(tmp_path, cells):
     wrong[2321, 3] = np.nan
     zarr.save_array(str(tmp_path / "nan.zarr"), wrong)
     rows = LazyRows(tmp_path / "nan.zarr")
-    rows.read(0, 2000)
+    rows.read_range(0, 2000)
     with pytest.raises(DataError, match="first in row 2,322"):
-        rows.read(2000, 2500)
+        rows.read_range(2000, 2500)
 
 
 def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
@@ -83,7 +83,7 @@ def test_the_reference_keeps_rare_groups(cells, file, small_chunks):
         # At random there would be 1.2 of them.
         assert is_rare[drawn].sum() >= 6
         assert np.array_equal(drawn, large_fit.sample_reference_rows(rows, 300, seed))
-    np.testing.assert_array_equal(rows.take(drawn, 700), cells[drawn])
+    np.testing.assert_array_equal(rows.take_rows(drawn, 700), cells[drawn])
     assert len(large_fit.sample_reference_rows(rows, 10**9)) == N
 
 

@@ -9,7 +9,7 @@ from psygnal import EmitLoopError
 import worlds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.images.measure import measure_stages
+from napari_embedding_game.data.images.measure import measure_labels_in_stages
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.file import archive
@@ -40,7 +40,7 @@ def names(session):
 
 
 def rows_named(session, name):
-    labels = session.clusters.clustering.names
+    labels = session.clusters.clustering.names_by_point
     return session.dataset.obs.index[labels == name].tolist()
 
 
@@ -202,7 +202,7 @@ def test_all_maps_of_the_same_numbers_take_over_what_else_was_read(
     tree.open(opened)
     shown, path = session.snapshot, [one.key for one in tree.path]
     session.add_columns(
-        Dataset.with_column, "score", np.arange(len(session.dataset.obs))
+        Dataset.with_map_column, "score", np.arange(len(session.dataset.obs))
     )
     area = np.arange(41.0)[:, None]
     new = read()
@@ -237,7 +237,7 @@ def test_names_stay_on_objects_that_are_numbered_anew():
 
     def measured(grid):
         labels = np.kron(grid, cell)
-        return finish(measure_stages(tones.reshape(25, 25), labels))
+        return finish(measure_labels_in_stages(tones.reshape(25, 25), labels))
 
     desk = Desk(measured(grid), n_landmarks=5).play(until=5)
     desk.book.make_cluster(np.arange(8, 15), "round")
@@ -274,7 +274,9 @@ def test_rows_that_come_back_are_called_what_they_were(engine, is_played):
     desk.maps.reload(read(n_columns=4, drop=range(4)))
     assert names(desk.session) == {"T cells": 16}
     desk.book.make_cluster(np.arange(4), "naive")
-    desk.maps.reload(read(n_columns=3, drop=()).in_order(np.arange(41)[::-1]))
+    desk.maps.reload(
+        read(n_columns=3, drop=()).reorder_source_rows(np.arange(41)[::-1])
+    )
     assert names(desk.session) == {"T cells": 16, "naive": 4}
     assert rows_named(desk.session, "naive") == ["4", "5", "6", "7"]
 

@@ -27,7 +27,11 @@ def paced(frame):
 def shown_at_the_end(session):
     """Labels, names, and how one may go on from there."""
     worlds.play(session)
-    return session.clusters.labels, session.clusters.clustering.names, session.merging
+    return (
+        session.clusters.labels,
+        session.clusters.clustering.names_by_point,
+        session.merging,
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [None, 5])

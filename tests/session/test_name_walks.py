@@ -39,7 +39,7 @@ class Walker:
         return self.desk.session.dataset.obs.index
 
     def names(self):
-        return np.asarray(self.book.clustering.names)
+        return np.asarray(self.book.clustering.names_by_point)
 
     def new_name(self):
         self.n_names += 1
@@ -82,18 +82,18 @@ class Walker:
     def merge(self):
         parts = self.random.permutation([one.id for one in self.groups()])[:2]
         whole = self.book.clustering.by_id[self.book.merge(parts.tolist())]
-        self.give(self.book.clustering.rows(whole.id), whole.name)
+        self.give(self.book.clustering.rows_in_cluster(whole.id), whole.name)
         for names in self.given.values():
             if whole.name in names:
                 names.add(whole.name)
 
     def split(self):
         group = self.pick(self.groups())
-        rows = self.book.clustering.rows(group.id)
+        rows = self.book.clustering.rows_in_cluster(group.id)
         parts = self.random.integers(0, 2, len(rows))
         for cluster in self.book.split_into_groups(group.id, rows, parts):
             part = self.book.clustering.by_id[cluster]
-            self.give(self.book.clustering.rows(cluster), part.name)
+            self.give(self.book.clustering.rows_in_cluster(cluster), part.name)
 
     def undo(self):
         self.book.undo()

@@ -51,7 +51,7 @@ class Player(Desk):
 
     def names(self):
         """Return what a file would hold of each cell."""
-        return np.asarray(self.session.result().groups.names)
+        return np.asarray(self.session.result().groups.names_by_point)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_who_takes_cells_from_a_name_is_not_told_that_it_is_parted(player):
     book = player.book
     largest = max(book.clusters, key=lambda cluster: cluster.size)
     book.rename(largest.id, "T")
-    rows = book.clustering.rows(largest.id)
+    rows = book.clustering.rows_in_cluster(largest.id)
     book.make_cluster(rows[len(rows) // 4 :], "CD8")
     assert not player.session.message
     book.add_points_to_group(

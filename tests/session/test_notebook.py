@@ -208,14 +208,16 @@ def made_columns(folder, cells):
     learned = finish(learn_from_examples(session.dataset, examples))
     session.add_columns(add_class_columns, "taught", learned, examples)
     session.add_columns(
-        Dataset.with_column, "wanders", np.where(kinds == "A", np.nan, 0.5)
+        Dataset.with_map_column, "wanders", np.where(kinds == "A", np.nan, 0.5)
     )
     session.add_columns(
-        Dataset.with_column, "said", np.where(kinds == "A", None, "yes")
+        Dataset.with_map_column, "said", np.where(kinds == "A", None, "yes")
     )
-    session.add_columns(Dataset.with_column, "cluster", np.arange(len(kinds)) / 7)
-    session.add_columns(Dataset.with_column, "name", np.arange(len(kinds)) / 7)
-    session.add_columns(Dataset.with_column, "comparison 1", np.arange(len(kinds)) / 7)
+    session.add_columns(Dataset.with_map_column, "cluster", np.arange(len(kinds)) / 7)
+    session.add_columns(Dataset.with_map_column, "name", np.arange(len(kinds)) / 7)
+    session.add_columns(
+        Dataset.with_map_column, "comparison 1", np.arange(len(kinds)) / 7
+    )
     desk.saw(kinds == "A")
     session.look.color_by = "a set"
     return desk
@@ -292,7 +294,7 @@ def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch)
     adata, shown = made["adata"], desk.session.snapshot
     has_one = scenario in (same_names, made_columns)
     column = "map_cluster" if has_one else "cluster"
-    assert adata.obs[column].tolist() == desk.book.clustering.names.tolist()
+    assert adata.obs[column].tolist() == desk.book.clustering.names_by_point.tolist()
     assert adata.obs[column].nunique() > 1
     assert len({*adata.uns[f"{column}_colors"]}) == adata.obs[column].nunique()
     np.testing.assert_array_equal(adata.obsm["X_embedding_game"], shown.embedding)
@@ -417,7 +419,7 @@ def test_a_name_is_no_markup_of_a_notebook(cells, tmp_path):
     desk.book.rename(first.id, f"{picture} *T* `x` &amp; <b>")
     desk.book.rename(second.id, f"`{picture}")
     desk.book.set_note(second.id, f"# {picture}")
-    desk.session.add_columns(Dataset.with_column, f"`{picture}", np.arange(240.0))
+    desk.session.add_columns(Dataset.with_map_column, f"`{picture}", np.arange(240.0))
     desk.saw(np.arange(240) < 99, title=picture)
     write_code(desk.maps.capture(), path)
     every = json.loads(path.read_text())["cells"]

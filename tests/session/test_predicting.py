@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from napari_embedding_game.data.dataset import Added
-from napari_embedding_game.data.export.writers import write
-from napari_embedding_game.data.predicted import UNLIKE, PredictedLabels
+from napari_embedding_game.data.dataset import AddedColumns
+from napari_embedding_game.data.export.writers import write_result
+from napari_embedding_game.data.prediction import UNLIKE, PredictedLabels
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.notebook.export import write_code
@@ -30,7 +30,7 @@ RECIPE = Recipe(min_genes=5, min_cells=2, n_top_genes=100, n_comps=8)
 def test_who_has_most_votes_and_is_unlike_all_is_counted():
     labels, figures = pd.Categorical([*"ABAB"]), np.zeros(4, np.float32)
     votes = np.array([0.79, 0.8, 0.9, 1], np.float32)
-    how = Added(kind="predicted", reference="ref.h5ad", label="kind")
+    how = AddedColumns(kind="predicted", reference="ref.h5ad", label="kind")
     found = PredictedLabels(how, labels, votes, figures, figures, votes == 1)
     told = confidence_text(found, SimpleNamespace(name="ref.h5ad"))
     assert told.startswith("kind of ref.h5ad for 4 cells: 75% with at least 80% of the")
@@ -57,7 +57,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reference")
     data = written(folder / "known.h5ad", 260, "ABC", 0)
     session = played(data).session
-    write(session.dataset, session.result(), folder / "reference.h5ad")
+    write_result(session.dataset, session.result(), folder / "reference.h5ad")
     order = np.random.default_rng(1).permutation(150)
     written(folder / "new.h5ad", 160, "ABCD", 1, order)
     return folder
@@ -107,7 +107,7 @@ def test_cells_lie_where_transform_places_them(desk, placed, reference):
 def test_files_have_the_places_and_say_of_what(desk, placed, tmp_path):
     session, tree = desk.session, desk.maps
     tree.place(placed)
-    write(session.dataset, session.result(), tmp_path / "placed.h5ad")
+    write_result(session.dataset, session.result(), tmp_path / "placed.h5ad")
     adata = anndata.read_h5ad(tmp_path / "placed.h5ad")
     places = adata.obsm["X_embedding_game"][session.dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)

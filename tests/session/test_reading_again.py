@@ -57,7 +57,7 @@ KINDS = {
 
 def read_again(desk, path, **options):
     """Read a file again, as the window does, and return whether it is the same."""
-    known = Identity.of(desk.session.dataset)
+    known = Identity.from_dataset(desk.session.dataset)
     source = FileSource(path)
     result = finish(source.read_again(ReadOptions(**options), known))
     return desk.maps.reload(result.dataset)
@@ -70,7 +70,7 @@ def test_a_file_is_the_same_until_its_rows_are_others(tmp_path, name):
     desk = worlds.Desk(finish(FileSource(path).read(ReadOptions())).dataset)
     desk.book.make_cluster(np.arange(9), "T")
     assert read_again(desk, path, **options)
-    assert len(desk.book.clustering.rows(desk.book.clusters[-1].id)) == 9
+    assert len(desk.book.clustering.rows_in_cluster(desk.book.clusters[-1].id)) == 9
     shown = desk.session.dataset
     write(path, NUMBERS[::-1])
     with pytest.raises(DataError, match=rf"^{name} has changed since .*{why}"):

@@ -10,11 +10,11 @@ from napari_embedding_game import tl
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.snapshot import Snapshot
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import new_anndata
+from napari_embedding_game.data.export.anndata_result import build_result_anndata
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.loading import with_batches_mixed
-from napari_embedding_game.data.projection import normalised
+from napari_embedding_game.data.loader import mix_dataset_batches
+from napari_embedding_game.data.projection import normalise_expression
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.reference.reference_map import reference_of
@@ -40,7 +40,7 @@ def reference():
     known = {name: getattr(model, f"{name}_") for name in names}
     used = {**model.get_params(), "space": dataset.space}
     result = EmbeddingResult(Snapshot(iteration=0, n_iter=0, **known), used)
-    adata = new_anndata(dataset, result)
+    adata = build_result_anndata(dataset, result)
     adata.obs["kind"] = adata.obs["kind"].astype("category")
     return adata
 
@@ -119,7 +119,7 @@ def test_a_map_of_neighbours_made_by_scanpy(reference):
 
 def test_a_map_of_logarithms_of_some_genes():
     def logarithms(adata):
-        every = normalised(adata.X, 10_000, "These")
+        every = normalise_expression(adata.X, 10_000, "These")
         few = adata[:, 30:].copy()
         few.X = every[:, 30:]
         return few
@@ -144,7 +144,7 @@ def test_genes_are_compared_by_identifier_or_by_symbol():
     ids = [f"ENSG{i:011d}" for i in range(old.n_vars)]
     both, seen = pd.DataFrame({"feature_name": old.var_names}, ids), []
     old.var = both
-    old.raw, old.X = old, normalised(old.X, 10_000, "These")
+    old.raw, old.X = old, normalise_expression(old.X, 10_000, "These")
     ways = {"raw": [both, both[[]]], "X": [both, both[[]], new.var]}
     for space, tables in ways.items():
         tl.embedding_game(old, use_rep=space, **QUICK)
@@ -243,10 +243,10 @@ def test_harmony_in_the_reference_is_told(reference):
     sc.pp.pca(adata, n_comps=8)
     adata.obs["day"] = pd.Categorical(["mon", "tue"] * 120)
     options = ReadOptions(space="X_pca")
-    dataset = finish(with_batches_mixed(from_anndata(adata, "ref", options), "day"))
+    dataset = finish(mix_dataset_batches(from_anndata(adata, "ref", options), "day"))
     session = worlds.session_of(dataset, max_iter=30, n_landmarks=12)
     worlds.play(session)
-    made = new_anndata(dataset, session.result())
+    made = build_result_anndata(dataset, session.result())
     made.varm, made.var_names = adata.varm, adata.var_names
     made.obsm["X_pca"] = adata.obsm["X_pca"]
     new = cells(60, "ABCD", seed=1)

@@ -85,7 +85,7 @@ def test_colours_notes_and_groups_are_given(
     played.clusters.edits.make.trigger()
     assert len(session.clusters.clusters) == 5
     (made,) = session.selection.clusters
-    assert session.clusters.clustering.rows(made).tolist() == [3, 13, 23]
+    assert session.clusters.clustering.rows_in_cluster(made).tolist() == [3, 13, 23]
     played.clusters.edits.release.trigger()
     assert len(session.clusters.clusters) == 4
     edits = played.clusters.edits
@@ -95,7 +95,7 @@ def test_colours_notes_and_groups_are_given(
     from_menu(edits.more, "Use kind as annotation")
     assert session.look.color_by == "Cluster"
     kinds = session.dataset.obs["kind"].astype(str).tolist()
-    assert session.clusters.clustering.names.tolist() == kinds
+    assert session.clusters.clustering.names_by_point.tolist() == kinds
     edits.undo.trigger()
     assert names(session) == ["0", "1", "2", "3"]
 
@@ -213,7 +213,7 @@ def test_a_name_is_for_the_points_that_its_cluster_had_when_it_was_begun(
     assert (clusters.labels == 3).sum() == others.sum()
     QTest.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "Plasma" in names(session))
-    np.testing.assert_array_equal(clusters.clustering.names == "Plasma", was)
+    np.testing.assert_array_equal(clusters.clustering.names_by_point == "Plasma", was)
 
 
 @pytest.mark.parametrize("is_in_title", [False, True])
@@ -256,7 +256,7 @@ def test_a_name_is_for_present_points_where_a_former_one_was_given_up(
     QTest.keyClicks(field, "Plasma")
     QTest.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "Plasma" in names(session))
-    np.testing.assert_array_equal(clusters.clustering.names == "Plasma", was)
+    np.testing.assert_array_equal(clusters.clustering.names_by_point == "Plasma", was)
 
 
 def test_selected_points_are_clustered_again(
@@ -299,7 +299,11 @@ def test_parts_that_come_late_are_named_after_no_other_group(
     assert book.make_cluster(np.arange(30, 40), "other") == cluster
     sought.set()
     qtbot.waitUntil(lambda: sum(c.is_named for c in book.clusters) == 3)
-    parts = {c.name for c in book.clusters if {*book.clustering.rows(c.id)} <= {*rows}}
+    parts = {
+        c.name
+        for c in book.clusters
+        if {*book.clustering.rows_in_cluster(c.id)} <= {*rows}
+    }
     assert parts == {"Group 1", "Group 2"}
     (other,) = (c for c in book.clusters if c.name == "other")
-    assert book.clustering.rows(other.id).tolist() == [*range(30, 40)]
+    assert book.clustering.rows_in_cluster(other.id).tolist() == [*range(30, 40)]

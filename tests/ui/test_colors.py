@@ -9,7 +9,7 @@ from napari.settings import get_plugin_settings
 import worlds
 from napari_embedding_game.data import palette
 from napari_embedding_game.data.as_anndata import read
-from napari_embedding_game.data.formats.tables import from_features
+from napari_embedding_game.data.formats.tables import result_from_features
 from napari_embedding_game.session.axis_values import find_axis_values
 from napari_embedding_game.session.cluster_expression import RowChoice, assign_rows
 from napari_embedding_game.ui.style.coloring import (
@@ -41,7 +41,7 @@ def test_what_can_colour_names_before_numbers(dataset):
     table = pd.DataFrame(numbers, columns=["area", "intensity", "roundness"])
     table["kind"] = ["B", "T"] * 20
     table.loc[0, "area"] = np.finfo(float).max  # stands for a missing one
-    loaded = from_features(table, "nuclei").dataset
+    loaded = result_from_features(table, "nuclei").dataset
     assert np.ptp(color_by_column("area", loaded).extent) < 1
     assert find_axis_values(loaded, "area").isna().tolist() == [True] + 39 * [False]
     listed = list_color_choices(loaded)
@@ -49,11 +49,11 @@ def test_what_can_colour_names_before_numbers(dataset):
     assert list_color_choices(marked)[-5:] == [*"abcde"]  # as markers of cytometry
     stains = ("DAPI1", "DAPI2", "actin1", "actin2", "actin3")
     assert list_color_choices(replace(marked, profile_names=stains))[-5:] == [*stains]
-    two = from_features(table[["area", "roundness"]], "nuclei").dataset
+    two = result_from_features(table[["area", "roundness"]], "nuclei").dataset
     assert list_color_choices(two) == [*BUILT_IN, "area", "roundness"]
     many = pd.DataFrame(np.random.default_rng(0).random((40, 61)))
     assert list_color_choices(
-        from_features(many.add_prefix("m"), "many").dataset
+        result_from_features(many.add_prefix("m"), "many").dataset
     ) == list(BUILT_IN)
 
 

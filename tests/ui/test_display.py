@@ -63,7 +63,9 @@ def test_a_gene_has_its_own_limits_which_can_be_moved(play, session, dock):
     session.look.color_by = "b"
     assert dock.look.color_by.value == "b"
     scale = dock.look.legend.scale
-    session.add_columns(Dataset.with_column, "depth", np.linspace(812.5, 23456.5, 40))
+    session.add_columns(
+        Dataset.with_map_column, "depth", np.linspace(812.5, 23456.5, 40)
+    )
     session.look.color_by = choice_of_column("depth", session.dataset)
     texts = scale.low.text(), scale.high.text()
     assert all("," in text and "e" not in text for text in texts)
@@ -93,7 +95,7 @@ def test_what_a_person_does_to_the_layers_is_kept(
 ):
     layers, shown = play(), session.snapshot
     for name in ("cluster", "cluster (file)"):  # saved twice
-        session.add_columns(Dataset.with_column, name, np.ones(40))
+        session.add_columns(Dataset.with_map_column, name, np.ones(40))
     qtbot.waitUntil(lambda: "cluster (file) (file)" in layers.points.features)
     before = layers.points.data.copy()
     broken = make_snapshot(50)

@@ -19,7 +19,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog, QMessageBox
 
 from napari_embedding_game.data import read_result
-from napari_embedding_game.data.dataset import Added, Dataset
+from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import find_recent_sessions
@@ -167,7 +167,7 @@ def test_what_is_shared_names_no_folder(
     measured = {"measured": {"folder": str(person / "images"), "images": []}}
     session.load(replace(load(FileSource(data)), provenance=measured))
     reference = str(person / "reference.h5ad")  # as former versions noted it
-    added = Added(kind="map", reference=reference)
+    added = AddedColumns(kind="map", reference=reference)
     session.add_columns(Dataset.with_columns, "type", {"": np.arange(40.0)}, added)
     layer = {"name": "nuclei", "path": str(person / "nuclei.tif")}
     dock.workspace.maps.view = lambda: {"layers": {"labels": layer, "images": [layer]}}

@@ -69,13 +69,15 @@ def test_a_tooltip_tells_of_a_point_and_goes_with_mouse_and_dock(
     parts = pd.Categorical.from_codes(np.arange(40) // 10, list("wxyz"))
     mixed = pd.Categorical(list("pqrst") * 8)
     for name, values in {**dict.fromkeys("abcdef", mixed), "my label": parts}.items():
-        session.add_columns(Dataset.with_column, name, values)
+        session.add_columns(Dataset.with_map_column, name, values)
     told = hover(30)
     assert "Cluster 3" in told
     assert ">my label<" in told  # it says what a cell is, if it is the last
     assert ">z<" in told
-    value = f"{session.dataset.profile_names[0]} ({session.dataset.word})"
-    session.add_columns(Dataset.with_column, session.dataset.profile_names[0], mixed)
+    value = f"{session.dataset.profile_names[0]} ({session.dataset.column_noun})"
+    session.add_columns(
+        Dataset.with_map_column, session.dataset.profile_names[0], mixed
+    )
     session.look.color_by = value
     assert f">{value}<" in hover(31)  # and not what the column of that name says
     session.look.color_by = "Pressure"

@@ -248,7 +248,7 @@ def test_labels_that_changed_on_disk_are_told_and_measured_again(
     )
     assert len(session.dataset.obs) == 25
     load(lambda: click(again.button))
-    obs, names = session.dataset.obs, session.clusters.clustering.names
+    obs, names = session.dataset.obs, session.clusters.clustering.names_by_point
     assert obs["label"].tolist() == np.unique(labels)[1:].tolist()
     assert obs["label"][names == "dark"].tolist() == [6, *range(8, 13)]
     assert not shown(again.text)

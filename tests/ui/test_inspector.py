@@ -102,7 +102,9 @@ def test_the_composition_is_of_the_best_column_until_another_is_chosen(
     play()
     session.selection.select(0)
     assert details.column.value is None
-    session.add_columns(Dataset.with_column, "a", parts)  # comes to data without any
+    session.add_columns(
+        Dataset.with_map_column, "a", parts
+    )  # comes to data without any
     assert details.column.value == "a"
 
 

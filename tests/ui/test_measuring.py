@@ -110,7 +110,9 @@ def test_a_mask_that_is_dropped_is_measured_as_labels(
         yield Stage("Finding the nuclei")
         return ReadResult(worlds.measure(image, labels), image=image, labels=labels)
 
-    monkeypatch.setattr("napari_embedding_game.session.sources.nuclei_stages", nuclei)
+    monkeypatch.setattr(
+        "napari_embedding_game.session.sources.measure_nuclei_in_stages", nuclei
+    )
     before = list(viewer.layers)
     for _ in range(2):  # what is open already is not added again
         load(SampleSource("nuclei"))

@@ -109,7 +109,7 @@ def test_the_plate_on_show_stays_when_a_column_comes(
     qtbot.addWidget(widget)
     widget.show()
     widget.plate.setCurrentText("p2")
-    session.add_columns(Dataset.with_column, "score", np.arange(40.0))
+    session.add_columns(Dataset.with_map_column, "score", np.arange(40.0))
     assert widget.plate.currentText() == "p2"
     worlds.drag(qtbot, widget, (0, 0), (1, 1))
     assert widget.state.text() == "Run the game first: a click then selects."

@@ -88,7 +88,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
     session.selection.select(1)
     qtbot.waitUntil(lambda: markers.result is not None)
     assert markers.result.names[0] == session.dataset.profile_names[1]
-    places = pane.canvas.plot.positions()
+    places = pane.canvas.plot.gene_positions()
     assert places[0, 0] > 1  # higher in the selection
     click(qtbot, pane, *places[0])
     assert session.look.color_by == markers.result.names[0]
@@ -99,7 +99,7 @@ def test_a_gene_of_the_volcano_colours_the_map(qtbot, open_plot, session, inspec
 
     def click_while_the_former_plot_is_seen():
         if markers.result.names[0] != former:
-            place = pane.canvas.position_to_pixel(*pane.canvas.plot.positions()[0])
+            place = pane.canvas.position_to_pixel(*pane.canvas.plot.gene_positions()[0])
             clicked.append(QTest.mouseClick(pane.canvas.canvas, LEFT, NONE, place))
 
     markers.compared_changed.connect(click_while_the_former_plot_is_seen)
@@ -247,7 +247,7 @@ def test_the_same_genes_are_shown_as_a_heatmap_and_as_violins(
     np.testing.assert_allclose(result.ranges[0], [low, high])
     for group, cluster in enumerate(session.clusters.clusters):
         density = result.densities[group, 0]
-        middle = column[session.clusters.clustering.rows(cluster.id)].mean()
+        middle = column[session.clusters.clustering.rows_in_cluster(cluster.id)].mean()
         place = density @ (np.arange(len(density)) + 0.5) / len(density)
         assert density.sum() == pytest.approx(1, abs=0.01)
         assert place == pytest.approx((middle - low) / (high - low), abs=0.02)
@@ -335,7 +335,7 @@ def what_is_no_axis_is_told_and_a_new_score_is_one(qtbot, scatter, session, data
     scatter.up.clear()
     scatter.up.editingFinished.emit()
     assert scatter.state.text().startswith("Type two names")
-    session.add_columns(Dataset.with_column, "mine", np.arange(40.0))
+    session.add_columns(Dataset.with_map_column, "mine", np.arange(40.0))
     assert "mine" in scatter.names.stringList()
     name(scatter, "mine", "a")
     drag(qtbot, scatter, (-0.5, 0), (9.5, 3.8))

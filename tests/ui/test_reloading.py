@@ -43,7 +43,7 @@ def choose_space(load, dock, space):
 
 
 def named(session, name):
-    labels = session.clusters.clustering.names
+    labels = session.clusters.clustering.names_by_point
     return set(session.dataset.obs.index[labels == name])
 
 
@@ -287,7 +287,7 @@ def name_kind(session, kind=0):
 
 def numbers_named(session, name):
     """Return the numbers (m, 3) of what has a name: those of columns a, b and c."""
-    dataset, labels = session.dataset, session.clusters.clustering.names
+    dataset, labels = session.dataset, session.clusters.clustering.names_by_point
     (columns,) = np.nonzero(np.isin(dataset.profile_names, list("abc")))
     return dataset.profile[np.asarray(labels) == name][:, columns]
 
@@ -392,16 +392,18 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     load(columns.apply.click)
     assert session.snapshot is shown
     assert dock.data.summary.text().endswith("\nGenes: logarithms of counts.")
-    one = session.dataset.expression.column(0)
+    one = session.dataset.expression.dense_column(0)
     np.testing.assert_array_equal(one, X[:, 0])
     archive.save(dock.workspace.maps.capture(), saved := tmp_path / "map.zip")
     columns.gene_kind.value = "counts"
     load(columns.apply.click)
     usual = np.log1p(1e4 * one / X.sum(axis=1))
-    np.testing.assert_allclose(session.dataset.expression.column(0), usual, rtol=1e-5)
+    np.testing.assert_allclose(
+        session.dataset.expression.dense_column(0), usual, rtol=1e-5
+    )
     load(lambda: dock.choose(saved))
     assert session.dataset.expression.kind == "logarithms"
-    np.testing.assert_array_equal(session.dataset.expression.column(0), one)
+    np.testing.assert_array_equal(session.dataset.expression.dense_column(0), one)
 
 
 def test_a_sorted_table_with_names_is_matched_and_that_is_said(

@@ -327,7 +327,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     angles = spatial.viewer.scene.camera.angles
     QTest.mouseRelease(spatial.native, LEFT, pos=spatial.place(begun + by))
     assert spatial.session.timeline.marks[-1].label.endswith("moved by hand")
-    rows = spatial.session.clusters.clustering.rows(cluster.id)
+    rows = spatial.session.clusters.clustering.rows_in_cluster(cluster.id)
     moved = spatial.session.run.warm_start.embedding - before
     assert np.ptp(moved[rows], axis=0).max() < 1e-4
     drawn = spatial.layers.projection()

@@ -337,7 +337,7 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
 def drag_a_cluster(qtbot, seen, session, way):
     names, hand, by = seen.dock.names, session.hand, QPoint(60, 0)
     cluster, run = names.names.clusters[0].id, session.run
-    rows = session.clusters.clustering.rows(cluster)
+    rows = session.clusters.clustering.rows_in_cluster(cluster)
     for _ in range(5):
         middle, hold = session.snapshot.embedding[rows].mean(axis=0), name_of(seen)
         seen.press([hold, hold + by / 3, hold + by])
@@ -445,7 +445,7 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
     cluster, hold, by = names.names.clusters[0].id, name_of(seen), QPoint(60, 0)
     assert names.names.texts[0] in names_read(seen.dock)
     center, before = seen.viewer.scene.camera.center, session.snapshot
-    rows = session.clusters.clustering.rows(cluster)
+    rows = session.clusters.clustering.rows_in_cluster(cluster)
     n_marks = len(session.timeline.marks)
     seen.move([QPoint(2, 2), hold])
     qtbot.waitUntil(lambda: native.cursor().shape() == Qt.CursorShape.OpenHandCursor)

@@ -66,7 +66,7 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     qtbot.waitUntil(lambda: len(column(teach.classes, 0)) == 3)
     groups = session.clusters.state.annotation.groups
     assert [one.name for one in groups.values()] == ["even", "another", "Group 2"]
-    rows = session.clusters.clustering.rows(min(groups)).tolist()
+    rows = session.clusters.clustering.rows_in_cluster(min(groups)).tolist()
     assert rows == [0, 2, 4, 6]
     saved = session.capture()
     saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
@@ -141,7 +141,7 @@ def test_learning_colours_the_map_and_doubtful_points_become_examples(
     given = session.dataset.obs["taught"].iloc[expected[0]]
     teach.classes.select_keys([ids[given]])
     QTest.mouseClick(teach.add, LEFT)
-    assert book.clustering.names[expected[0]] == given
+    assert book.clustering.names_by_point[expected[0]] == given
     assert teach.state.text() == module.OUTDATED
     assert names[0] not in column(teach.doubtful, 0)
     book.remove_annotation(ids["even"])

@@ -150,7 +150,7 @@ def test_two_conditions_are_compared_inside_a_kind(person, conditions_file, tmp_
     person.wait(lambda: dots.result, "the expression")
     person.save(tmp_path / "map.ipynb")
     assert person.n_clicks < 50, person.n_clicks
-    names = person.session.clusters.clustering.names
+    names = person.session.clusters.clustering.names_by_point
     clusters = pd.Series(names, obs.index.astype(str))
     check_notebook(tmp_path / "map.ipynb", clusters)
     shown = person.session.snapshot.embedding

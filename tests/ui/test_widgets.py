@@ -8,7 +8,7 @@ import pytest
 
 import worlds
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.writers import write
+from napari_embedding_game.data.export.writers import write_result
 from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.stages import Stage
 from napari_embedding_game.ui.canvas.layers import REFERENCE
@@ -37,7 +37,7 @@ def chosen(qtbot, widget, session, answer, tmp_path):
     result = session.result()
     snapshot = replace(result.snapshot, embedding=session.dataset.X[:, :2])
     result = replace(result, snapshot=snapshot)
-    write(session.dataset, result, path)
+    write_result(session.dataset, result, path)
     assert not widget.predict.isVisible()
     click(widget.file)
     assert widget.file.isHidden()

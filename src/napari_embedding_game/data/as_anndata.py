@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import unique_names
+from napari_embedding_game.data.columns import make_names_unique
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.formats.matrices import adata_of
+from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.palette import scanpy_colors
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
@@ -47,20 +47,20 @@ def read(source: str | Path, **options: Any) -> AnnData:
     Raises DataError with one sentence that names the file and the way out.
     """
     from napari_embedding_game.data import samples
-    from napari_embedding_game.data.loading import load
+    from napari_embedding_game.data.loader import load
 
     if source in SAMPLES:
         sample: Dataset = getattr(samples, str(source))()
-        return as_anndata(sample.with_meanings(ReadOptions(**options)))
+        return as_anndata(sample.with_roles_and_gene_kind(ReadOptions(**options)))
     return as_anndata(finish(load(source, **options)))
 
 
 def as_anndata(dataset: Dataset) -> AnnData:
     """Return the rows of a dataset that are on the map, as :func:`read` does."""
-    rows = pd.Index(unique_names(dataset.source_obs_names))[dataset.kept]
+    rows = pd.Index(make_names_unique(dataset.source_obs_names))[dataset.kept]
     obs = dataset.obs.set_axis(rows)
     names, ids = dataset.profile_names, dataset.gene_ids
-    adata = adata_of(dataset.expression.values, obs, names, ids)
+    adata = build_anndata(dataset.expression.values, obs, names, ids)
     adata.obsm[FEATURES] = dataset.X
     adata.uns |= scanpy_colors(adata.obs, dataset.level_colors)
     return adata

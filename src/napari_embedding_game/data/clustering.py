@@ -47,18 +47,18 @@ class Clustering:
         return {cluster.id: cluster for cluster in self.clusters}
 
     @cached_property
-    def names(self) -> pd.Categorical:
+    def names_by_point(self) -> pd.Categorical:
         """(n,) the name of each point's cluster."""
         names = [cluster.name for cluster in self.clusters]
         codes = label_indices([*self.by_id], self.labels)
         return pd.Categorical.from_codes(codes, names)
 
-    def rows(self, cluster: int) -> NDArray[np.intp]:
+    def rows_in_cluster(self, cluster: int) -> NDArray[np.intp]:
         """Return the points of a cluster."""
         return np.flatnonzero(self.labels == cluster)
 
 
-def numbered(labels: NDArray[np.int32]) -> Clustering:
+def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
     """Return clusters (n,) that are called by their numbers."""
     ids, sizes = np.unique(labels, return_counts=True)
     pairs = zip(ids.tolist(), sizes.tolist(), strict=True)

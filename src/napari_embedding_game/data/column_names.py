@@ -30,22 +30,22 @@ MEASURE_WORDS = frozenset({"n", "total", "pct", "percent", "score"})
 """Words in the names of columns of samples, cell types, and figures of each cell."""
 
 
-def names_samples(column: str) -> bool:
+def is_sample_name(column: str) -> bool:
     """Return whether a column has a name of samples, donors, batches or days."""
-    return bool(_words(column) & SAMPLE_WORDS)
+    return bool(_split_words(column) & SAMPLE_WORDS)
 
 
-def names_kinds(column: str) -> bool:
+def is_cell_type_name(column: str) -> bool:
     """Return whether a column has a name of cell types, not of samples."""
-    return bool(_words(column) & KIND_WORDS) and not names_samples(column)
+    return bool(_split_words(column) & KIND_WORDS) and not is_sample_name(column)
 
 
-def names_measures(column: str) -> bool:
+def is_measure_name(column: str) -> bool:
     """Return whether a column has a name of figures of cells, as n_genes_by_counts."""
-    return bool(_words(column) & MEASURE_WORDS) and not names_samples(column)
+    return bool(_split_words(column) & MEASURE_WORDS) and not is_sample_name(column)
 
 
-def _words(column: str) -> set[str]:
+def _split_words(column: str) -> set[str]:
     """Return the words of a column's name, each with and without a plural's s."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
     words = re.findall(r"[a-z]+", spaced)

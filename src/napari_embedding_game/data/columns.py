@@ -68,15 +68,15 @@ FIRST = 100
 """Rows by which most columns are told to be no whole numbers."""
 
 
-def numbers(
-    column: pd.Series, where: str, chosen: Collection[str] | None = None
+def parse_numbers(
+    column: pd.Series, where: str, chosen_columns: Collection[str] | None = None
 ) -> NDArray[np.float64] | None:
     """Values of a column of numbers as (N,) float64, or None for another kind.
 
     Missing values become NaN.  Numbers written as text count as numbers.
 
     Raises DataError, with the first of them, if there are a few texts among numbers;
-    where columns are `chosen`, in these alone.
+    where columns are `chosen_columns`, in these alone.
     """
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
@@ -86,24 +86,24 @@ def numbers(
         kind = types.infer_dtype(column, skipna=True)
         if kind not in _MAY_BE_NUMBERS or not filled.any():
             return None
-        parsed = to_numbers(column)
+        parsed = coerce_to_numbers(column)
         texts = column.astype(str).str.strip()
-        is_chosen = chosen is not None and column.name in chosen
+        is_chosen = chosen_columns is not None and column.name in chosen_columns
         if not is_chosen and texts.str.fullmatch(CODE).any():
             return None
         is_value = filled & ~texts.str.lower().isin(["nan", "none"])
         wrong = (is_value & parsed.isna()).to_numpy()
-        n, is_needed = wrong.sum(), chosen is None or is_chosen
+        n, is_needed = wrong.sum(), chosen_columns is None or is_chosen
         is_text = n > (1 - _MOSTLY_NUMBERS) * is_value.sum() or not is_value.any()
         if is_text or (n and not is_needed):
             return None
         if n:
-            raise DataError(_text_among_numbers(column, wrong, where))
+            raise DataError(_text_among_numbers_message(column, wrong, where))
         column = parsed
     return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
+def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
     """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
 
     Numbers written as text or as 1.0 count, and ids beyond 2^53 stay exact; those that
@@ -112,7 +112,7 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     types = pd.api.types
     # Most columns are measures: the first rows show it.
     for part in (column.head(FIRST), column):
-        values = part if types.is_numeric_dtype(part) else to_numbers(part)
+        values = part if types.is_numeric_dtype(part) else coerce_to_numbers(part)
         if types.is_bool_dtype(values) or types.is_complex_dtype(values):
             return None
         known = pd.Series(values.dropna().to_numpy())  # of Arrow, too, as numpy's
@@ -124,7 +124,7 @@ def numbers_of(column: pd.Series) -> NDArray[np.int64] | None:
     return integers if len(known) else None
 
 
-def to_numbers(column: pd.Series) -> pd.Series:
+def coerce_to_numbers(column: pd.Series) -> pd.Series:
     """Numbers of a column that may be written as text, missing for what is none.
 
     They are pandas' own, of which whole ones with gaps are exact.
@@ -141,14 +141,16 @@ def has_huge_exponent(text: str) -> bool:
     return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
 
 
-def are_codes(texts: Iterable[object]) -> bool:
+def are_zero_padded_codes(texts: Iterable[object]) -> bool:
     """Tell whether texts are digits that count nothing, as some begin with a 0."""
     filled = [text.strip() for text in texts if isinstance(text, str)]
     all_digits = all(text.isdecimal() or text == "None" for text in filled)
     return all_digits and any(map(CODE.fullmatch, filled))
 
 
-def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str) -> str:
+def _text_among_numbers_message(
+    column: pd.Series, wrong: NDArray[np.bool_], where: str
+) -> str:
     first, n = int(wrong.argmax()), int(wrong.sum())
     more = "" if n == 1 else f" and {n - 1} more such {'row' if n == 2 else 'rows'}"
     return (
@@ -158,40 +160,40 @@ def _text_among_numbers(column: pd.Series, wrong: NDArray[np.bool_], where: str)
     )
 
 
-def is_name_or_group(name: object, values: NDArray[np.float64]) -> bool:
+def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
     """Return whether these are whole numbers under a name such as ``cell_id``."""
-    if not has_name_of_groups(name):
+    if not is_id_or_group_name(name):
         return False
     finite = values[np.isfinite(values)]
     return bool(np.all(finite == np.round(finite)))
 
 
-def has_name_of_groups(name: object) -> bool:
+def is_id_or_group_name(name: object) -> bool:
     """Return whether numbers under a name tell rows apart or group them."""
     return bool(_NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))))
 
 
-def is_of_a_map(name: object) -> bool:
+def is_own_map_column(name: object) -> bool:
     """Tell whether an earlier map wrote the column: its positions, its pressure."""
     return str(name).startswith(f"{KEY}_")
 
 
-def is_position(name: object) -> bool:
+def is_position_name(name: object) -> bool:
     """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
     return bool(_POSITION.fullmatch(str(name)))
 
 
-def is_of_given_map(name: object) -> bool:
+def is_external_map_name(name: object) -> bool:
     """Return whether a name such as ``UMAP_1`` is a coordinate of another map."""
     return bool(_OF_A_GIVEN_MAP.fullmatch(str(name)))
 
 
-def is_whole(column: pd.Series) -> bool:
+def holds_integers(column: pd.Series) -> bool:
     """Return whether all numbers of a column are whole."""
-    return pd.api.types.is_integer_dtype(column) or numbers_of(column) is not None
+    return pd.api.types.is_integer_dtype(column) or parse_integers(column) is not None
 
 
-def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
+def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
     """Return the maps whose coordinates these columns are, by their names.
 
     As programs call them: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
@@ -204,7 +206,7 @@ def given_maps(columns: Iterable[object]) -> dict[str, list[str]]:
     return {name: axes for name, axes in maps.items() if len(axes) in (2, 3)}
 
 
-def is_row_name(column: pd.Series) -> bool:
+def holds_row_names(column: pd.Series) -> bool:
     """Tell whether a first column names the rows: unique texts, or no heading."""
     if column.isna().any() or not column.is_unique:
         return False
@@ -214,24 +216,24 @@ def is_row_name(column: pd.Series) -> bool:
     if pd.api.types.infer_dtype(column) != "string" or _STAYS.match(heading):
         return False
     # Numbers with a few mistakes among them are measurements, and told as such.
-    return bool(to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)
+    return bool(coerce_to_numbers(column).notna().mean() < _MOSTLY_NUMBERS)
 
 
-def n_levels(values: pd.Series, most: int) -> int:
-    """Return how many names a column has, or any number above ``most`` of more.
+def count_levels(values: pd.Series, stop_above: int) -> int:
+    """Return how many names a column has, or any number above ``stop_above`` of more.
 
     The first rows mostly tell: a million barcodes take a second.
     """
-    first = values.iloc[: 4 * most].nunique()
-    return int(first if first > most else values.nunique())
+    first = values.iloc[: 4 * stop_above].nunique()
+    return int(first if first > stop_above else values.nunique())
 
 
-def drawable(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+def replace_infinite_by_nan(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return numbers to draw: NaN also for infinite ones, and for 1.8e308 as a mark."""
     return np.where(np.abs(numbers) < np.float64(1e300), numbers, np.nan)
 
 
-def text_levels(values: pd.Series) -> pd.Series:
+def to_text_levels(values: pd.Series) -> pd.Series:
     """Return a column as levels that are texts; 1 and "1" are one."""
     levels = values.astype("category").cat
     codes, names = pd.factorize(levels.categories.map(str))
@@ -240,18 +242,20 @@ def text_levels(values: pd.Series) -> pd.Series:
     return pd.Series(categories, index=values.index, name=values.name)
 
 
-def check_chosen(names: Sequence[str], chosen: Sequence[str], where: str) -> None:
+def check_columns_exist(
+    names: Sequence[str], chosen: Sequence[str], where: str
+) -> None:
     """Raise DataError if no column is wanted, or one that is not among `names`."""
     if not chosen:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
     missing = set(chosen) - set(names)
     for name in (name for name in chosen if name in missing):
         raise DataError(
-            f'{where} has no column "{name}": it has {listed(list(names))}.'
+            f'{where} has no column "{name}": it has {list_text(list(names))}.'
         )
 
 
-def unique_names(names: pd.Index) -> list[str]:
+def make_names_unique(names: pd.Index) -> list[str]:
     """Names of which the second "A" becomes "A-1", as AnnData does."""
     from anndata.utils import make_index_unique
 
@@ -261,9 +265,9 @@ def unique_names(names: pd.Index) -> list[str]:
         return list(map(str, make_index_unique(pd.Index(names.astype(str)))))
 
 
-def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
+def make_gene_names_unique(names: pd.Index) -> tuple[list[str], list[str]]:
     """Names of genes that tell them apart, and a note if they did not before."""
-    unique, repeated = unique_names(names), np.flatnonzero(names.duplicated())
+    unique, repeated = make_names_unique(names), np.flatnonzero(names.duplicated())
     if not len(repeated):
         return unique, []
     return unique, [
@@ -272,7 +276,7 @@ def numbered_names(names: pd.Index) -> tuple[list[str], list[str]]:
     ]
 
 
-def repeated_names(names: pd.Index) -> list[str]:
+def note_repeated_row_names(names: pd.Index) -> list[str]:
     """Return a note on rows of the same name; none where there are no such rows."""
     repeated = names.duplicated(keep=False)
     if not repeated.any():
@@ -284,7 +288,7 @@ def repeated_names(names: pd.Index) -> list[str]:
     ]
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def list_text(names: Sequence[str], most: int = 6) -> str:
     """Names with commas between them, the first few of many."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
@@ -305,6 +309,6 @@ def share_text(share: float) -> str:
     return f"{share:.0%}" if share == share else ""
 
 
-def counted(n: int, what: str) -> str:
+def count_text(n: int, what: str) -> str:
     """Number and noun, such as "1 image" and "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

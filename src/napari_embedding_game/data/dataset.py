@@ -14,13 +14,17 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import TEXT, Role, names_kinds
+from napari_embedding_game.data.column_names import TEXT, Role, is_cell_type_name
 from napari_embedding_game.data.expression import Expression, GeneKind, check_gene_kind
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.roles import LEVELS, find_role_as_it_is, read_columns
+from napari_embedding_game.data.roles import (
+    LEVELS,
+    convert_columns_by_role,
+    guess_role_unconverted,
+)
 
 Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no types)
 # (X is of float64 where float32 loses the differences between rows)
@@ -45,7 +49,7 @@ NOT_ON_THE_MAP = "not among the rows of this map"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Added:
+class AddedColumns:
     """Columns of ``obs`` that were made here since it was read, and how."""
 
     kind: Kind
@@ -76,7 +80,7 @@ class Dataset:
     name: str
     """Short name of the source, as a person calls it."""
     X: Matrix
-    """(n, D) ndarray or CSR matrix, as :func:`validation.as_rows` makes it: what is
+    """(n, D) ndarray or CSR matrix, as :func:`validation.to_sufficient_precision` makes it: what is
     embedded; where ``is_distances`` (n, n), from each row to its neighbours."""
     obs: pd.DataFrame
     """(n rows) metadata of the usable rows; the index holds their names."""
@@ -120,7 +124,7 @@ class Dataset:
     projection: Projection | None = None
     """The way from genes to ``X``, where these are principal components and it is
     known."""
-    added: Mapping[str, Added] = field(default_factory=dict)
+    added: Mapping[str, AddedColumns] = field(default_factory=dict)
     """What was made of the rows since, by the first of its columns of ``obs``."""
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """(n_source_rows,) figures of all cells of the source by which some were left out,
@@ -155,11 +159,11 @@ class Dataset:
         """The ``profile`` as its columns are compared: raw counts as logarithms."""
         return Expression(self.profile, self.has_expression, self.gene_kind)
 
-    def find_columns(self, wanted: Sequence[str]) -> FoundNames:
+    def find_profile_columns(self, wanted: Sequence[str]) -> FoundNames:
         """Find columns of the ``profile`` by their names, genes by identifiers too."""
         gene_ids, names = self.gene_ids, self.profile_names
         ids = [gene_ids.get(name, "") for name in names] if gene_ids else []
-        return find_names(wanted, names, ids=ids)
+        return find_names(wanted, names, data_ids=ids)
 
     @property
     def level_columns(self) -> list[str]:
@@ -170,7 +174,9 @@ class Dataset:
     def sort_samples_first(self, columns: Iterable[str]) -> list[str]:
         """Return columns of ``obs``: those of samples first, kinds of cells last."""
         roles = self.roles
-        return sorted(columns, key=lambda x: (names_kinds(x), roles[x] != "samples"))
+        return sorted(
+            columns, key=lambda x: (is_cell_type_name(x), roles[x] != "samples")
+        )
 
     @property
     def n_source_rows(self) -> int:
@@ -186,7 +192,7 @@ class Dataset:
         return None
 
     @property
-    def word(self) -> Literal["gene", "measure", "column"]:
+    def column_noun(self) -> Literal["gene", "measure", "column"]:
         """What a column of the ``profile`` is called."""
         if self.source_objects is not None:
             return "measure"
@@ -195,7 +201,7 @@ class Dataset:
     @property
     def value_suffix(self) -> str:
         """Ends the name of a column of the ``profile`` that one of ``obs`` has, too."""
-        return f" ({self.word})"
+        return f" ({self.column_noun})"
 
     @property
     def has_measures(self) -> bool:
@@ -204,7 +210,7 @@ class Dataset:
         return is_dense and not self.has_expression and self.images is None
 
     @property
-    def noun(self) -> Literal["object", "cell", "event", "point"]:
+    def row_noun(self) -> Literal["object", "cell", "event", "point"]:
         """What a row is called on the map."""
         if self.source_objects is not None:
             return "object"
@@ -213,14 +219,14 @@ class Dataset:
         return "cell" if self.has_expression else "point"
 
     @property
-    def source_noun(self) -> str:
+    def source_row_noun(self) -> str:
         """What a row is called in its source, before there is a map."""
-        return "row" if self.noun == "point" else self.noun
+        return "row" if self.row_noun == "point" else self.row_noun
 
     @property
     def is_distances(self) -> bool:
         """Whether ``X`` holds distances between rows, such as ``obsp['distances']``."""
-        return is_of_pairs(self.space)
+        return is_pairwise_space(self.space)
 
     @property
     def objects(self) -> Objects | None:
@@ -237,19 +243,21 @@ class Dataset:
 
         The others are left out because of `why`, in a few words.
         """
-        kept = self.expand(rows, False)
+        kept = self.expand_to_source_rows(rows, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
         if removed.any():
             left_out[why] = removed | left_out.get(why, False)
-        return replace(self, **self._parts_of(rows), kept=kept, left_out=left_out)
+        return replace(
+            self, **self._take_row_fields(rows), kept=kept, left_out=left_out
+        )
 
-    def in_order(self, order: NDArray[np.integer]) -> Dataset:
+    def reorder_source_rows(self, order: NDArray[np.integer]) -> Dataset:
         """Return the dataset with the rows of its source (n_source_rows,) reordered."""
         rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
         objects = self.source_objects
         return replace(
             self,
-            **self._parts_of(rows),
+            **self._take_row_fields(rows),
             kept=self.kept[order],
             source_obs_names=self.source_obs_names[order],
             source_obs=None if self.source_obs is None else self.source_obs.iloc[order],
@@ -262,7 +270,7 @@ class Dataset:
             },
         )
 
-    def _parts_of(self, rows: NDArray[Any]) -> dict[str, Any]:
+    def _take_row_fields(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Return what has a value for each usable row, of these: indices, or a mask."""
         X, names = self.X[rows], self.var_names
         if self.is_distances:
@@ -281,36 +289,42 @@ class Dataset:
 
     def with_columns(
         self,
-        base: str,
-        columns: Mapping[str, Any],
-        how: Added,
+        base_name: str,
+        columns_by_suffix: Mapping[str, Any],
+        record: AddedColumns,
         *,
         replaces: bool = True,
     ) -> tuple[Dataset, str]:
         """Return the dataset with more columns of ``obs``, and the name of the first.
 
-        ``base``: the wanted name. ``columns``: values (n,) by the ending of their name.
+        ``base_name``: the wanted name. ``columns_by_suffix``: values (n,) by the ending of their name.
 
         Columns that were made in the same way before are replaced.  Columns of the file
         stay: the name gets a number where there are any of it.
         """
-        replaced, name, number = self.made(how.kind) if replaces else {}, base, 1
-        while name not in replaced and any(name + end in self.obs for end in columns):
+        replaced, name, number = (
+            self.added_of_kind(record.kind) if replaces else {},
+            base_name,
+            1,
+        )
+        while name not in replaced and any(
+            name + end in self.obs for end in columns_by_suffix
+        ):
             number += 1
-            name = f"{base} {number}"
-        new = {name + ending: values for ending, values in columns.items()}
+            name = f"{base_name} {number}"
+        new = {name + ending: values for ending, values in columns_by_suffix.items()}
         obs = self.obs.copy(deep=False)
         for one in new.keys() & set(obs.columns):
             del obs[one]
         # Rows may be some of a larger table, of which pandas warns where one is set.
         for one, values in new.items():
             obs.insert(obs.shape[1], one, values)
-        added = {**self.added, name: replace(how, columns=tuple(new))}
+        added = {**self.added, name: replace(record, columns=tuple(new))}
         dataset = copy(self)  # with all that is known of its numbers
         vars(dataset).update(obs=obs, added=added, roles=_decide_roles(obs, self.roles))
         return dataset, name
 
-    def with_meanings(self, options: ReadOptions) -> Dataset:
+    def with_roles_and_gene_kind(self, options: ReadOptions) -> Dataset:
         """Return it with columns, and genes, taken for what a person says.
 
         Raises DataError: a column is to be numbers, and holds a text.
@@ -319,17 +333,21 @@ class Dataset:
         if (not given and kind is None) or self.source_obs is None:
             return self
         check_gene_kind(self.profile, kind, self.name)
-        whole, roles = read_columns(self.source_obs, {**self.roles, **given}, self.name)
+        whole, roles = convert_columns_by_role(
+            self.source_obs, {**self.roles, **given}, self.name
+        )
         how = replace(self.read_options or ReadOptions(), roles=given, gene_kind=kind)
         parts = {"obs": whole[self.kept], "source_obs": whole, "roles": roles}
         return replace(self, **parts, gene_kind=kind, read_options=how)
 
-    def with_added(self, other: Dataset) -> Dataset:
+    def with_added_columns_of(self, other: Dataset) -> Dataset:
         """Return it with the columns that were added to another of the same rows."""
         obs = self.obs.drop(columns=other.added_columns, errors="ignore")
-        return replace(self, obs=obs).restore_added(other.obs, other.added)
+        return replace(self, obs=obs).restore_added_columns(other.obs, other.added)
 
-    def restore_added(self, table: pd.DataFrame, added: Mapping[str, Added]) -> Dataset:
+    def restore_added_columns(
+        self, table: pd.DataFrame, added: Mapping[str, AddedColumns]
+    ) -> Dataset:
         """Return the dataset with columns of a table (n rows) that were added before.
 
         ``added``: how they were made, as in :attr:`added`.
@@ -340,11 +358,11 @@ class Dataset:
             dataset, _ = dataset.with_columns(name, columns, how)
         return dataset
 
-    def with_column(self, name: str, values: Any) -> tuple[Dataset, str]:
+    def with_map_column(self, name: str, values: Any) -> tuple[Dataset, str]:
         """Do :meth:`with_columns` for one column (n,) that was worked out of a map."""
-        return self.with_columns(name, {"": values}, Added(kind="map"))
+        return self.with_columns(name, {"": values}, AddedColumns(kind="map"))
 
-    def made(self, kind: Kind) -> dict[str, Added]:
+    def added_of_kind(self, kind: Kind) -> dict[str, AddedColumns]:
         """Return what was made in one way."""
         return {name: one for name, one in self.added.items() if one.kind == kind}
 
@@ -395,7 +413,7 @@ class Dataset:
             why[rows & ~self.kept] = words
         return pd.Categorical(why)
 
-    def expand(self, values: Any, fill: Any = None) -> Any:
+    def expand_to_source_rows(self, values: Any, fill: Any = None) -> Any:
         """Return (n_source_rows, ...) values, of the n usable rows (n, ...).
 
         A left-out row receives the `fill`: by default "unassigned" among levels, -1
@@ -419,11 +437,11 @@ class Dataset:
 def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Role]:
     """Return the role of each column: as it is known, or decided now."""
     return {
-        str(name): known.get(str(name)) or find_role_as_it_is(obs.iloc[:, at])
+        str(name): known.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
         for at, name in enumerate(obs.columns)
     }
 
 
-def is_of_pairs(space: str) -> bool:
+def is_pairwise_space(space: str) -> bool:
     """Return whether a space has a value for each pair of rows, and not for a row."""
     return space.startswith("obsp[")

@@ -20,13 +20,13 @@ class DataError(ValueError):
 class MissingValuesError(DataError):
     """Rows have missing values, and the reader is not to leave them out.
 
-    Its text has the way out for whoever calls a reader; :meth:`sentence` another one.
+    Its text has the way out for whoever calls a reader; :meth:`sentence_with_remedy` another one.
     """
 
     def __str__(self) -> str:
-        return self.sentence('missing="drop"')
+        return self.sentence_with_remedy('missing="drop"')
 
-    def sentence(self, remedy: str) -> str:
+    def sentence_with_remedy(self, remedy: str) -> str:
         """Return the sentence with the way in which rows are left out here."""
         return f"{self.args[0]} ({remedy})."
 

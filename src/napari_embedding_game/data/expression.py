@@ -51,14 +51,14 @@ class Expression:
     """(n, G) array or CSR matrix."""
     is_expression: bool
     """Whether these are genes: the columns of a table are never normalised."""
-    given: GeneKind | None = None
+    stated_kind: GeneKind | None = None
     """What a person says that the profile holds; None: its values tell."""
 
     @cached_property
     def has_counts(self) -> bool:
         """Whether the profile holds raw counts of genes; some of its rows tell."""
-        if not self.is_expression or self.given is not None:
-            return self.is_expression and self.given == "counts"
+        if not self.is_expression or self.stated_kind is not None:
+            return self.is_expression and self.stated_kind == "counts"
         return are_counts(self.profile)
 
     @cached_property
@@ -66,7 +66,7 @@ class Expression:
         """What the profile holds: raw counts, log1p of something, or neither."""
         if not self.is_expression:
             return "values"
-        return self.given or kind_of_genes(self.profile)
+        return self.stated_kind or guess_gene_kind(self.profile)
 
     @property
     def is_log1p(self) -> bool:
@@ -79,7 +79,7 @@ class Expression:
         return _NOTES[self.kind] if self.is_expression else ""
 
     @cached_property
-    def factors(self) -> NDArray[np.float64]:
+    def row_factors(self) -> NDArray[np.float64]:
         """(n,) what the counts of each cell are multiplied by; 0 for an empty cell."""
         return depth_factors(self.profile, TARGET_SUM)
 
@@ -87,22 +87,22 @@ class Expression:
     def values(self) -> Any:
         """(n, G) of the profile's type: sparse counts stay sparse."""
         X = self.profile
-        return log_times(X, self.factors) if self.has_counts else X
+        return scale_and_log1p(X, self.row_factors) if self.has_counts else X
 
-    def column(self, index: int) -> NDArray[np.floating]:
+    def dense_column(self, index: int) -> NDArray[np.floating]:
         """Return one column of :attr:`values`, (n,), without working out the others."""
-        return dense(self.columns([index])).ravel()
+        return to_dense(self.take_columns([index])).ravel()
 
-    def columns(self, indices: Sequence[int]) -> Any:
+    def take_columns(self, indices: Sequence[int]) -> Any:
         """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
         part = self.profile[:, list(indices)]
-        return log_times(part, self.factors) if self.has_counts else part
+        return scale_and_log1p(part, self.row_factors) if self.has_counts else part
 
-    def cell(self, row: int, index: int) -> float:
+    def value_at(self, row: int, index: int) -> float:
         """Return one of :attr:`values`."""
         value = self.profile[[row]][:, [index]]
         if self.has_counts:
-            value = log_times(value, self.factors[row : row + 1])
+            value = scale_and_log1p(value, self.row_factors[row : row + 1])
         return float(value.sum())
 
 
@@ -115,7 +115,7 @@ def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:
         )
 
 
-def kind_of_genes(values: Any) -> GeneKind:
+def guess_gene_kind(values: Any) -> GeneKind:
     """Return what a matrix (n, G) of genes holds: raw counts, log1p, or neither."""
     if are_counts(values):
         return "counts"
@@ -133,34 +133,34 @@ def depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
     return factors
 
 
-def dense(values: Any) -> NDArray[Any]:
+def to_dense(values: Any) -> NDArray[Any]:
     """Return a matrix, dense or sparse, as an array."""
     return np.asarray(values.toarray() if sp.issparse(values) else values)
 
 
-def log_base(adata: AnnData) -> Any:
+def read_log_base(adata: AnnData) -> Any:
     """Return the base of logarithms that scanpy noted; None for e."""
     noted = adata.uns.get("log1p")
     return noted.get("base") if isinstance(noted, Mapping) else None
 
 
-def natural(logarithms: Any, base: Any) -> Any:
+def to_natural_log(logarithms: Any, base: Any) -> Any:
     """Return logarithms of a base as ln(1 + x); ``base`` None or text: as they are."""
     if not isinstance(base, int | float | np.number) or base in (0, 1):
         return logarithms
     return logarithms * math.log(base)
 
 
-def log_times(counts: Any, factors: NDArray[np.float64]) -> Any:
+def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
     """Return log1p of each row times its factor, float32; of a sparse matrix as CSR."""
     if not sp.issparse(counts):
-        return np.log1p(counts * factors[:, None].astype(np.float32))
+        return np.log1p(counts * row_factors[:, None].astype(np.float32))
     counts = sp.csr_matrix(counts)
     data = np.empty(counts.nnz, np.float32)
     each = np.repeat(np.arange(counts.shape[0], dtype=np.int32), np.diff(counts.indptr))
     for begin in range(0, counts.nnz, _BLOCK):
         part = slice(begin, begin + _BLOCK)
-        data[part] = np.log1p(counts.data[part] * factors[each[part]])
+        data[part] = np.log1p(counts.data[part] * row_factors[each[part]])
     return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 

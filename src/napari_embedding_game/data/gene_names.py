@@ -23,7 +23,7 @@ class FoundNames:
     """Which of G names are in the data."""
 
     names: tuple[str, ...]
-    each: NDArray[np.intp]
+    index_of_each: NDArray[np.intp]
     """(G,) index of each name among those of the data, -1 for a missing one.
     """
     by: str = "names"
@@ -32,20 +32,24 @@ class FoundNames:
     @property
     def indices(self) -> list[int]:
         """Indices of the names among those of the data, each once."""
-        return list(dict.fromkeys(self.each[self.each >= 0].tolist()))
+        return list(dict.fromkeys(self.index_of_each[self.index_of_each >= 0].tolist()))
 
     @property
     def share(self) -> float:
         """Share of the names that are there, 0 to 1."""
-        return float(np.mean(self.each >= 0))
+        return float(np.mean(self.index_of_each >= 0))
 
     @property
     def missing(self) -> list[str]:
         """The names that are not there."""
-        return [n for n, index in zip(self.names, self.each, strict=True) if index < 0]
+        return [
+            n
+            for n, index in zip(self.names, self.index_of_each, strict=True)
+            if index < 0
+        ]
 
     @property
-    def listed(self) -> str:
+    def missing_text(self) -> str:
         """The first few of the missing names, and how many there are more."""
         first, more = ", ".join(self.missing[:8]), len(self.missing) - 8
         return f"{first} and {more:,} more" if more > 0 else first
@@ -53,10 +57,10 @@ class FoundNames:
     @property
     def note(self) -> str:
         """A sentence on the names that are not there; empty if all are."""
-        return f"Not in the data: {self.listed}." if self.missing else ""
+        return f"Not in the data: {self.missing_text}." if self.missing else ""
 
 
-def names_of(var: pd.DataFrame) -> pd.Index:
+def gene_display_names(var: pd.DataFrame) -> pd.Index:
     """Return what the genes of an AnnData are called, as people read it.
 
     Symbols, where a file knows them beside Ensembl identifiers, as CELLxGENE's do.
@@ -64,21 +68,21 @@ def names_of(var: pd.DataFrame) -> pd.Index:
     ids = var.index.astype(str)
     columns = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
     column = next((columns[name] for name in SYMBOLS if name in columns), None)
-    if column is None or not _are_ids(ids):
+    if column is None or not _are_ensembl_ids(ids):
         return ids
     names = column.astype(object)
     return pd.Index(np.where(names.isna() | names.eq(""), ids, names).astype(str))
 
 
-def ids_of(var: pd.DataFrame) -> pd.Series | None:
+def find_ensembl_ids(var: pd.DataFrame) -> pd.Series | None:
     """Return the Ensembl identifiers of genes, "" for none; None of other names."""
     columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
     every = (pd.Series(var.index.astype(str)), *columns)
-    ids = next((one for one in every if _are_ids(one)), None)
+    ids = next((one for one in every if _are_ensembl_ids(one)), None)
     return ids if ids is None else ids.where(ids.str.fullmatch(ENSEMBL), "")
 
 
-def _are_ids(names: pd.Index | pd.Series) -> bool:
+def _are_ensembl_ids(names: pd.Index | pd.Series) -> bool:
     return bool(len(names) and names.str.fullmatch(ENSEMBL).mean() >= 0.5)
 
 
@@ -97,31 +101,35 @@ def split_names(text: str) -> list[str]:
 
 def find_names(
     wanted: Sequence[str],
-    names: Sequence[str],
+    data_names: Sequence[str],
     by: str = "names",
-    ids: Sequence[str] = (),
+    data_ids: Sequence[str] = (),
 ) -> FoundNames:
     """Find names among those of the data, or else among their identifiers.
 
     Letters may be of the other case, and Ensembl identifiers of another version, where
     only one name of the data is meant.
     """
-    asked, known = pd.Series(list(wanted), dtype=str), pd.Series(list(names), dtype=str)
-    each = _indices(asked, known.drop_duplicates())
-    for other in (known, pd.Series(list(ids), dtype=str)):
+    asked, known = (
+        pd.Series(list(wanted), dtype=str),
+        pd.Series(list(data_names), dtype=str),
+    )
+    each = _lookup_indices(asked, known.drop_duplicates())
+    for other in (known, pd.Series(list(data_ids), dtype=str)):
         if (absent := each < 0).any():
-            each[absent] = _indices(
-                _plain(asked[absent]), _plain(other).drop_duplicates(keep=False)
+            each[absent] = _lookup_indices(
+                _fold_case_and_version(asked[absent]),
+                _fold_case_and_version(other).drop_duplicates(keep=False),
             )
     return FoundNames(tuple(asked), each, by)
 
 
-def _plain(names: pd.Series) -> pd.Series:
+def _fold_case_and_version(names: pd.Series) -> pd.Series:
     """Return names without the version of an Ensembl identifier, in small letters."""
     texts = names.str.casefold()
     return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
 
 
-def _indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
+def _lookup_indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
     indices = pd.Index(known).get_indexer(asked)
     return np.asarray(np.append(known.index, -1)[indices], np.intp)

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import Added, Dataset
+from napari_embedding_game.data.dataset import AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError, check_installed, explain_damage
-from napari_embedding_game.data.formats.tables import decoded
+from napari_embedding_game.data.formats.tables import decode_utf8
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 
 MAX_FILE = 64_000_000
@@ -41,7 +41,7 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
             f"({MAX_FILE // 1_000_000} MB): choose a .gmt or text file of names."
         )
     with explain_damage(path, "a list of genes"):
-        text = decoded(path.read_bytes(), path.name)
+        text = decode_utf8(path.read_bytes(), path.name)
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     named = [(path.stem, "\n".join(lines))]
     if path.suffix.lower() == ".gmt":
@@ -71,7 +71,7 @@ def score_genes(
             "prepare its raw counts."
         )
     check_installed("scanpy", "The score of a gene set")
-    match = dataset.find_columns(gene_set.genes)
+    match = dataset.find_profile_columns(gene_set.genes)
     if not match.indices:
         raise DataError(
             f'No gene of "{gene_set.name}" is in the data. {match.note} Use the names '
@@ -100,7 +100,7 @@ def score_genes(
 
 
 def with_score(
-    dataset: Dataset, gene_set: GeneSet, values: NDArray[np.floating]
+    dataset: Dataset, gene_set: GeneSet, scores: NDArray[np.floating]
 ) -> tuple[Dataset, str]:
     """Return the data with a column of scores (n,), and the column's name.
 
@@ -108,5 +108,5 @@ def with_score(
     """
     name = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     name = "gene set" if name in ("", "_index") else name
-    how = Added(kind="score", genes=gene_set.genes)
-    return dataset.with_columns(name, {"": values}, how, replaces=False)
+    how = AddedColumns(kind="score", genes=gene_set.genes)
+    return dataset.with_columns(name, {"": scores}, how, replaces=False)

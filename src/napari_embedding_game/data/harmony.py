@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.column_names import names_kinds
+from napari_embedding_game.data.column_names import is_cell_type_name
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.stages import Stage, Stages
@@ -28,7 +28,7 @@ def batch_columns(dataset: Dataset) -> list[str]:
 
     Those of samples come first, those that name kinds of cells last.
     """
-    usable = (x for x in dataset.level_columns if _has_batches(dataset.obs[x]))
+    usable = (x for x in dataset.level_columns if _can_be_batches(dataset.obs[x]))
     return dataset.sort_samples_first(usable)
 
 
@@ -41,7 +41,7 @@ def mixing_note(key: str) -> str:
     return (
         f'Harmony mixed the levels of "{key}" in the components: what they differ in '
         "throughout is gone from the map, while the genes are as they were."
-        f"{warning if names_kinds(key) else ''}"
+        f"{warning if is_cell_type_name(key) else ''}"
     )
 
 
@@ -54,7 +54,7 @@ def check_batches(
     """
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
     obs = dataset.obs if kept is None else dataset.obs[kept]
-    if key not in obs or not _has_batches(obs[key]):
+    if key not in obs or not _can_be_batches(obs[key]):
         others = ", ".join(batch_columns(dataset)) or "no column"
         raise DataError(
             f'"{key}" of {dataset.name} cannot name batches: Harmony needs '
@@ -63,13 +63,13 @@ def check_batches(
         )
 
 
-def _has_batches(column: pd.Series) -> bool:
+def _can_be_batches(column: pd.Series) -> bool:
     n_most = min(_MAX_LEVELS, len(column) / _CELLS_A_LEVEL)
     has_cells = len(column) >= _MIN_CELLS and column.notna().all()
     return bool(has_cells and 2 <= column.nunique() <= n_most)
 
 
-def mixed_by_harmony(
+def mix_batches(
     components: NDArray[Any], obs: pd.DataFrame, key: str
 ) -> Stages[NDArray[np.float32]]:
     """Return principal components (n, D), float32, with the batches of `key` mixed.

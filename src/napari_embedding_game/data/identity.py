@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import listed, unique_names
+from napari_embedding_game.data.columns import list_text, make_names_unique
 from napari_embedding_game.data.errors import DataError
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Identity:
     """Of any parts that were read; empty where a source can never change."""
 
     @classmethod
-    def of(cls, dataset: Dataset) -> Identity:
+    def from_dataset(cls, dataset: Dataset) -> Identity:
         """Return what the rows of the source of a dataset are known by."""
         return cls(dataset.source_obs_names, dataset.row_hashes)
 
     @property
-    def telling_parts(self) -> list[Part]:
+    def distinguishing_parts(self) -> list[Part]:
         """The parts whose numbers tell rows apart: a mask, or zeros, prove nothing."""
         hashes = self.row_hashes
         n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
@@ -70,13 +70,15 @@ class Identity:
 
     def shares_numbers(self, other: Identity) -> bool:
         """Return whether a part of both holds the same numbers in the same order."""
-        shared = [part for part in self.telling_parts if part in other.row_hashes]
+        shared = [
+            part for part in self.distinguishing_parts if part in other.row_hashes
+        ]
         ours, theirs = self.row_hashes, other.row_hashes
         return any(np.array_equal(ours[part], theirs[part]) for part in shared)
 
 
-def align(
-    known: Identity, found: Identity, name: str, remedy: str = KEPT
+def align_rows(
+    known: Identity, found: Identity, source_name: str, remedy: str = KEPT
 ) -> NDArray[np.intp]:
     """Return for each known row its index among the rows that were found, (n,).
 
@@ -84,53 +86,59 @@ def align(
     be the same for all of them.  One part is enough: another may have been computed
     anew for the same cells.  Where either side has no hashes, names are all there is.
 
-    ``name``: what the source is called. ``remedy``: a sentence on what can be done.
+    ``source_name``: what the source is called. ``remedy``: a sentence on what can be done.
 
     Raises DataError: the rows differ; one sentence says in what, then the remedy.
     """
     n, n_found = len(known.names), len(found.names)
     if n_found != n:
         why = f"it now has {n_found:,} rows instead of {n:,}"
-        raise DataError(CHANGED.format(name, why, remedy))
-    order = find_order(known.names, found.names)
+        raise DataError(CHANGED.format(source_name, why, remedy))
+    order = find_row_order(known.names, found.names)
     if order is None:
         sorted_text = "its rows stand in another order, and some have the same name"
-        why = gone_text(known.names, found.names) or sorted_text
-        raise DataError(CHANGED.format(name, why, remedy))
+        why = missing_row_text(known.names, found.names) or sorted_text
+        raise DataError(CHANGED.format(source_name, why, remedy))
     hashes, found_hashes = known.row_hashes, found.row_hashes
     if not hashes or not found_hashes:
         return order
-    telling = known.telling_parts
+    telling = known.distinguishing_parts
     shared = [part for part in telling if len(found_hashes.get(part, ())) == n]
     if not shared:
         why = _missing_part_text(telling[0], found_hashes)
-        raise DataError(CHANGED.format(name, why, remedy))
+        raise DataError(CHANGED.format(source_name, why, remedy))
     for part in shared:
         if np.array_equal(hashes[part], found_hashes[part][order]):
             return order
-    why = _other_numbers_text(hashes[shared[0]], found_hashes[shared[0]], order)
-    raise DataError(CHANGED.format(name, why, remedy))
+    why = _changed_numbers_text(hashes[shared[0]], found_hashes[shared[0]], order)
+    raise DataError(CHANGED.format(source_name, why, remedy))
 
 
-def find_order(known: pd.Index, found: pd.Index) -> NDArray[np.intp] | None:
+def find_row_order(
+    known_names: pd.Index, found_names: pd.Index
+) -> NDArray[np.intp] | None:
     """Return the index of each known name among the names found; None if any is gone.
 
     Names that come twice are told apart by their order, as "A" and "A-1", where either
     side has none: another program may have made them unique.
     """
-    known, found = known.astype(str), found.astype(str)
-    if known.equals(found):
-        return np.arange(len(known))
-    if not (known.is_unique and found.is_unique):
-        is_one_unique = known.is_unique or found.is_unique
-        known, found = (pd.Index(unique_names(names)) for names in (known, found))
+    known_names, found_names = known_names.astype(str), found_names.astype(str)
+    if known_names.equals(found_names):
+        return np.arange(len(known_names))
+    if not (known_names.is_unique and found_names.is_unique):
+        is_one_unique = known_names.is_unique or found_names.is_unique
+        known_names, found_names = (
+            pd.Index(make_names_unique(names)) for names in (known_names, found_names)
+        )
         if not is_one_unique:
-            return np.arange(len(known)) if known.equals(found) else None
-    indices = found.get_indexer(known)
+            return (
+                np.arange(len(known_names)) if known_names.equals(found_names) else None
+            )
+    indices = found_names.get_indexer(known_names)
     return None if (indices < 0).any() else np.asarray(indices, np.intp)
 
 
-def is_as_it_was(order: NDArray[np.intp]) -> bool:
+def is_unchanged_order(order: NDArray[np.intp]) -> bool:
     """Return whether rows stand in the order in which they were known."""
     return bool((order == np.arange(len(order))).all())
 
@@ -148,24 +156,25 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
     n, n_columns = values.shape
     hashes = np.empty(n, np.uint64)
     if sp.issparse(values):
-        matrix, factors = sp.csr_matrix(values), _column_factors(n_columns)
+        matrix, factors = sp.csr_matrix(values), _odd_hash_factors(n_columns)
         for first in range(0, n, _ROWS):
             block = matrix[first : first + _ROWS]
             bits = sp.csr_matrix(
-                (_as_bits(block.data), block.indices, block.indptr), shape=block.shape
+                (_to_mixed_bits(block.data), block.indices, block.indptr),
+                shape=block.shape,
             )
             hashes[first : first + _ROWS] = bits @ factors
         return hashes
     step = max(1, n_columns // MAX_COLUMNS)
-    factors = _column_factors(n_columns)[::step]
+    factors = _odd_hash_factors(n_columns)[::step]
     n_rows = max(1, _VALUES // max(1, len(factors)))
     for first in range(0, n, n_rows):
         block = values[first : first + n_rows, ::step]
-        hashes[first : first + n_rows] = _as_bits(block) @ factors
+        hashes[first : first + n_rows] = _to_mixed_bits(block) @ factors
     return hashes
 
 
-def hash_table(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
+def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
     """Return the hashes of the rows of a table, by its columns of numbers.
 
     The order of the columns does not matter.
@@ -177,11 +186,13 @@ def hash_table(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
     for first in range(0, len(hashes), _ROWS):
         rows = slice(first, first + _ROWS)
         for name in names:
-            hashes[rows] += _as_bits(numbers[name][rows]) * _name_factor(name)
+            hashes[rows] += _to_mixed_bits(numbers[name][rows]) * _name_hash_factor(
+                name
+            )
     return {tuple(names): hashes}
 
 
-def _as_bits(values: Any) -> NDArray[np.uint64]:
+def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
     """Return numbers as integers of 64 bits, of which the low ones differ as well."""
     numbers = np.array(values, np.float64, order="C")
     numbers += 0.0  # of -0.0 it makes 0
@@ -193,15 +204,15 @@ def _as_bits(values: Any) -> NDArray[np.uint64]:
     return bits
 
 
-def _column_factors(n: int) -> NDArray[np.uint64]:
+def _odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
     """Return (n,) odd numbers that look like random ones: those of SplitMix64."""
-    z = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
     return (z ^ (z >> np.uint64(31))) | np.uint64(1)
 
 
-def _name_factor(name: str) -> np.uint64:
+def _name_hash_factor(name: str) -> np.uint64:
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little") | 1)
 
@@ -209,7 +220,7 @@ def _name_factor(name: str) -> np.uint64:
 # Numbers that a notebook reads again, on any machine
 
 
-def row_sums(values: Any) -> NDArray[np.float64]:
+def absolute_row_sums(values: Any) -> NDArray[np.float64]:
     """Return (n,) sums of the absolute values of each row, missing ones left out."""
     if sp.issparse(values):
         return np.asarray(abs(values).sum(axis=1), np.float64).ravel()
@@ -223,7 +234,7 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
     shows that they are the same rows: to four digits, as logarithms are rounded
     differently on other machines.
     """
-    known, found = sums.to_numpy(np.float64), row_sums(adata.X)
+    known, found = sums.to_numpy(np.float64), absolute_row_sums(adata.X)
     is_other = ~np.isclose(found, known, rtol=1e-4, atol=1e-6)
     if is_other.any():
         raise DataError(
@@ -235,7 +246,7 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
 # What has changed, in words
 
 
-def gone_text(known: pd.Index, found: pd.Index) -> str:
+def missing_row_text(known: pd.Index, found: pd.Index) -> str:
     """Return a clause that names a row which is gone; "" where all names are there."""
     known, found = known.astype(str), found.astype(str)
     gone = known[~known.isin(found)]
@@ -247,15 +258,17 @@ def _missing_part_text(part: Part, found: RowHashes) -> str:
         return f"it no longer holds {part}, by which its rows could be told"
     present = {name for one in found if isinstance(one, tuple) for name in one}
     gone = [name for name in part if name not in present]
-    what = f"column {gone[0]}" if len(gone) == 1 else f"the columns {listed(gone)}"
+    what = f"column {gone[0]}" if len(gone) == 1 else f"the columns {list_text(gone)}"
     return f"it no longer has {what}"
 
 
-def _other_numbers_text(
+def _changed_numbers_text(
     known: NDArray[np.uint64], found: NDArray[np.uint64], order: NDArray[np.intp]
 ) -> str:
     n_changed = int(np.count_nonzero(known != found[order]))
-    is_sorted = is_as_it_was(order) and np.array_equal(np.sort(known), np.sort(found))
+    is_sorted = is_unchanged_order(order) and np.array_equal(
+        np.sort(known), np.sort(found)
+    )
     if is_sorted:
         return "its rows stand in another order, which their names do not show"
     return f"{n_changed:,} of {len(known):,} rows have other numbers"

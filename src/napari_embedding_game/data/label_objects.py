@@ -50,7 +50,7 @@ class Objects:
         return int(self.boxes.shape[1]) // 2
 
     @property
-    def ends(self) -> NDArray[np.int64]:
+    def box_corners(self) -> NDArray[np.int64]:
         """(N, 2, ndim) the boxes: their first pixel, and the one after the last."""
         return self.boxes.reshape(len(self), 2, self.ndim)
 
@@ -62,66 +62,73 @@ class Objects:
     @property
     def centers(self) -> NDArray[np.float64]:
         """(N, ndim) middle of each box, in pixels; where a camera may go."""
-        return np.asarray((self.ends.sum(axis=1) - 1) / 2)
+        return np.asarray((self.box_corners.sum(axis=1) - 1) / 2)
 
-    def contain(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
+    def contains_along_axes(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
         """(N, ndim) whether a pixel (ndim,) lies within each box along each axis."""
         near = np.round(pixels)
-        return np.asarray((self.ends[:, 0] <= near) & (near < self.ends[:, 1]))
+        return np.asarray(
+            (self.box_corners[:, 0] <= near) & (near < self.box_corners[:, 1])
+        )
 
-    def overlap(self, others: Objects) -> NDArray[np.bool_]:
+    def overlaps_counterpart(self, others: Objects) -> NDArray[np.bool_]:
         """(N,) whether the middle of each, or that of its counterpart, lies in both."""
         if self.boxes.shape != others.boxes.shape:
             return np.zeros(len(self), bool)
-        mine, theirs = self.contain(others.centers), others.contain(self.centers)
+        mine, theirs = (
+            self.contains_along_axes(others.centers),
+            others.contains_along_axes(self.centers),
+        )
         return np.asarray(mine.all(axis=1) | theirs.all(axis=1))
 
-    def indices_in(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
+    def match_to(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
         """(N,) index of each among others, whose labels may be new numbers, or -1.
 
         That with its box and area; for an edited object that which is `named` so,
         (N,), if it is still there, as most are: some lie as in another image by chance.
         """
-        theirs = others._keys()
+        theirs = others._box_and_area_keys()
         row_of = {key: i for i, key in enumerate(theirs)}
-        same = np.array([row_of.get(key, -1) for key in self._keys()], np.intp)
+        same = np.array(
+            [row_of.get(key, -1) for key in self._box_and_area_keys()], np.intp
+        )
         # Interleaved objects share a box: each stays what it is called.
-        pairs = zip(named, self._keys(), strict=True)
+        pairs = zip(named, self._box_and_area_keys(), strict=True)
         stays = [i >= 0 and theirs[i] == key for i, key in pairs]
         same = np.where(stays, named, same)
         is_free = (named >= 0) & ~np.isin(named, same)
-        is_free &= self.overlap(others.take(named))
+        is_free &= self.overlaps_counterpart(others.take(named))
         found = np.where((same < 0) & is_free, named, same)
         return found if 2 * (found >= 0).sum() >= min(len(self), len(others)) else same
 
-    def _keys(self) -> list[tuple[int, ...]]:
+    def _box_and_area_keys(self) -> list[tuple[int, ...]]:
         return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))
 
     def take(self, rows: NDArray[Any]) -> Objects:
         """Objects of these rows: indices, or a mask."""
         return Objects(self.label_ids[rows], self.boxes[rows], self.areas[rows])
 
-    def spread(self, indices: NDArray[np.integer]) -> Objects:
+    def take_or_empty(self, indices: NDArray[np.integer]) -> Objects:
         """(M,) the object at each of these indices (M,); no object where -1."""
         result = self.take(indices)
         for values in (result.label_ids, result.boxes, result.areas):
             values[indices < 0] = 0
         return result
 
-    def within(self, index: Sequence[int]) -> Objects:
+    def with_leading_index(self, index: Sequence[int]) -> Objects:
         """Objects of one picture as those of a series, at this index."""
         first = np.tile(np.asarray(index, dtype=np.int64), (len(self), 1))
         ends = np.stack([first, first + 1], axis=1)
-        ends = np.concatenate([ends, self.ends], axis=2)
+        ends = np.concatenate([ends, self.box_corners], axis=2)
         boxes = ends.reshape(len(self), 2 * ends.shape[2])
         return Objects(self.label_ids, boxes, self.areas)
 
-    def slices(self, row: int) -> tuple[slice, ...]:
+    def box_slices(self, row: int) -> tuple[slice, ...]:
         """Slices that cut the box of one object out of the label image."""
-        return tuple(slice(*along) for along in self.ends[row].T.tolist())
+        return tuple(slice(*along) for along in self.box_corners[row].T.tolist())
 
 
-def as_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
+def mask_to_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
     """Return whole numbers as labels; of one value above 0, parts that do not touch.
 
     With `in_planes` parts in different planes (y, x) never touch.
@@ -138,27 +145,29 @@ def as_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
     return np.asarray(ndimage.label(values > 0, near)[0], dtype=np.int32)
 
 
-def find_objects(labels: NDArray[Any], n_leading: int = 0) -> Objects:
+def find_objects(labels: NDArray[Any], n_series_axes: int = 0) -> Objects:
     """All objects of a label image, by growing label; 0 and below is background.
 
-    Along `n_leading` first axes each index is a picture with separate objects.  Raises
+    Along `n_series_axes` first axes each index is a picture with separate objects.  Raises
     DataError if the labels are no whole numbers, or all are background.
     """
-    labels = check_labels(labels)
-    indices = np.ndindex(labels.shape[:n_leading])
-    objects = joined([numbered(labels[at])[0].within(at) for at in indices])
+    labels = to_integer_labels(labels)
+    indices = np.ndindex(labels.shape[:n_series_axes])
+    objects = concatenate_objects(
+        [renumber_objects(labels[at])[0].with_leading_index(at) for at in indices]
+    )
     if not len(objects):
         raise DataError(NO_OBJECT)
     return objects
 
 
-def joined(parts: Sequence[Objects]) -> Objects:
+def concatenate_objects(parts: Sequence[Objects]) -> Objects:
     """All objects of several parts, one part after the other."""
     values = ([one.label_ids, one.boxes, one.areas] for one in parts)
     return Objects(*map(np.concatenate, zip(*values, strict=True)))
 
 
-def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
+def renumber_objects(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     """Return the objects, and an image of their numbers 1 ... N; 0 elsewhere."""
     from scipy import ndimage
 
@@ -172,7 +181,9 @@ def numbered(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
     return Objects(ids[1:], boxes, np.bincount(codes)[1:]), numbers
 
 
-def share_matching(labels: Any, objects: Objects, n_checked: int = 30) -> float:
+def share_of_matching_objects(
+    labels: Any, objects: Objects, n_checked: int = 30
+) -> float:
     """Return the share of objects that a label image has, by ids, boxes and areas.
 
     Only so many of the objects are looked at, evenly spread.
@@ -180,16 +191,16 @@ def share_matching(labels: Any, objects: Objects, n_checked: int = 30) -> float:
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
         return 0.0
-    if (objects.ends[:, 1] > np.array(labels.shape)).any():
+    if (objects.box_corners[:, 1] > np.array(labels.shape)).any():
         return 0.0
     rows = np.linspace(0, len(objects) - 1, min(n_checked, len(objects))).astype(int)
     some = objects.take(rows)
-    boxes = (np.asarray(labels[some.slices(row)]) for row in range(len(some)))
+    boxes = (np.asarray(labels[some.box_slices(row)]) for row in range(len(some)))
     areas = [(x == k).sum() for x, k in zip(boxes, some.label_ids, strict=True)]
     return float(np.mean(areas == some.areas))
 
 
-def check_labels(labels: NDArray[Any]) -> NDArray[Any]:
+def to_integer_labels(labels: NDArray[Any]) -> NDArray[Any]:
     """Return the labels as whole numbers, or raise DataError."""
     if labels.dtype == bool:
         return labels.astype(np.uint8)

@@ -21,10 +21,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import recipe as steps
 from napari_embedding_game.data.errors import DataError, check_installed
 from napari_embedding_game.data.formats import store
-from napari_embedding_game.data.formats.anndata import parts_of
-from napari_embedding_game.data.formats.spaces import choose, item_of, var_of
-from napari_embedding_game.data.gene_names import names_of
-from napari_embedding_game.data.quality_control import cell_quality
+from napari_embedding_game.data.formats.anndata import to_readable_root
+from napari_embedding_game.data.formats.spaces import (
+    choose_space,
+    get_space_item,
+    get_space_var,
+)
+from napari_embedding_game.data.gene_names import gene_display_names
+from napari_embedding_game.data.quality_control import compute_cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
@@ -60,10 +64,10 @@ def write_components(
         return compute(*map(delayed(function), X.to_delayed().ravel()))
 
     with store.open_store(source) as file:
-        root = parts_of(file, source)
-        where = choose(root, space or "X", name)
-        item = item_of(root, where)
-        n_cells, n_genes = _shape(item)
+        root = to_readable_root(file, source)
+        where = choose_space(root, space or "X", name)
+        item = get_space_item(root, where)
+        n_cells, n_genes = _matrix_shape(item)
         opened = read_elem_lazy if store.is_stored(item) else from_array
         X = opened(item, chunks=(min(CHUNK, n_cells), n_genes))
         if hasattr(item, "keys"):  # a sparse matrix
@@ -75,14 +79,20 @@ def write_components(
                 "genes): leave out --recipe, or choose the space that does."
             )
         yield Stage("Counting the genes of each cell")
-        var = store.read_element(var_of(root, where), name, "its table var")
-        quality = of_chunks(X, partial(cell_quality, names=list(names_of(var))))
-        cells = steps.passing(steps.left_out_by(recipe, pd.concat(quality), name))
+        var = store.read_element(get_space_var(root, where), name, "its table var")
+        quality = of_chunks(
+            X, partial(compute_cell_quality, names=list(gene_display_names(var)))
+        )
+        cells = steps.passing_cells(
+            steps.find_cells_outside_limits(recipe, pd.concat(quality), name)
+        )
         X = X[np.flatnonzero(cells)]
-        n_detected = np.sum(of_chunks(X, _cells_with_each_gene), axis=0)
-        genes, adata = yield from steps.lognormalised(X, n_detected, recipe, name)
+        n_detected = np.sum(of_chunks(X, _count_cells_per_gene), axis=0)
+        genes, adata = yield from steps.normalise_and_log(X, n_detected, recipe, name)
         solver = "covariance_eigh"
-        variable = yield from steps.variable_components(adata, recipe, name, solver)
+        variable = yield from steps.compute_pca_of_variable_genes(
+            adata, recipe, name, solver
+        )
         components = variable.obsm["X_pca"].astype(np.float32)
         n_comps = int(components.shape[1])
         components.rechunk((CHUNK, n_comps)).to_zarr(str(out))
@@ -91,18 +101,20 @@ def write_components(
     return np.flatnonzero(cells).astype(np.int64), facts
 
 
-def counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
+def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
     """Return how many cells and genes a file has, reading none of them."""
     with store.open_store(source) as file:
-        root = parts_of(file, source)
-        return _shape(item_of(root, choose(root, space or "X", source.name)))
+        root = to_readable_root(file, source)
+        return _matrix_shape(
+            get_space_item(root, choose_space(root, space or "X", source.name))
+        )
 
 
-def _shape(item: Any) -> tuple[int, int]:
+def _matrix_shape(item: Any) -> tuple[int, int]:
     # Of a sparse matrix, which is a group, it is written down.
     n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     return int(n_cells), int(n_genes)
 
 
-def _cells_with_each_gene(counts: Any) -> NDArray[np.int64]:
+def _count_cells_per_gene(counts: Any) -> NDArray[np.int64]:
     return np.asarray((counts > 0).sum(axis=0), np.int64).ravel()

@@ -50,12 +50,12 @@ _OF_LIGHT = np.array([0.21, 0.72, 0.07], np.float32)
 _chosen = {"palette": USUAL}
 
 
-def choose(palette: str) -> None:
+def choose_palette(palette: str) -> None:
     """Use a palette from now on; an unknown one is the usual one."""
     _chosen["palette"] = palette if palette in _HEXES else USUAL
 
 
-def category_colors(n_levels: int) -> Colors:
+def palette_colors(n_levels: int) -> Colors:
     """Return colours of the chosen palette for so many groups: (n_levels, 4).
 
     From the hundredth on they are the same again.
@@ -68,23 +68,26 @@ def category_colors(n_levels: int) -> Colors:
 
 
 def level_colors(
-    levels: Sequence[object], stored: Mapping[str, str], *, is_visible: bool = True
+    levels: Sequence[object],
+    stored_colors: Mapping[str, str],
+    *,
+    adjusts_lightness: bool = True,
 ) -> Colors:
     """Return a colour for each level (L, 4): the one known of it, else the palette's.
 
     A part of a map has all levels of the whole, so that they keep their colours.
-    ``is_visible``: white is a pale grey, and black a dark one, as a window is black or
+    ``adjusts_lightness``: white is a pale grey, and black a dark one, as a window is black or
     white.
     """
-    colors = category_colors(len(levels))
-    if not stored:
+    colors = palette_colors(len(levels))
+    if not stored_colors:
         return colors
     from matplotlib import colors as named
 
     for i, level in enumerate(levels):
-        if named.is_color_like(text := stored.get(str(level), "")):
+        if named.is_color_like(text := stored_colors.get(str(level), "")):
             colors[i] = named.to_rgba(text)
-            if is_visible:
+            if adjusts_lightness:
                 rgb = colors[i, :3]
                 lightness = np.sqrt(rgb**2 @ _OF_LIGHT)
                 rgb += np.clip(lightness, *_SEEN) - lightness
@@ -96,7 +99,7 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
     """Return the colour of each cluster (C, 4): the given one, else that of its id."""
     ids = np.array([cluster.id for cluster in clusters], int)
     # Ids count from 1; a landmark 0 that is a cluster has the last colour.
-    colors: Colors = category_colors(int(ids.max(initial=0)) + 1)[ids - 1]
+    colors: Colors = palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
     for i, cluster in enumerate(clusters):
         if cluster.color:
             rgb = np.frombuffer(bytes.fromhex(cluster.color[1:]), np.uint8)
@@ -112,22 +115,22 @@ def point_colors(clustering: Clustering) -> Colors:
     return colors
 
 
-def hexes(colors: NDArray[np.floating]) -> list[str]:
+def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
     """Return colours (L, 4) as texts such as "#4c8dd6"."""
     levels = np.rint(255 * colors[:, :3]).astype(np.uint8)
     return [f"#{level.tobytes().hex()}" for level in levels]
 
 
 def scanpy_colors(
-    obs: pd.DataFrame, stored: Mapping[str, Mapping[str, str]]
+    obs: pd.DataFrame, colors_by_column: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
     """Return what scanpy keeps in ``uns``: colours of the levels of columns.
 
-    `stored` are colours by column and level.
+    `colors_by_column` are colours by column and level.
     """
     categorical, arrays = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
-    for name in categorical.columns.intersection(list(stored)):
+    for name in categorical.columns.intersection(list(colors_by_column)):
         levels = categorical[name].cat.categories
-        colors = level_colors(levels, stored[name], is_visible=False)
-        arrays[f"{name}_colors"] = np.array(hexes(colors), dtype=object)
+        colors = level_colors(levels, colors_by_column[name], adjusts_lightness=False)
+        arrays[f"{name}_colors"] = np.array(to_hex_colors(colors), dtype=object)
     return arrays

@@ -15,12 +15,16 @@ import numpy as np
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    dense,
-    kind_of_genes,
-    log_base,
-    natural,
+    guess_gene_kind,
+    read_log_base,
+    to_dense,
+    to_natural_log,
 )
-from napari_embedding_game.data.projection import Projection, normalised, sum_of
+from napari_embedding_game.data.projection import (
+    Projection,
+    infer_count_sum,
+    normalise_expression,
+)
 from napari_embedding_game.data.raw_counts import are_counts
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ _MAX_VALUE = 10.0
 """Cut of scaled values in scanpy's tutorials, the default."""
 
 
-def pca_projection(adata: AnnData, where: str) -> Projection:
+def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
     """Return how ``obsm["X_pca"]`` came of the genes of `adata`.
 
     Raises DataError if no numbers of `adata` give these components.
@@ -46,12 +50,12 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     rows = rows[:: max(1, len(rows) // _SAMPLED)]
     stored, values = stored[rows], adata.X
     is_scaled = values.min() < 0
-    base = log_base(adata)
-    unit = natural(1.0, base)  # of its logarithms
+    base = read_log_base(adata)
+    unit = to_natural_log(1.0, base)  # of its logarithms
     if not is_scaled and are_counts(values):
-        values = normalised(values, TARGET_SUM, "These cells")
+        values = normalise_expression(values, TARGET_SUM, "These cells")
     elif not is_scaled:
-        values = natural(values, base)
+        values = to_natural_log(values, base)
     values = values[:, used]
     plain = Projection(
         genes=tuple(map(str, adata.var_names[used])),
@@ -59,7 +63,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         std=np.full(len(used), unit, np.float32),
         loadings=loadings[used],
         offset=np.zeros(loadings.shape[1], np.float32),
-        target_sum=_target_sum(adata),
+        target_sum=_find_target_sum(adata),
     )
     candidates = [] if is_scaled else [plain]
     if {"mean", "std"} <= set(adata.var.columns):
@@ -69,7 +73,7 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
         most = float(max(values.max(), -values.min())) if is_scaled else _MAX_VALUE
         std = np.where(std > 0, std, 1).astype(np.float32)
         candidates.append(replace(plain, mean=mean, std=std, max_value=most))
-    values, best = dense(values[rows]).astype(np.float32), 0.0
+    values, best = to_dense(values[rows]).astype(np.float32), 0.0
     for candidate in candidates:
         scaled = (values - candidate.mean) / candidate.std
         part = np.clip(scaled, -candidate.max_value, candidate.max_value)
@@ -87,10 +91,10 @@ def pca_projection(adata: AnnData, where: str) -> Projection:
     )
 
 
-def _target_sum(adata: AnnData) -> float:
+def _find_target_sum(adata: AnnData) -> float:
     """Return the sum to which counts were normalised, from their logarithms."""
     matrices = [adata.X, *([] if adata.raw is None else [adata.raw.X])]
-    logarithms = (one for one in matrices if kind_of_genes(one) == "logarithms")
-    base = log_base(adata)
-    sums = (sum_of(natural(one, base)) for one in logarithms)
+    logarithms = (one for one in matrices if guess_gene_kind(one) == "logarithms")
+    base = read_log_base(adata)
+    sums = (infer_count_sum(to_natural_log(one, base)) for one in logarithms)
     return next(filter(None, sums), TARGET_SUM)

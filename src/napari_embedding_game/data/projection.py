@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    dense,
     depth_factors,
-    kind_of_genes,
-    log_times,
+    guess_gene_kind,
+    scale_and_log1p,
+    to_dense,
 )
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 
@@ -52,38 +52,38 @@ class Projection:
     max_value: float = np.inf
     """Largest size of a scaled value."""
 
-    def scaled(self, lognorm: Any, genes: FoundNames) -> NDArray[np.float32]:
+    def scale_genes(self, lognorm: Any, genes: FoundNames) -> NDArray[np.float32]:
         """Return the scaled genes of cells, (n, G).
 
         ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
         tells where among the M columns the genes are.
         """
-        is_matched = genes.each >= 0
+        is_matched = genes.index_of_each >= 0
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
-        values[:, is_matched] = dense(lognorm[:, genes.each[is_matched]])
+        values[:, is_matched] = to_dense(lognorm[:, genes.index_of_each[is_matched]])
         values[:, is_matched] -= self.mean[is_matched]
         values /= self.std
         np.clip(values, -self.max_value, self.max_value, out=values)
         return values
 
-    def components(self, scaled: NDArray[np.float32]) -> NDArray[np.float32]:
+    def project(self, scaled: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the principal components of scaled genes, (n, C)."""
         return np.asarray(scaled @ self.loadings - self.offset, np.float32)
 
-    def rest(
+    def residual(
         self, scaled: NDArray[np.float32], components: NDArray[np.float32]
     ) -> NDArray[np.float32]:
         """Return what components leave of scaled genes, (n, G)."""
         explained = (components + self.offset) @ self.loadings.T
         return np.asarray(scaled - explained, np.float32)
 
-    def stored(self) -> dict[str, Any]:
+    def to_storable(self) -> dict[str, Any]:
         """Return it in values that an .h5ad file can hold."""
         return {**vars(self), "genes": np.array(self.genes, dtype=object)}
 
     @classmethod
-    def from_stored(cls, stored: Mapping[str, Any], where: str) -> Projection:
-        """Return what :meth:`stored` gave.
+    def from_storable(cls, stored: Mapping[str, Any], where: str) -> Projection:
+        """Return what :meth:`to_storable` gave.
 
         Raises DataError if its parts do not fit together.
         """
@@ -109,25 +109,29 @@ class Projection:
 
 def match_genes(
     genes: Sequence[str],
-    names: Sequence[str],
-    others: Mapping[str, Sequence[str]] | None = None,
+    data_names: Sequence[str],
+    other_names: Mapping[str, Sequence[str]] | None = None,
     *,
-    also: Sequence[Sequence[str]] = (),
+    other_genes: Sequence[Sequence[str]] = (),
     min_share: float = 0.5,
     where: str = "The new cells",
 ) -> FoundNames:
     """Find the genes of a reference among those of new cells, by :func:`find_names`.
 
-    `others` are other names of the M genes, by the column that they are of, and `also`
+    `other_names` are other names of the M genes, by the column that they are of, and `other_genes`
     of those of the reference; what finds the most is taken.  Raises DataError if less
     than `min_share` of them are found.
     """
-    known = {"names": names} | {**(others or {}), "names": names}
-    tried = [find_names(each, known[by], by) for each in (genes, *also) for by in known]
+    known = {"names": data_names} | {**(other_names or {}), "names": data_names}
+    tried = [
+        find_names(each, known[by], by)
+        for each in (genes, *other_genes)
+        for by in known
+    ]
     best = max(tried, key=lambda match: match.share)
     if best.share >= min_share:
         return best
-    few = ", ".join(map(str, list(names)[:3]))
+    few = ", ".join(map(str, list(data_names)[:3]))
     raise DataError(
         f"{where} have only {round(best.share * len(genes)):,} of the {len(genes):,} "
         f"genes that the map was made of ({best.share:.0%}; at least {min_share:.0%} "
@@ -136,35 +140,35 @@ def match_genes(
     )
 
 
-def normalised(values: Any, target_sum: float, where: str) -> Any:
+def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
     """Return log1p of counts normalised to ``target_sum``, (n, M) float32.
 
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
-    normalised to any sum.  Logarithms that do not say which (see :func:`sum_of`) stay
+    normalised to any sum.  Logarithms that do not say which (see :func:`infer_count_sum`) stay
     as they are.  Raises DataError if they are neither.
     """
-    kind = kind_of_genes(values)
+    kind = guess_gene_kind(values)
     if kind == "values":
         raise DataError(
             f"{where} hold neither raw counts nor their logarithms (values below 0, or "
             "too large): give cells with counts in X, in layers['counts'] or in raw."
         )
     if kind == "logarithms":
-        if sum_of(values) is None:
+        if infer_count_sum(values) is None:
             return values.astype(np.float32, copy=False)
         is_sparse = sp.issparse(values)
         values = sp.csr_matrix(values).expm1() if is_sparse else np.expm1(values)
     factors = depth_factors(values, target_sum)
-    return log_times(values, factors).astype(np.float32)
+    return scale_and_log1p(values, factors).astype(np.float32)
 
 
-def sum_of(logarithms: Any) -> float | None:
+def infer_count_sum(logarithms: Any) -> float | None:
     """Return the counts of a cell, of which `logarithms` (n, M) are log1p.
 
     The median, where they were normalised to one sum, or not at all.  None where the
     sums differ, as they do over a choice of the genes that were normalised.
     """
-    some = dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
+    some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))
     sums = counts.sum(axis=1)
     are_whole = np.allclose(counts, np.round(counts), rtol=1e-5, atol=1e-3)

@@ -28,7 +28,7 @@ Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 """(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""
 
 
-def cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
+def compute_cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
     """Return the quality of every cell, by raw counts (n, G), dense or sparse.
 
     (n,) all counts of the cell, genes with a count, and per cent of the counts that are
@@ -58,7 +58,7 @@ LIMITS = tuple(_LIMITED)
 """Names of the limits, as the recipe has them; a lowest or highest of 0 is none."""
 
 
-def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
+def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
     """Return the cells, (n,), that each limit of a recipe leaves out first, and why.
 
     A cell is counted once, under the first of its reasons.
@@ -70,19 +70,19 @@ def left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
         number = max(1, number) if limit == "min_genes" else number
         values = quality.get(column, 0 * is_out)
         rows = np.asarray(values < number if is_least else values > (number or np.inf))
-        reasons[limit] = rows & ~is_out, words_of(limit, number)
+        reasons[limit] = rows & ~is_out, limit_text(limit, number)
         is_out |= rows
     return reasons
 
 
-def words_of(limit: str, number: float) -> str:
+def limit_text(limit: str, number: float) -> str:
     """Return what cells have that a limit leaves out."""
     than = "fewer" if limit.startswith("min") else "more"
     words = f"{than} than {f'{number:,}'.removesuffix('.0')} {_LIMITED[limit][1]}"
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
-def cells_of_gene(least: int) -> str:
+def rare_gene_text(least: int) -> str:
     """Return in how many cells a gene is found that is left out."""
     return f"fewer than {least:,} cells" if least > 1 else "no cell"
 

@@ -99,7 +99,7 @@ class ReadOptions:
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
 
-    def space_among(self, spaces: Sequence[str], where: str) -> str:
+    def choose_space(self, spaces: Sequence[str], where: str) -> str:
         """Return the space that is asked for, by default the first.
 
         Raises DataError if it is none of those that `where` has.

@@ -45,18 +45,18 @@ class ReadResult:
     batch_columns: Sequence[str] = ()
     """Columns of the metadata that can be batches for Harmony."""
 
-    def looked_at(self) -> ReadResult:
+    def with_counts_and_batches(self) -> ReadResult:
         """Return it after a look at all values: call it in a background thread."""
         dataset, options = self.dataset, self.dataset.read_options
         is_prepared = options is not None and options.recipe is not None
         is_counts = is_prepared or looks_like_counts(dataset)
         _ = dataset.expression.kind  # is known from now on
-        is_mixable = is_counts or can_mix(dataset)
+        is_mixable = is_counts or can_mix_batches(dataset)
         names = batch_columns(dataset) if is_mixable else ()
         return replace(self, is_counts=is_counts, batch_columns=names)
 
 
-def can_mix(dataset: Dataset) -> bool:
+def can_mix_batches(dataset: Dataset) -> bool:
     """Return whether a dataset holds components that a file came with."""
     is_dense = not dataset.is_distances and isinstance(dataset.X, np.ndarray)
     return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1

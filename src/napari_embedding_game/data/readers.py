@@ -10,16 +10,22 @@ from pathlib import Path
 
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.formats.anndata import anndata_stages, read_identity
-from napari_embedding_game.data.formats.arrays import array_stages
+from napari_embedding_game.data.formats.anndata import (
+    read_anndata_in_stages,
+    read_file_identity,
+)
+from napari_embedding_game.data.formats.arrays import read_arrays_in_stages
 from napari_embedding_game.data.formats.fcs import ENDING as FCS
-from napari_embedding_game.data.formats.fcs import fcs_files, fcs_stages
+from napari_embedding_game.data.formats.fcs import find_fcs_files, read_fcs_in_stages
 from napari_embedding_game.data.formats.store import is_zarr
-from napari_embedding_game.data.formats.tables import TABLES, table_stages
-from napari_embedding_game.data.formats.tenx import matrix_files, tenx_stages
+from napari_embedding_game.data.formats.tables import TABLES, read_table_in_stages
+from napari_embedding_game.data.formats.tenx import (
+    find_matrix_files,
+    read_tenx_in_stages,
+)
 from napari_embedding_game.data.identity import Identity, RowHashes
-from napari_embedding_game.data.images.experiment import experiment_stages
-from napari_embedding_game.data.images.folder import HOW, has_pairs
+from napari_embedding_game.data.images.experiment import measure_folder_in_stages
+from napari_embedding_game.data.images.folder import HOW, has_image_pairs
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stages
@@ -27,11 +33,11 @@ from napari_embedding_game.data.stages import Stages
 _Reader = Callable[..., Stages[ReadResult]]
 
 _READERS: dict[str, _Reader] = {
-    ".h5ad": anndata_stages,
-    FCS: fcs_stages,
-    **dict.fromkeys((".npy", ".npz"), array_stages),
-    **dict.fromkeys(TABLES, table_stages),
-    **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), tenx_stages),
+    ".h5ad": read_anndata_in_stages,
+    FCS: read_fcs_in_stages,
+    **dict.fromkeys((".npy", ".npz"), read_arrays_in_stages),
+    **dict.fromkeys(TABLES, read_table_in_stages),
+    **dict.fromkeys((".h5", ".mtx", ".mtx.gz"), read_tenx_in_stages),
 }
 ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
@@ -41,19 +47,19 @@ _HEADINGS_OF_LAYERS = ("index,axis-0", "index,shape-type")
 _KEYS_OF_IMAGES = {"multiscales", "plate", "well", "bioformats2raw.layout"}
 
 
-def read_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read and check a file or folder in stages: a generator that may be closed.
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
     table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs
     files, or of images with their labels, whose objects are measured.  The recipe is
-    not applied, see :func:`~.loading.load`.
+    not applied, see :func:`~.loader.load`.
 
     Raises DataError with one sentence that names the file and the way out.
     """
     path = Path(path)
-    reader = _reader(path)
-    if options.transposed and reader is not table_stages:
+    reader = _find_reader(path)
+    if options.transposed and reader is not read_table_in_stages:
         raise DataError(f"{path.name} is no table, which alone can be transposed.")
     result = yield from reader(path, options)
     return replace(result, dataset=replace(result.dataset, read_options=options))
@@ -68,18 +74,18 @@ def read_row_hashes(
     Returns hashes of what the file still holds of them.
     """
     path = Path(path)
-    reader = _reader(path)
-    if reader is table_stages:
+    reader = _find_reader(path)
+    if reader is read_table_in_stages:
         (part,) = known.row_hashes
         return tables.read_row_hashes(path, part, options)
-    if reader is anndata_stages:
-        return read_identity(path, known).row_hashes
+    if reader is read_anndata_in_stages:
+        return read_file_identity(path, known).row_hashes
     return {}
 
 
-def is_table(path: str | Path) -> bool:
+def is_table_file(path: str | Path) -> bool:
     """Return whether this is a file of rows and columns of any kind, as a .csv is."""
-    return _reader(Path(path)) is table_stages
+    return _find_reader(Path(path)) is read_table_in_stages
 
 
 def can_read(path: str | Path) -> bool:
@@ -87,7 +93,7 @@ def can_read(path: str | Path) -> bool:
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
     with suppress(OSError):  # a name that no file has
-        return _reader_of_folder(Path(path)) is not None
+        return _find_folder_reader(Path(path)) is not None
     return False
 
 
@@ -111,14 +117,14 @@ def holds_layers(path: Path) -> bool:
 
 def is_experiment(path: Path) -> bool:
     """Return whether this is a folder of images and labels, by their names."""
-    return _reader_of_folder(path) is experiment_stages
+    return _find_folder_reader(path) is measure_folder_in_stages
 
 
-def _reader(path: Path) -> _Reader:
+def _find_reader(path: Path) -> _Reader:
     with explain_damage(path, "a file or folder"):
         if not path.exists():
             raise DataError(f"{path} does not exist: check the name and the folder.")
-        reader = _reader_of_folder(path)
+        reader = _find_folder_reader(path)
         if reader is not None:
             return reader
         if path.is_dir():
@@ -137,13 +143,13 @@ def _reader(path: Path) -> _Reader:
     )
 
 
-def _reader_of_folder(path: Path) -> _Reader | None:
+def _find_folder_reader(path: Path) -> _Reader | None:
     if not path.is_dir():
         return None
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):
-        return anndata_stages
-    if matrix_files(path):
-        return tenx_stages
-    if has_pairs(path):
-        return experiment_stages
-    return fcs_stages if fcs_files(path) else None
+        return read_anndata_in_stages
+    if find_matrix_files(path):
+        return read_tenx_in_stages
+    if has_image_pairs(path):
+        return measure_folder_in_stages
+    return read_fcs_in_stages if find_fcs_files(path) else None

@@ -29,9 +29,9 @@ from weakref import finalize
 import numpy as np
 import psutil
 
+from napari_embedding_game.data.child_process import start_process
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.limits import memory
-from napari_embedding_game.data.own_process import start_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
@@ -51,7 +51,7 @@ begun = threading.Event()
 """Whether there is a window."""
 
 
-def read_apart(
+def read_in_process(
     path: str | Path, read: Callable[..., Any], *values: Any, **options: Any
 ) -> Stages[Any]:
     """Call ``read(path, *values, **options)`` in the process that reads files, if any.
@@ -63,10 +63,12 @@ def read_apart(
     if not begun.is_set():
         result = read(path, *values, **options)
         return (yield from result) if isinstance(result, Generator) else result
-    process = _get_process()
+    process = _take_idle_process()
     path = path.absolute() if isinstance(path, Path) else path
     try:
-        kind, content = yield from process.do(path, (read, (path, *values), options))
+        kind, content = yield from process.run_job(
+            path, (read, (path, *values), options)
+        )
     except BaseException:
         process.kill()
         raise
@@ -76,14 +78,14 @@ def read_apart(
     return content
 
 
-def begin_process() -> None:
+def start_reading_process() -> None:
     """Start the process where none waits, so that the first file is read at once."""
     begun.set()
     with suppress(DataError):  # the first file says so
-        _keep_idle(_get_process())
+        _keep_idle(_take_idle_process())
 
 
-def _get_process() -> _Process:
+def _take_idle_process() -> _Process:
     with suppress(IndexError):  # of any thread that asks
         while (process := _idle.pop()).has_ended():
             pass
@@ -114,24 +116,28 @@ class _Process:
         self._pid = self._process.pid
         """On Windows an environment's python starts another, which reads."""
         self._answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-        threading.Thread(target=self._listen, name=LISTENER, daemon=True).start()
+        threading.Thread(
+            target=self._receive_messages, name=LISTENER, daemon=True
+        ).start()
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def do(self, path: str | Path, job: tuple[Any, ...]) -> Stages[tuple[str, Any]]:
+    def run_job(
+        self, path: str | Path, job: tuple[Any, ...]
+    ) -> Stages[tuple[str, Any]]:
         """Have a job done; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
-        most, (before, _) = 3 * memory.budget() // 2, self._used()
-        name, size = Path(path).name, _size(Path(path))
+        most, (before, _) = 3 * memory.budget() // 2, self._memory_and_seconds()
+        name, size = Path(path).name, _unpacked_size(Path(path))
         most_here, patience, begun = math.inf, math.inf, 0.0
         with suppress(OSError):  # it has just ended, which the listener tells
             pickle.dump(job, self._process.stdin)
             self._process.stdin.flush()
         stage = Stage(f"Reading {name}")
         while True:
-            used, seconds = self._used()
+            used, seconds = self._memory_and_seconds()
             memory.check_bytes_read(used - before, name, most)
             if used - before > most_here or seconds - begun > patience:
                 raise DataError(
@@ -163,23 +169,23 @@ class _Process:
         if waits:
             self._process.wait()
 
-    def _used(self) -> tuple[int, float]:
+    def _memory_and_seconds(self) -> tuple[int, float]:
         """Return its bytes of memory and seconds of processor; 0 once it has ended."""
         with suppress(psutil.Error):
             process = psutil.Process(self._pid)
             return process.memory_info().rss, process.cpu_times().user
         return 0, 0.0
 
-    def _listen(self) -> None:
+    def _receive_messages(self) -> None:
         """Receive its messages, in a thread, until it has ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         reason: Exception | None = None
         try:
             with self._process.stdout as pipe:
-                _, self._pid = _receive(pipe)
+                _, self._pid = _receive_message(pipe)
                 while True:
-                    self._answers.put(_receive(pipe))
+                    self._answers.put(_receive_message(pipe))
         except Exception as error:  # as various as what may be left of a pickle
             reason = error
         self.kill(waits=True)
@@ -188,7 +194,7 @@ class _Process:
         self._answers.put(("ended", reason))
 
 
-def _size(path: Path) -> float:
+def _unpacked_size(path: Path) -> float:
     """Bytes of a file, or of all in a .zarr folder; inf where it is not known.
 
     Of a .gz file the most that may be packed in it: damage is seen by its checksum.
@@ -205,7 +211,7 @@ def _size(path: Path) -> float:
 # Messages, the same on both sides
 
 
-def _send(pipe: BinaryIO, kind: str, content: Any) -> None:
+def _send_message(pipe: BinaryIO, kind: str, content: Any) -> None:
     arrays: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(content, protocol=5, buffer_callback=arrays.append)
     parts = [array.raw() for array in arrays]
@@ -215,7 +221,7 @@ def _send(pipe: BinaryIO, kind: str, content: Any) -> None:
     pipe.flush()
 
 
-def _receive(pipe: Any) -> tuple[str, Any]:
+def _receive_message(pipe: Any) -> tuple[str, Any]:
     kind, pickled, sizes = pickle.load(pipe)  # noqa: S301
     parts = [np.empty(n_bytes, np.uint8) for n_bytes in sizes]
     for part in parts:
@@ -231,7 +237,7 @@ def serve() -> None:
     """Do what comes by the standard input, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    _send(answers, "pid", os.getpid())
+    _send_message(answers, "pid", os.getpid())
     # What a library prints would be taken for an answer.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for module in _LIBRARIES:
@@ -242,13 +248,13 @@ def serve() -> None:
             read, values, options = pickle.load(jobs)  # noqa: S301
         except EOFError:
             return
-        _send(answers, "stage", None)  # now it begins
+        _send_message(answers, "stage", None)  # now it begins
         try:
             result = read(*values, **options)
             if isinstance(result, Generator):
-                result = finish(result, partial(_send, answers, "stage"))
-            _send(answers, "result", result)
+                result = finish(result, partial(_send_message, answers, "stage"))
+            _send_message(answers, "result", result)
         except Exception as error:
             # What a library has raised may not be pickled, as tblib does if installed.
             error.__cause__ = error.__context__ = None
-            _send(answers, "error", error)
+            _send_message(answers, "error", error)

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import harmony
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, check_installed
-from napari_embedding_game.data.expression import dense
+from napari_embedding_game.data.expression import to_dense
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.projection import Projection
 from napari_embedding_game.data.quality_control import (
     Reasons,
-    cell_quality,
-    cells_of_gene,
+    compute_cell_quality,
+    find_cells_left_out,
     find_doublets,
-    left_out,
+    rare_gene_text,
 )
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions, Recipe
@@ -41,7 +41,7 @@ _DOUBLET = "doublet (scrublet)"
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class RecipeResult:
     """Results of a recipe from an earlier run, so that its long steps are skipped."""
 
     kept: NDArray[np.bool_]
@@ -55,7 +55,7 @@ class Prepared:
 
 
 def apply_recipe(
-    dataset: Dataset, recipe: Recipe | None = None, stored: Prepared | None = None
+    dataset: Dataset, recipe: Recipe | None = None, stored: RecipeResult | None = None
 ) -> Stages[Dataset]:
     """Make principal components of raw counts, in stages.
 
@@ -79,9 +79,9 @@ def apply_recipe(
         )
     yield Stage("Filtering cells and genes")
     counts = sp.csr_matrix(dataset.X)
-    quality = cell_quality(counts, dataset.var_names)
-    reasons = left_out_by(recipe, quality, name)
-    kept = passing(reasons)
+    quality = compute_cell_quality(counts, dataset.var_names)
+    reasons = find_cells_outside_limits(recipe, quality, name)
+    kept = passing_cells(reasons)
     if key is not None:
         harmony.check_batches(dataset, key, kept)
     if recipe.doublets:
@@ -94,20 +94,20 @@ def apply_recipe(
             batches = None if key is None else dataset.obs[key][kept]
             scores[kept], is_doublet[kept] = find_doublets(counts[kept], batches)
         quality["doublet_score"], reasons["doublets"] = scores, (is_doublet, _DOUBLET)
-        kept = passing(reasons)
+        kept = passing_cells(reasons)
     if stored is not None and not np.array_equal(kept, stored.kept[dataset.kept]):
         return (yield from apply_recipe(dataset, recipe))
     counts, part = counts[kept], dataset.subset(kept)
     n_detected = np.asarray((counts > 0).sum(axis=0)).ravel()
-    genes, adata = yield from lognormalised(counts, n_detected, recipe, name)
+    genes, adata = yield from normalise_and_log(counts, n_detected, recipe, name)
     names = np.asarray(dataset.var_names, dtype=object)[genes]
     if stored is None or stored.projection is None:
-        variable = yield from variable_components(adata, recipe, name)
+        variable = yield from compute_pca_of_variable_genes(adata, recipe, name)
         components = variable.obsm["X_pca"]
         variable.var_names = names[variable.var_names.astype(int)]
-        projection = _projection(variable, recipe)
+        projection = _to_projection(variable, recipe)
         if key is not None:
-            components = yield from harmony.mixed_by_harmony(components, part.obs, key)
+            components = yield from harmony.mix_batches(components, part.obs, key)
     else:
         components, projection = stored.X, stored.projection
     yield Stage("Putting the map's data together")
@@ -120,13 +120,15 @@ def apply_recipe(
         **({} if key is None else {"harmonypy": metadata.version("harmonypy")}),
     }
     left_out = {
-        why: dataset.expand(rows, False) for rows, why in reasons.values() if rows.any()
+        why: dataset.expand_to_source_rows(rows, False)
+        for rows, why in reasons.values()
+        if rows.any()
     }
     return replace(
         part,
         X=np.ascontiguousarray(components, dtype=np.float32),
         obs=part.obs.assign(**{k: v[kept] for k, v in fresh.items()}),
-        quality={k: dataset.expand(v, np.nan) for k, v in fresh.items()},
+        quality={k: dataset.expand_to_source_rows(v, np.nan) for k, v in fresh.items()},
         left_out={**dataset.left_out, **left_out},
         var_names=tuple(f"pca {i + 1}" for i in range(n_comps)),
         space=f"{dataset.space}, {n_comps} principal components{mixed}",
@@ -135,12 +137,12 @@ def apply_recipe(
         has_expression=True,
         projection=projection,
         read_options=replace(dataset.read_options or ReadOptions(), recipe=recipe),
-        notes=(*dataset.notes, *_notes(recipe, facts, reasons, len(genes))),
+        notes=(*dataset.notes, *_recipe_notes(recipe, facts, reasons, len(genes))),
         provenance={**dataset.provenance, "recipe": facts},
     )
 
 
-def _notes(
+def _recipe_notes(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
     """Return sentences on what a recipe left out, and on its steps."""
@@ -151,7 +153,7 @@ def _notes(
         if n := np.count_nonzero(rows):
             notes.append(f"{n:,} of {n_cells:,} cells left out because {words}.")
     if n_lost := facts["genes_left_out"]:
-        rare = cells_of_gene(recipe.min_cells)
+        rare = rare_gene_text(recipe.min_cells)
         notes.append(f"{n_lost:,} of {n_genes:,} genes left out as found in {rare}.")
     notes.append(
         f"Recipe: counts normalised to {recipe.target_sum:,.0f} a cell, ln(1 + x), "
@@ -165,13 +167,15 @@ def _notes(
 # The steps, of arrays and of Dask
 
 
-def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
+def find_cells_outside_limits(
+    recipe: Recipe, quality: pd.DataFrame, where: str
+) -> Reasons:
     """Return the cells that the limits of a recipe leave out.
 
     Raises DataError if fewer than three are left.
     """
-    reasons = left_out(recipe, quality)
-    if (n_kept := int(passing(reasons).sum())) < 3:
+    reasons = find_cells_left_out(recipe, quality)
+    if (n_kept := int(passing_cells(reasons).sum())) < 3:
         rows, why = max(reasons.values(), key=lambda one: one[0].sum())
         raise DataError(
             f"Only {n_kept} of {len(rows):,} cells of {where} are within the limits of "
@@ -181,12 +185,12 @@ def left_out_by(recipe: Recipe, quality: pd.DataFrame, where: str) -> Reasons:
     return reasons
 
 
-def passing(reasons: Reasons) -> NDArray[np.bool_]:
+def passing_cells(reasons: Reasons) -> NDArray[np.bool_]:
     """Return the cells, (n,), that nothing speaks against."""
     return np.asarray(~np.any([rows for rows, _ in reasons.values()], axis=0))
 
 
-def lognormalised(
+def normalise_and_log(
     counts: Any, n_detected: NDArray[np.integer], recipe: Recipe, where: str
 ) -> Stages[tuple[NDArray[np.bool_], AnnData]]:
     """Return which genes are found in enough cells, and log1p of counts of one sum.
@@ -206,14 +210,14 @@ def lognormalised(
     yield Stage("Normalising the counts of each cell")
     index = pd.RangeIndex(n_genes).astype(str)
     adata = AnnData(counts[:, np.flatnonzero(genes)], var=pd.DataFrame(index=index))
-    _quiet(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
+    _run_without_warnings(sc.pp.normalize_total, adata, target_sum=recipe.target_sum)
     yield Stage("Taking logarithms")
-    _quiet(sc.pp.log1p, adata)
+    _run_without_warnings(sc.pp.log1p, adata)
     adata.uns.clear()
     return genes, adata
 
 
-def variable_components(
+def compute_pca_of_variable_genes(
     adata: AnnData, recipe: Recipe, where: str, solver: str | None = None
 ) -> Stages[AnnData]:
     """Return the scaled genes that vary most, with their principal components.
@@ -225,7 +229,7 @@ def variable_components(
     yield Stage("Choosing the genes that vary most")
     n_top = min(recipe.n_top_genes, adata.n_vars)
     try:
-        _quiet(sc.pp.highly_variable_genes, adata, n_top_genes=n_top)
+        _run_without_warnings(sc.pp.highly_variable_genes, adata, n_top_genes=n_top)
     except ValueError as error:
         raise DataError(
             f"The genes of {where} vary too little to choose among them ({error}): "
@@ -236,28 +240,33 @@ def variable_components(
     # Scaling makes it dense in any case.
     if hasattr(variable.X, "map_blocks"):
         empty = np.empty((0, 0), variable.X.dtype)
-        variable.X = variable.X.map_blocks(dense, dtype=empty.dtype, meta=empty)
+        variable.X = variable.X.map_blocks(to_dense, dtype=empty.dtype, meta=empty)
     else:
         check_fits(8 * variable.n_obs * variable.n_vars, where, "its scaled genes")
-        variable.X = dense(variable.X)
-    _quiet(sc.pp.scale, variable, max_value=recipe.max_value)
+        variable.X = to_dense(variable.X)
+    _run_without_warnings(sc.pp.scale, variable, max_value=recipe.max_value)
     yield Stage("Computing principal components")
     n_comps = min(recipe.n_comps, min(variable.shape) - 1)
     how = {"random_state": harmony.SEED, "svd_solver": solver}
-    _quiet(sc.pp.pca, variable, n_comps=n_comps, **how)
+    _run_without_warnings(sc.pp.pca, variable, n_comps=n_comps, **how)
     return variable
 
 
 def recipe_facts(
-    recipe: Recipe, space: str, cells: Any, genes: Any, n_used: int, n_comps: int
+    recipe: Recipe,
+    space: str,
+    kept_cells: Any,
+    kept_genes: Any,
+    n_used: int,
+    n_comps: int,
 ) -> dict[str, Any]:
-    """Return every number of a recipe; `cells` and `genes` are masks of what stayed."""
+    """Return every number of a recipe; `kept_cells` and `kept_genes` are masks of what stayed."""
     return {
         **asdict(recipe),
         "space": space,
-        "cells_left_out": int(np.count_nonzero(~cells)),
-        "cells_used": int(np.count_nonzero(cells)),
-        "genes_left_out": int(np.count_nonzero(~genes)),
+        "cells_left_out": int(np.count_nonzero(~kept_cells)),
+        "cells_used": int(np.count_nonzero(kept_cells)),
+        "genes_left_out": int(np.count_nonzero(~kept_genes)),
         "genes_used": n_used,
         "components": n_comps,
         "random_state": harmony.SEED,
@@ -265,7 +274,7 @@ def recipe_facts(
     }
 
 
-def _projection(variable: AnnData, recipe: Recipe) -> Projection:
+def _to_projection(variable: AnnData, recipe: Recipe) -> Projection:
     """Return the way to the components, from their scaled genes and loadings."""
     loadings = np.asarray(variable.varm["PCs"], np.float32)
     return Projection(
@@ -279,7 +288,7 @@ def _projection(variable: AnnData, recipe: Recipe) -> Projection:
     )
 
 
-def _quiet(step: Any, *args: Any, **options: Any) -> None:
+def _run_without_warnings(step: Any, *args: Any, **options: Any) -> None:
     """Run a step of scanpy without its FutureWarnings."""
     with warnings.catch_warnings(action="ignore"):
         step(*args, **options)

@@ -13,8 +13,8 @@ from napari_embedding_game.data import columns
 from napari_embedding_game.data.column_names import (
     TEXT,
     Role,
-    names_measures,
-    names_samples,
+    is_measure_name,
+    is_sample_name,
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
@@ -31,12 +31,12 @@ _TIMES = re.compile(r"day|date|time|week|passage|^(t|frame)$", re.IGNORECASE)
 """Names of numbers that have an order and distances, so that many are no groups."""
 
 
-def read_columns(
-    obs: pd.DataFrame, given: Mapping[str, Role], where: str
+def convert_columns_by_role(
+    obs: pd.DataFrame, chosen_roles: Mapping[str, Role], where: str
 ) -> tuple[pd.DataFrame, dict[str, Role]]:
     """Decide what each column of metadata is taken for, and return them as that.
 
-    ``obs`` (n rows): the columns as a file has them. ``given``: roles that a person has
+    ``obs`` (n rows): the columns as a file has them. ``chosen_roles``: roles that a person has
     chosen, by the name of the column. ``where``: the source, for a sentence.
 
     Returns the columns, groups as levels and numbers as numbers, and the role of each.
@@ -44,24 +44,24 @@ def read_columns(
     """
     read, roles = dict[str, pd.Series](), dict[str, Role]()
     for name, column in obs.items():
-        plain, chosen = _as_plain(column), given.get(str(name))
-        roles[str(name)] = role = chosen or find_role(plain)
+        plain, chosen = _to_plain_column(column), chosen_roles.get(str(name))
+        roles[str(name)] = role = chosen or guess_role(plain)
         is_to_change = chosen is not None or role in LEVELS
-        read[str(name)] = convert_column(plain, role, where) if is_to_change else plain
+        read[str(name)] = convert_to_role(plain, role, where) if is_to_change else plain
     return pd.DataFrame(read, index=obs.index), roles
 
 
-def find_role(column: pd.Series) -> Role:
+def guess_role(column: pd.Series) -> Role:
     """Return what a column is taken for where nobody has said it: by type and name."""
     name, types = str(column.name), pd.api.types
-    of_groups: Role = "samples" if names_samples(name) else "groups"
+    of_groups: Role = "samples" if is_sample_name(name) else "groups"
     if types.is_bool_dtype(column):
         return of_groups
     if isinstance(column.dtype, pd.CategoricalDtype):
         n = len(column.cat.categories)
         return "ids" if n > max(MAX_GROUPS, len(column) // 2) else of_groups
     if types.is_numeric_dtype(column):
-        return _find_role_of_numbers(column, name, of_groups)
+        return _guess_role_of_numbers(column, name, of_groups)
     if types.infer_dtype(column, skipna=True) != "string":
         return "texts"
     if _has_few_levels(column, name, "texts"):
@@ -71,49 +71,51 @@ def find_role(column: pd.Series) -> Role:
     return "texts" if has_words or not is_unique else "ids"
 
 
-def find_role_as_it_is(column: pd.Series) -> Role:
+def guess_role_unconverted(column: pd.Series) -> Role:
     """Return what a column that no reader converts is taken for: numbers stay that."""
-    role, types = find_role(column), pd.api.types
+    role, types = guess_role(column), pd.api.types
     is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
     return "numbers" if is_number and role in LEVELS else role
 
 
-def _find_role_of_numbers(column: pd.Series, name: str, of_groups: Role) -> Role:
-    is_time, is_named = _TIMES.search(name), columns.has_name_of_groups(name)
-    if columns.is_of_given_map(name):
+def _guess_role_of_numbers(column: pd.Series, name: str, group_role: Role) -> Role:
+    is_time, is_named = _TIMES.search(name), columns.is_id_or_group_name(name)
+    if columns.is_external_map_name(name):
         return "positions"
-    if names_measures(name):
+    if is_measure_name(name):
         return "numbers"
-    is_position = columns.is_position(name) and not is_time
+    is_position = columns.is_position_name(name) and not is_time
     if is_position and not name.isalpha():  # as centroid_y, also on a regular grid
         return "positions"
     is_few = _has_few_levels(column, name, "numbers")
-    are_several = is_named or columns.n_levels(column, 1) > 1
-    if is_few and are_several and columns.is_whole(column):  # also classes called y
-        return of_groups
+    are_several = is_named or columns.count_levels(column, 1) > 1
+    if (
+        is_few and are_several and columns.holds_integers(column)
+    ):  # also classes called y
+        return group_role
     if is_position:
         return "positions"
-    is_id = is_named and not (is_few or is_time) and columns.is_whole(column)
+    is_id = is_named and not (is_few or is_time) and columns.holds_integers(column)
     return "ids" if is_id else "numbers"
 
 
 def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
     most = _MAX_UNNAMED[kind]
-    is_named = names_samples(name) or _MANY_GROUPS.search(name)
+    is_named = is_sample_name(name) or _MANY_GROUPS.search(name)
     if is_named and not (kind == "numbers" and _TIMES.search(name)):
         most = MAX_GROUPS
     most = min(most, len(column) // 2)
-    return columns.n_levels(column, most) <= most
+    return columns.count_levels(column, most) <= most
 
 
-def _as_plain(column: pd.Series) -> pd.Series:
+def _to_plain_column(column: pd.Series) -> pd.Series:
     """Return a column without what no file and no list of levels can hold.
 
     Truth values with gaps are pandas' own, lists and other things become texts.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "unknown-array":  # levels or lists of Arrow
-        return _as_plain(column.astype(object))
+        return _to_plain_column(column.astype(object))
     if column.dtype != object:
         return column
     if kind == "boolean":
@@ -121,7 +123,7 @@ def _as_plain(column: pd.Series) -> pd.Series:
     return column.astype(str).where(column.notna()) if kind == "mixed" else column
 
 
-def convert_column(column: pd.Series, role: Role, where: str) -> pd.Series:
+def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
     """Return a column as what it is taken for.
 
     Raises DataError: it is to be numbers, and holds a text.
@@ -130,11 +132,11 @@ def convert_column(column: pd.Series, role: Role, where: str) -> pd.Series:
     is_levels = isinstance(column.dtype, pd.CategoricalDtype)
     if role in LEVELS:
         is_ready = is_levels or types.is_bool_dtype(column)
-        return column if is_ready else _as_levels(column)
+        return column if is_ready else _to_levels(column)
     if role in ("numbers", "positions"):
         if types.is_numeric_dtype(column) and not types.is_bool_dtype(column):
             return column
-        numbers = columns.to_numbers(column)
+        numbers = columns.coerce_to_numbers(column)
         wrong = (column.notna() & numbers.isna()).to_numpy()
         if wrong.any():
             first = int(wrong.argmax())
@@ -150,11 +152,11 @@ def convert_column(column: pd.Series, role: Role, where: str) -> pd.Series:
     return column.astype(object) if is_levels else column
 
 
-def _as_levels(column: pd.Series) -> pd.Series:
+def _to_levels(column: pd.Series) -> pd.Series:
     """Return a column as levels; those of 1.0 and 2.0 are called 1 and 2."""
     levels = column.astype("category")
     if pd.api.types.is_numeric_dtype(column):
-        numbers = columns.numbers_of(levels.cat.categories.to_series())
+        numbers = columns.parse_integers(levels.cat.categories.to_series())
         if numbers is not None:
             return levels.cat.rename_categories(numbers)
     return levels
@@ -164,9 +166,9 @@ def roles_text(roles: Mapping[str, Role]) -> str:
     """Return a sentence on the columns of each role, such as "Samples: donor."."""
     by_role: dict[Role, list[str]] = {role: [] for role in ROLES}
     for name, role in roles.items():
-        if not columns.is_of_a_map(name):
+        if not columns.is_own_map_column(name):
             by_role[role].append(name)
     found = ((role, named) for role, named in by_role.items() if named)
     return " ".join(
-        f"{role.capitalize()}: {columns.listed(named, 3)}." for role, named in found
+        f"{role.capitalize()}: {columns.list_text(named, 3)}." for role, named in found
     )

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.dataset import Matrix
-from napari_embedding_game.data.validation import as_rows
+from napari_embedding_game.data.validation import to_sufficient_precision
 
 _MIN_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
 
 
-def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
+def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
     """Pictures held in an array of rows, or None if the rows are no pictures.
 
     `values` are (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D
@@ -27,10 +27,10 @@ def thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
         if not square or values.dtype != np.uint8:
             return None
         return values.reshape(-1, side, side)
-    return as_uint8(values[..., :3] if values.ndim == 4 else values)
+    return to_uint8(values[..., :3] if values.ndim == 4 else values)
 
 
-def as_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
+def to_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
     """Pictures as uint8: as they are, or scaled from lowest to highest value.
 
     NaN and infinite pixels become black.
@@ -45,11 +45,11 @@ def as_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
     return np.round(scaled).astype(np.uint8)
 
 
-def pixels(values: NDArray[Any]) -> Matrix:
+def flatten_pixels(values: NDArray[Any]) -> Matrix:
     """Rows of pictures as (N, D) numbers; uint8 is scaled to 0 ... 1."""
     flat = values.reshape(len(values), -1)
     if flat.dtype != np.uint8:
-        return as_rows(flat)
+        return to_sufficient_precision(flat)
     return flat.astype(np.float32) / np.float32(255)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import SAMPLE, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import from_anndata, read_all
+from napari_embedding_game.data.formats.anndata import from_anndata, read_whole_anndata
 
 _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
@@ -21,11 +21,11 @@ def digits() -> Dataset:
     from sklearn.datasets import load_digits
 
     loaded = load_digits()
-    pictures = row_images.as_uint8(loaded.images)
+    pictures = row_images.to_uint8(loaded.images)
     digit = pd.Categorical.from_codes(loaded.target, list("0123456789"))
     return Dataset.from_rows(
         name="digits",
-        X=row_images.pixels(pictures),
+        X=row_images.flatten_pixels(pictures),
         obs=pd.DataFrame(
             {"label": digit}, index=[str(i + 1) for i in range(len(digit))]
         ),
@@ -38,10 +38,10 @@ def digits() -> Dataset:
 
 def pbmc() -> Dataset:
     """700 blood cells (PBMC) that come with scanpy: 50 components, 765 genes."""
-    return read_pbmc(pbmc_file())
+    return read_pbmc(find_pbmc_file())
 
 
-def pbmc_file() -> Path:
+def find_pbmc_file() -> Path:
     """Return where scanpy has the cells; raise DataError where it has none."""
     scanpy = find_spec("scanpy")  # found without importing it, which takes seconds
     path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
@@ -55,5 +55,5 @@ def pbmc_file() -> Path:
 
 def read_pbmc(path: Path) -> Dataset:
     """Read that file."""
-    dataset = from_anndata(read_all(path), "pbmc")
+    dataset = from_anndata(read_whole_anndata(path), "pbmc")
     return replace(dataset, provenance={SAMPLE: "pbmc"})

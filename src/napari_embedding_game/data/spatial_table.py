@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_embedding_game.data.columns import listed
+from napari_embedding_game.data.columns import list_text
 from napari_embedding_game.data.errors import DataError
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable
     if not len(rows):
         raise DataError(
             f"The table of '{element}' has no row about it: column '{region_key}' "
-            f"names {listed(others)}. Name the layer as one of these."
+            f"names {list_text(others)}. Name the layer as one of these."
         )
-    n, names = len(regions) - len(rows), listed(others)
+    n, names = len(regions) - len(rows), list_text(others)
     note = f"Left out: {n:,} rows of other regions ({region_key}: {names})."
     return SpatialTable(adata[rows], instance_key, note)

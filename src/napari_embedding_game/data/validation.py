@@ -45,7 +45,7 @@ def check_shape(shape: tuple[int, ...], where: str) -> None:
         )
 
 
-def usable_rows(
+def find_finite_rows(
     X: Matrix,
     where: str,
     row_names: pd.Index,
@@ -85,7 +85,7 @@ def usable_rows(
     return kept, (note,)
 
 
-def check_values(X: Matrix, where: str) -> None:
+def check_magnitude_and_variation(X: Matrix, where: str) -> None:
     """Raise DataError if numbers are too large or all rows of `X` are the same."""
     lowest, highest = column_range(X)
     if max(-float(lowest.min()), float(highest.max())) > _MAX_NUMBER:
@@ -93,10 +93,10 @@ def check_values(X: Matrix, where: str) -> None:
             f"{where} has numbers larger than {_MAX_NUMBER:.0e}, too large to compare "
             "in single precision: divide them by a common factor."
         )
-    check_varies(X, where)
+    check_rows_differ(X, where)
 
 
-def check_varies(X: Matrix, where: str) -> None:
+def check_rows_differ(X: Matrix, where: str) -> None:
     """Raise DataError if all rows of `X` are the same."""
     if np.array_equal(*column_range(X)):
         raise DataError(
@@ -113,29 +113,32 @@ def column_range(X: Matrix) -> tuple[Any, Any]:
     return lowest, highest
 
 
-def as_float32(X: Any) -> Matrix:
+def to_float32(X: Any) -> Matrix:
     """`X`, dense or sparse, in single precision; sparse of any kind becomes CSR."""
-    return _as(np.float32, X)
+    return _to_dtype(np.float32, X)
 
 
-def as_rows(X: Any) -> Matrix:
+def to_sufficient_precision(X: Any) -> Matrix:
     """`X`, dense or sparse (CSR), to embed: in single precision where this will do.
 
     In double precision where single would round away the differences between rows, as
     it does with small differences far from 0.
     """
-    single = as_float32(X)
+    single = to_float32(X)
     if np.can_cast(X.dtype, np.float32):
         return single
     some = X[:: max(1, X.shape[0] // _COMPARED_ROWS)].astype(np.float64)
     with np.errstate(all="ignore"):  # values that are missing, infinite or too large
-        distances = _differences(some)
-        lost = _differences(some - as_float32(some).astype(np.float64)) / distances
+        distances = _distances_to_next_row(some)
+        lost = (
+            _distances_to_next_row(some - to_float32(some).astype(np.float64))
+            / distances
+        )
         is_lost = distances.any() and np.median(lost[distances > 0]) > _MAX_LOST
-    return _as(np.float64, X) if is_lost else single
+    return _to_dtype(np.float64, X) if is_lost else single
 
 
-def _as(dtype: Any, X: Any) -> Matrix:
+def _to_dtype(dtype: Any, X: Any) -> Matrix:
     with np.errstate(over="ignore"):  # check_values reports overflows
         if not sp.issparse(X):
             return np.ascontiguousarray(X, dtype=dtype)
@@ -153,7 +156,7 @@ def _as(dtype: Any, X: Any) -> Matrix:
     return matrix
 
 
-def _differences(X: Matrix) -> NDArray[np.float64]:
+def _distances_to_next_row(X: Matrix) -> NDArray[np.float64]:
     """Distance of each row to the next one."""
     steps = X[1:] - X[:-1]
     squared = steps.multiply(steps) if sp.issparse(X) else np.square(steps)

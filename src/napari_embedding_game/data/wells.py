@@ -21,24 +21,24 @@ _WELL = re.compile(r"\s*([A-Z]|A[A-F])[\s_-]*(\d+)\s*", re.IGNORECASE)
 def parse_well(text: object) -> Well | None:
     """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
     match = _WELL.fullmatch(str(text))
-    return well_at(match[1], match[2]) if match else None
+    return parse_well_position(match[1], match[2]) if match else None
 
 
-def well_at(row: object, column: object) -> Well | None:
+def parse_well_position(row: object, column: object) -> Well | None:
     """Return the well in a row and a column of these names, or None."""
-    position = parse_row(row), _counted(str(column).strip(), FORMATS[1536][1])
+    position = parse_row(row), _parse_index(str(column).strip(), FORMATS[1536][1])
     return None if None in position else position  # type: ignore[return-value]
 
 
 def parse_row(text: object) -> int | None:
     """Return the row, from 0, that a letter or a number from 1 names, or None."""
     name = str(text).strip().upper()
-    return ROWS.index(name) if name in ROWS else _counted(name, FORMATS[1536][0])
+    return ROWS.index(name) if name in ROWS else _parse_index(name, FORMATS[1536][0])
 
 
-def _counted(text: str, most: int) -> int | None:
+def _parse_index(text: str, n_most: int) -> int | None:
     match = re.fullmatch(r"0*([1-9]\d?)(\.0*)?", text)
-    return int(match[1]) - 1 if match and int(match[1]) <= most else None
+    return int(match[1]) - 1 if match and int(match[1]) <= n_most else None
 
 
 def well_name(well: Well) -> str:
@@ -46,7 +46,7 @@ def well_name(well: Well) -> str:
     return f"{ROWS[well[0]]}{well[1] + 1:02d}"
 
 
-def smallest_format(wells: Iterable[Well]) -> int:
+def smallest_plate_format(wells: Iterable[Well]) -> int:
     """Return the number of wells of the smallest usual plate that holds these."""
     rows, columns = zip((0, 0), *wells, strict=True)
     fitting = (n for n, (a, b) in FORMATS.items() if max(rows) < a and max(columns) < b)

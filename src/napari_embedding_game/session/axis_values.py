@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from napari_embedding_game.data.columns import drawable
+from napari_embedding_game.data.columns import replace_infinite_by_nan
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.gene_names import find_names
@@ -16,7 +16,7 @@ def numeric_columns(dataset: Dataset) -> list[str]:
     obs = dataset.obs
     numbers = [name for name, kind in obs.dtypes.items() if kind.kind in "iuf"]
     columns = [str(name) for name in numbers if obs[name].notna().any()]
-    return sorted(columns, key=lambda name: name not in dataset.made("score"))
+    return sorted(columns, key=lambda name: name not in dataset.added_of_kind("score"))
 
 
 def list_axis_names(dataset: Dataset) -> list[str]:
@@ -37,18 +37,18 @@ def find_axis_values(dataset: Dataset, name: str) -> pd.Series:
     columns, names = numeric_columns(dataset), list_axis_names(dataset)
     ids = [dataset.gene_ids.get(one, "") for one in names]
     ids[: len(columns)] = [""] * len(columns)
-    matches = find_names([name.strip()], names, ids=ids).indices
+    matches = find_names([name.strip()], names, data_ids=ids).indices
     if not matches:
         raise DataError(
-            f'There is no {dataset.word}, score or column of numbers "{name.strip()}": '
-            "type a part of a name and choose one from the list."
+            f"There is no {dataset.column_noun}, score or column of numbers "
+            f'"{name.strip()}": type a part of a name and choose one from the list.'
         )
     name = names[matches[0]]
     if name in columns:
         values = dataset.obs[name].to_numpy(dtype=float, na_value=np.nan)
     else:
-        values = dataset.expression.column(dataset.profile_names.index(name))
-    return pd.Series(drawable(values), name=name)
+        values = dataset.expression.dense_column(dataset.profile_names.index(name))
+    return pd.Series(replace_infinite_by_nan(values), name=name)
 
 
 def pearson_correlation(x: pd.Series, y: pd.Series) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.session import Session
@@ -42,17 +42,17 @@ def find_named_points(dataset: Dataset, text: str) -> tuple[NDArray[np.bool_], s
     are_there = names.isin(dataset.obs.index)
     if not are_there.any():
         raise DataError(
-            f"No {dataset.noun} on the map is called {listed(list(names), 3)}: give a "
-            f"name such as {dataset.obs.index[0]} in each line."
+            f"No {dataset.row_noun} on the map is called {list_text(list(names), 3)}: "
+            f"give a name such as {dataset.obs.index[0]} in each line."
         )
     points = np.asarray(dataset.obs.index.isin(names))
-    found = f"{counted(int(points.sum()), dataset.noun)} added by name."
+    found = f"{count_text(int(points.sum()), dataset.row_noun)} added by name."
     missing = list(map(str, names[~are_there]))
     if missing:
         are = "is" if len(missing) == 1 else "are"
         found += (
             f" {len(missing):,} of {len(names):,} names {are} not on the map: "
-            f"{listed(missing, 3)}."
+            f"{list_text(missing, 3)}."
         )
     return points, found
 

@@ -16,7 +16,7 @@ from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.clustering import Clustering
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.expression import dense
+from napari_embedding_game.data.expression import to_dense
 from napari_embedding_game.session.cluster_report import is_continuous, to_levels
 
 MAX_GENES = 200
@@ -70,7 +70,7 @@ def assign_rows(
     choice: RowChoice, dataset: Dataset, clustering: Clustering
 ) -> pd.Categorical:
     """Return the row of each point (n,); those of a cluster are below each other."""
-    clusters = clustering.names
+    clusters = clustering.names_by_point
     if not choice.column:
         return clusters
     levels = to_levels(dataset.obs[choice.column]).cat.remove_unused_categories().array
@@ -131,7 +131,7 @@ def iter_cluster_expression(
     note, codes = "", groups.codes.astype(np.intp)
     n_groups = len(groups.categories)
     if gene_names:
-        match = dataset.find_columns(gene_names)
+        match = dataset.find_profile_columns(gene_names)
         indices, note = match.indices, match.note
     else:
         indices = yield from _iter_marker_columns(dataset, codes, n_groups)
@@ -139,8 +139,8 @@ def iter_cluster_expression(
         raise DataError(
             f"{note} Type names as the file has them, separated by commas."
             if gene_names
-            else f"No {dataset.word} leads in any row: choose other rows or another "
-            f"number of clusters, or type names of {dataset.word}s."
+            else f"No {dataset.column_noun} leads in any row: choose other rows or "
+            f"another number of clusters, or type names of {dataset.column_noun}s."
         )
     if len(indices) > MAX_GENES:
         raise DataError(
@@ -148,7 +148,7 @@ def iter_cluster_expression(
             "each other: leave some out."
         )
     parts = [indices[i : i + _AT_ONCE] for i in range(0, len(indices), _AT_ONCE)]
-    columns = map(dataset.expression.columns, parts)
+    columns = map(dataset.expression.take_columns, parts)
     found = [
         (
             summarize_groups(values, codes, n_groups),
@@ -178,7 +178,7 @@ def _estimate_densities(
     """
     densities = np.zeros((n_groups, values.shape[1], BINS))
     ranges = np.zeros((values.shape[1], 2))
-    for gene, column in enumerate(dense(values).T):
+    for gene, column in enumerate(to_dense(values).T):
         is_value = np.isfinite(column) & (codes >= 0)
         known, groups = column[is_value], codes[is_value]
         if len(known):

@@ -19,7 +19,11 @@ from napari_embedding_game.core.snapshot import (
     Snapshot,
     compute_share_above,
 )
-from napari_embedding_game.data.columns import NO_LEVEL, text_levels, unique_names
+from napari_embedding_game.data.columns import (
+    NO_LEVEL,
+    make_names_unique,
+    to_text_levels,
+)
 from napari_embedding_game.data.dataset import Dataset
 
 MAX_LEVELS = 8
@@ -137,13 +141,13 @@ def to_levels(values: pd.Series) -> pd.Series:
 
     Where all numbers are the same, they are one category.
     """
-    levels = text_levels(
+    levels = to_text_levels(
         _cut_into_quarters(values) if is_continuous(values) else values
     )
     if not levels.isna().any():
         return levels
     names = levels.cat.categories
-    missing = unique_names(names.append(pd.Index([NO_LEVEL])))[-1]
+    missing = make_names_unique(names.append(pd.Index([NO_LEVEL])))[-1]
     return levels.cat.add_categories(missing).fillna(missing)
 
 

@@ -90,7 +90,7 @@ def separation_job(
             "open the rows that they were made of."
         )
     X, metric = dataset.X, session.map_settings.metric
-    first, second = (clustering.rows(cluster) for cluster in clusters)
+    first, second = (clustering.rows_in_cluster(cluster) for cluster in clusters)
 
     def find() -> Any:
         from napari_embedding_game.core.inspect.firmness import separation

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import n_levels
+from napari_embedding_game.data.columns import count_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import to_levels
 from napari_embedding_game.session.session import Session
@@ -50,7 +50,7 @@ def sample_columns(dataset: Dataset) -> list[str]:
     return dataset.sort_samples_first(
         name
         for name in dataset.level_columns
-        if MIN_SAMPLES <= n_levels(obs[name], most) <= most
+        if MIN_SAMPLES <= count_levels(obs[name], most) <= most
     )
 
 

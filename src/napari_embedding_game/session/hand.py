@@ -27,7 +27,7 @@ from napari_embedding_game.core.snapshot import (
     Snapshot,
     Spring,
 )
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.run.run import Run
@@ -75,7 +75,7 @@ class Hand:
     def begin_cluster_drag(self, cluster: int) -> None:
         """Start to drag a cluster while the game runs."""
         session = self._session
-        rows = session.clusters.clustering.rows(cluster)
+        rows = session.clusters.clustering.rows_in_cluster(cluster)
         run, snapshot = self._require_moving_map()
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
@@ -146,7 +146,7 @@ class Hand:
             )
         hold = Hold(rows=rows, places=self._require_snapshot().embedding[rows])
         holds = (*_drop_rows(self.forces.holds, rows), hold)
-        label = f"{counted(len(rows), 'point')} held"
+        label = f"{count_text(len(rows), 'point')} held"
         return self._apply_forces(label, replace(self.forces, holds=holds))
 
     def release_points(self, rows: Rows | None = None) -> Run | None:
@@ -167,7 +167,7 @@ class Hand:
         left = replace(_drop_hold(forces, rows), holds=holds)
         if is_all:
             left = replace(left, landmarks=())
-        return self._apply_forces(f"{counted(len(rows), 'point')} let go", left)
+        return self._apply_forces(f"{count_text(len(rows), 'point')} let go", left)
 
     def show_refusal(self, reason: str) -> None:
         """Show why an action was refused, until the forces change."""
@@ -186,7 +186,7 @@ class Hand:
             (sum(s.is_pinned for s in forces.springs), "cluster", "pinned"),
             (sum(h.is_pinned for h in forces.landmarks), "landmark", "pinned"),
         )
-        words = [f"{counted(n, noun)} {is_}" for n, noun, is_ in counts if n]
+        words = [f"{count_text(n, noun)} {is_}" for n, noun, is_ in counts if n]
         return self._refusal or (f"By hand: {', '.join(words)}." if words else "")
 
     # Messages of the session

@@ -56,9 +56,9 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.export.anndata_result import storable_obs
-from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.formats.anndata import parts_of
+from napari_embedding_game.data.export.anndata_result import to_storable_obs
+from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.formats.anndata import to_readable_root
 from napari_embedding_game.data.formats.store import (
     is_zarr_array,
     open_store,
@@ -139,7 +139,7 @@ def _nearest_centres_of_chunk(
     end: int,
 ) -> tuple[NDArray[Any], ...]:
     """Return the nearest centre of each row, int32, and its squared distance."""
-    chunk = (rows.read(begin, end) - median).astype(np.float32)
+    chunk = (rows.read_range(begin, end) - median).astype(np.float32)
     labels, squared = find_nearest_centres(chunk, centres)
     return labels.astype(np.int32), squared
 
@@ -156,7 +156,7 @@ def _place_chunk(
     ``has_rows`` (L,): the landmarks that a row may be assigned to.
     """
     positions, stretch, isolation = place_rows_with_diagnostics(
-        model, rows.read(begin, end)
+        model, rows.read_range(begin, end)
     )
     landmarks = nearest_landmark_among(positions, model.landmarks_, has_rows)
     return positions, landmarks, stretch, isolation
@@ -191,7 +191,10 @@ def map_large_file(
     allowed, or the scheduler fails.  After Ctrl-C nothing is written.
     """
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
-    from napari_embedding_game.data.lazy_recipe import counts_shape, write_components
+    from napari_embedding_game.data.lazy_recipe import (
+        read_counts_shape,
+        write_components,
+    )
 
     log = report or (lambda _: None)
     source = _validate_source(source)
@@ -200,7 +203,7 @@ def map_large_file(
     rows, file_rows, recipe_facts = None, None, dict[str, Any]()
     with explain_damage(source, "a file of AnnData, or an array of zarr"):
         if recipe:
-            n_rows = counts_shape(source, space)[0]
+            n_rows = read_counts_shape(source, space)[0]
         else:
             rows = LazyRows(source, space)
             n_rows = rows.shape[0]
@@ -223,7 +226,7 @@ def map_large_file(
             rows, n_reference, model.random_state, map_chunks
         )
         log("Fitting the reference")
-        played = model.play(rows.take(sampled))
+        played = model.play(rows.take_rows(sampled))
         for _ in yield_with_progress(
             played, report is not None and sys.stderr.isatty()
         ):
@@ -260,11 +263,11 @@ def read_obs(
     if is_zarr_array(source):
         return pd.DataFrame(index=pd.RangeIndex(n_rows).astype(str))
     with explain_damage(source, "a file of AnnData"), open_store(source) as root:
-        stored = parts_of(root, source)["obs"]
+        stored = to_readable_root(root, source)["obs"]
         obs: pd.DataFrame = read_element(stored, source.name, "its table obs")
     obs = obs.set_axis(obs.index.astype(str))
     if obs.shape[1]:
-        obs = storable_obs(without_results(obs))
+        obs = to_storable_obs(without_results(obs))
     if file_rows is None:
         return obs
     return obs.iloc[file_rows].assign(**{f"{KEY}_row": file_rows})
@@ -282,7 +285,7 @@ def sample_reference_rows(
         return np.arange(n)
     rng = np.random.default_rng(random_state)
     sampled = np.sort(rng.choice(n, min(n, _N_SAMPLED), replace=False))
-    sample = rows.take(sampled)
+    sample = rows.take_rows(sampled)
     n_centres = max(1, min(MAX_CENTRES, n_rows // _ROWS_OF_CENTRE))
     median = np.median(sample, axis=0)  # rounded to float32 only after it is gone
     sample = (sample - median).astype(np.float32)
@@ -332,11 +335,11 @@ def write_placed_rows(
     columns |= {"stretch": stretch, "isolation": isolation}
     obs = obs.assign(**{f"{KEY}_{name}": each for name, each in columns.items()})
     record = {
-        "parameters": storable(facts),
+        "parameters": to_storable(facts),
         "landmarks": model.landmarks_,
         "energy": model.energy_,
         "map_hash": model.map_hash_,
-        "versions": versions(),
+        "versions": installed_versions(),
     }
     try:
         _write_zarr(obs, positions, record, half)

@@ -12,8 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.inspect.teaching import Classification, classify_rows
-from napari_embedding_game.data.columns import counted
-from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset, Examples
+from napari_embedding_game.data.columns import count_text
+from napari_embedding_game.data.dataset import (
+    CONFIDENCE,
+    AddedColumns,
+    Dataset,
+    Examples,
+)
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.annotation import NONE, Annotation
 
@@ -80,7 +85,7 @@ def add_class_columns(
     """Return the data with columns of the learned classes, and the columns' name."""
     present = [*_example_points_by_class(dataset, examples)]
     classes = pd.Categorical.from_codes(learned.codes, present)
-    how = Added(kind="taught", examples=dict(examples))
+    how = AddedColumns(kind="taught", examples=dict(examples))
     columns = {"": classes, CONFIDENCE: learned.confidence}
     return dataset.with_columns(name, columns, how)
 
@@ -114,7 +119,7 @@ def accuracy_text(learned: Classification, names: Sequence[str]) -> str:
     fewest, weakest = int(learned.counts.argmin()), int(np.argmin(learned.recalls))
     n, share = learned.counts[fewest], learned.recalls[weakest]
     if n < FEW:
-        few = counted(int(n), "example")
+        few = count_text(int(n), "example")
         return f"{sentence} Class {names[fewest]} has only {few}: add more."
     if share < learned.score - learned.spread:
         return f"{sentence} {names[weakest]} is correct least often ({share:.0%})."

@@ -25,8 +25,8 @@ from psygnal import Signal
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.identity import Identity, align, is_as_it_was
-from napari_embedding_game.data.predicted import OR_UNLIKE, with_predicted
+from napari_embedding_game.data.identity import Identity, align_rows, is_unchanged_order
+from napari_embedding_game.data.prediction import OR_UNLIKE, with_predicted_labels
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.session.clusters.annotation import NONE
@@ -165,9 +165,9 @@ class MapTree:
                 "Other cells are on show than those that were placed: press Place "
                 "on its map again."
             )
-        column = session.add_columns(with_predicted, cells.predicted) + OR_UNLIKE
+        column = session.add_columns(with_predicted_labels, cells.predicted) + OR_UNLIKE
         for name, axis in cells.published.items():
-            session.add_columns(Dataset.with_column, name, axis)
+            session.add_columns(Dataset.with_map_column, name, axis)
         n_components = saved.settings.n_components
         settings = replace(session.settings.value, n_components=n_components)
         look = replace(session.look, color_by=column, limits=None, split_by="")
@@ -191,7 +191,7 @@ class MapTree:
         options = (current.read_options, dataset.read_options)
         if len({one is not None and one.transposed for one in options}) > 1:
             return True
-        known, found = map(Identity.of, (current, dataset))
+        known, found = map(Identity.from_dataset, (current, dataset))
         if _are_measured(current) != _are_measured(dataset):
             return True
         if _are_measured(current, dataset):
@@ -218,11 +218,13 @@ class MapTree:
         if _are_measured(current, dataset):
             self._open_reading(dataset)
             return True
-        order = align(Identity.of(current), Identity.of(dataset), dataset.name)
-        if is_as_it_was(order):
+        order = align_rows(
+            Identity.from_dataset(current), Identity.from_dataset(dataset), dataset.name
+        )
+        if is_unchanged_order(order):
             self._open_reading(dataset)
         else:
-            self._open_reading(dataset.in_order(order))
+            self._open_reading(dataset.reorder_source_rows(order))
             self._session.show_message(MATCHED.format(dataset.name))
         return True
 
@@ -298,7 +300,7 @@ class MapTree:
         if old_objects is None or not names.is_unique:
             return None
         named = names.get_indexer(first.dataset.obs.index)
-        indices = old_objects.indices_in(objects, named)
+        indices = old_objects.match_to(objects, named)
         return first.clusters.to_other_rows(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
@@ -351,14 +353,14 @@ class MapTree:
         assert parent is not None
         rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
         # The file may have a column of that name: then the one made here has a number.
-        for one in child.made("map"):
+        for one in child.added_of_kind("map"):
             if one.startswith(ANNOTATION):
                 names = child.obs[one].astype(object)
         for code, group in annotation.groups.items():
             names[annotation.codes[rows] == code] = group.name
         if not names.notna().any():
             return child
-        return child.with_column(ANNOTATION, pd.Categorical(names))[0]
+        return child.with_map_column(ANNOTATION, pd.Categorical(names))[0]
 
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
         """Store the open map below another."""
@@ -449,7 +451,7 @@ def _are_renumbered(one: Dataset, other: Dataset) -> bool:
     ours, theirs = one.source_objects, other.source_objects
     if ours is None or theirs is None or not _are_measured(one, other):
         return False
-    return not bool(ours.overlap(theirs).all())
+    return not bool(ours.overlaps_counterpart(theirs).all())
 
 
 def has_same_rows(one: Dataset, other: Dataset) -> bool:
@@ -474,7 +476,7 @@ def renewed(old: Dataset, read: Dataset) -> Dataset:
         is_all = np.array_equal(old.kept, read.kept)
         part = read if is_all else read.subset(old.kept[read.kept])
         if has_same_rows(old, part):
-            result, how = part.with_added(old), stored_read_result(old)
+            result, how = part.with_added_columns_of(old), stored_read_result(old)
             if how is not None:
                 store_read_result(result, how)
             return result

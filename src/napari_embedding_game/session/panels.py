@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot
-from napari_embedding_game.data.columns import n_levels
+from napari_embedding_game.data.columns import count_levels
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import to_levels
 
@@ -130,7 +130,7 @@ def split_columns(dataset: Dataset) -> list[str]:
     return [
         name
         for name in dataset.level_columns
-        if 2 <= n_levels(obs[name], MAX_PANELS) + obs[name].hasnans <= MAX_PANELS
+        if 2 <= count_levels(obs[name], MAX_PANELS) + obs[name].hasnans <= MAX_PANELS
     ]
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.wells import (
     Well,
     parse_well,
-    well_at,
+    parse_well_position,
     well_name,
 )
 
@@ -104,14 +104,14 @@ def well_text(
 ) -> str:
     """Return what is known of a well: how many points it has, and its columns."""
     rows = plate.wells[well]
-    lines = [f"{well_name(well)}: {counted(len(rows), 'point')}"]
+    lines = [f"{well_name(well)}: {count_text(len(rows), 'point')}"]
     for column in columns[:MAX_LISTED]:
         values = dataset.obs[column].iloc[rows].dropna().unique()
         levels = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in values]
         if not len(rows) and column in plate.image_rows.get(well, {}):
             levels = [plate.image_rows[well][column]]
         if levels:
-            lines.append(f"{column}: {listed(levels, 3)}")
+            lines.append(f"{column}: {list_text(levels, 3)}")
     return "\n".join(lines)
 
 
@@ -132,7 +132,9 @@ def _find_wells(dataset: Dataset) -> pd.Series | None:
     whole = obs if source is None else source  # a part may have no well of row 0
     columns = (_to_one_based(obs[x], whole.get(x, obs[x])) for x in _ROW_AND_COLUMN)
     positions = pd.Series(list(zip(*columns, strict=True)))
-    wells = positions.map({pair: well_at(*pair) for pair in positions.unique()})
+    wells = positions.map(
+        {pair: parse_well_position(*pair) for pair in positions.unique()}
+    )
     return wells if wells.notna().mean() >= _WITH_PLACES else None
 
 

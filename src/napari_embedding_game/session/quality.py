@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
-from napari_embedding_game.data.column_names import Role, names_kinds
+from napari_embedding_game.data.column_names import Role, is_cell_type_name
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.timeline import GONE
 from napari_embedding_game.session.timeline_comparison import TimelineComparison
@@ -42,7 +42,7 @@ def find_followed_samples(
             continue
         beats = of_clusters is not None and column.agreement >= of_clusters.agreement
         is_of_samples = roles.get(column.name) == "samples"
-        if is_of_samples or (beats and not names_kinds(column.name)):
+        if is_of_samples or (beats and not is_cell_type_name(column.name)):
             return column
     return None
 

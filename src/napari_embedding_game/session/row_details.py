@@ -64,7 +64,7 @@ def _find_value(dataset: Dataset, row: int, name: str) -> Any:
     if name not in dataset.profile_names:
         return None
     try:
-        return dataset.expression.cell(row, dataset.profile_names.index(name))
+        return dataset.expression.value_at(row, dataset.profile_names.index(name))
     except DataError:  # the file of the genes is gone: other facts are shown
         return None
 

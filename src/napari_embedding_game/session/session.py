@@ -31,8 +31,8 @@ from napari_embedding_game.core.settings import (
 )
 from napari_embedding_game.core.snapshot import FloatArray, Snapshot, WarmStart
 from napari_embedding_game.core.threads import COMPUTING, limit_threads
-from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.data.columns import given_maps
+from napari_embedding_game.data.column_names import is_cell_type_name
+from napari_embedding_game.data.columns import axes_by_external_map
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, MissingValuesError
 from napari_embedding_game.data.export.result import EmbeddingResult
@@ -189,7 +189,7 @@ class Session:
     @property
     def given_maps(self) -> dict[str, list[str]]:
         """Columns of the coordinates of each map that the data came with."""
-        return {} if self.dataset is None else given_maps(self.dataset.obs)
+        return {} if self.dataset is None else axes_by_external_map(self.dataset.obs)
 
     def _map_of_data(self) -> WarmStart:
         """Return the map that the data came with, coloured by what its points are.
@@ -212,7 +212,7 @@ class Session:
                 "leave these out, or choose the method Embedding game."
             )
         self.settings.n_components = layout.shape[1]
-        kinds = [column for column in data.level_columns if names_kinds(column)]
+        kinds = [column for column in data.level_columns if is_cell_type_name(column)]
         if kinds and self.look.color_by == DisplaySettings.color_by:
             self.look.color_by = kinds[0]
         return WarmStart(embedding=np.ascontiguousarray(layout), landmarks=layout[:0])
@@ -257,7 +257,7 @@ class Session:
         nothing can go on from it.
         """
         snapshot = self._check_goes_on()
-        rows = self.clusters.clustering.rows(cluster)
+        rows = self.clusters.clustering.rows_in_cluster(cluster)
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         if is_pinned:
@@ -519,7 +519,7 @@ class Session:
 
         if self.merging is None or self.snapshot is None:
             raise DataError("Press Run first: a cluster is split along what it finds.")
-        rows = self.clusters.clustering.rows(cluster)
+        rows = self.clusters.clustering.rows_in_cluster(cluster)
         landmarks, indices = np.unique(self.snapshot.labels[rows], return_inverse=True)
         parts = split_cluster(self.merging.tree, landmarks, n_parts)
         return self.clusters.split_into_groups(cluster, rows, parts[indices])
@@ -564,7 +564,7 @@ class Session:
                     )
                 clustering = self.clusters.clustering
                 is_same = whole is not None and np.array_equal(
-                    clustering.rows(whole), rows
+                    clustering.rows_in_cluster(whole), rows
                 )  # by now the id may be another cluster's
                 return self.clusters.split_into_groups(
                     whole if is_same else None, rows, parts
@@ -577,7 +577,7 @@ class Session:
     def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
         """Add columns to the metadata and return what they are called.
 
-        ``add``: such as ``Dataset.with_column``: receives the dataset and ``args``.
+        ``add``: such as ``Dataset.with_map_column``: receives the dataset and ``args``.
         """
         self.dataset, name = add(self.dataset, *args)
         self.columns_changed.emit()
@@ -778,7 +778,7 @@ def _same_edges(run: Run, settings: Settings) -> bool:
 def error_text(error: BaseException) -> str:
     """Return an error as one sentence for the person at the screen."""
     if isinstance(error, MissingValuesError):
-        return error.sentence("tick the box below")
+        return error.sentence_with_remedy("tick the box below")
     if isinstance(error, InputError | DataError):
         return str(error)
     if isinstance(error, MemoryError):

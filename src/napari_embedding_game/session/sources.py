@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from napari_embedding_game.data import readers, samples
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.formats.anndata import adata_stages, identity_of
-from napari_embedding_game.data.formats.spaces import root_of
+from napari_embedding_game.data.formats.anndata import (
+    read_adata_in_stages,
+    read_root_identity,
+)
+from napari_embedding_game.data.formats.spaces import root_from_anndata
 from napari_embedding_game.data.identity import Identity, RowHashes
 from napari_embedding_game.data.images.experiment import (
     ExperimentImages,
     measure_images,
     open_images,
 )
-from napari_embedding_game.data.images.join import JoinRequest, join
-from napari_embedding_game.data.images.measure import measure_stages
-from napari_embedding_game.data.images.nuclei import nuclei_stages
-from napari_embedding_game.data.joined import FINDING, joined, load_joined
-from napari_embedding_game.data.loading import load_with_choices, prepared
+from napari_embedding_game.data.images.join import JoinRequest, join_with_labels
+from napari_embedding_game.data.images.measure import measure_labels_in_stages
+from napari_embedding_game.data.images.nuclei import measure_nuclei_in_stages
+from napari_embedding_game.data.label_join import FINDING, apply_join, load_with_labels
+from napari_embedding_game.data.loader import apply_recipe_or_mixing, load_read_result
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.spatial_table import SpatialTable
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -121,13 +124,13 @@ class FileSource(Source):
         if text != str(self.path):  # no session could say which file it is of
             raise DataError(f"{text} has a letter of no alphabet: rename the file.")
         if self.request is None or options.transposed:
-            return (yield from load_with_choices(self.path, options))
-        return (yield from load_joined(self.path, self.request, options))
+            return (yield from load_read_result(self.path, options))
+        return (yield from load_with_labels(self.path, self.request, options))
 
     def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
         """Read those numbers in the process that reads files."""
         read = readers.read_row_hashes
-        hashes: RowHashes = yield from read_apart(self.path, read, known, options)
+        hashes: RowHashes = yield from read_in_process(self.path, read, known, options)
         return hashes
 
 
@@ -146,8 +149,8 @@ class AnnDataSource(Source):
         """Read the rows about the layer, and find the object of each."""
         yield Stage("Reading the table")
         part, name = self.table.adata, self.layer_name
-        result = yield from adata_stages(part, name, options, is_shared=True)
-        result = yield from prepared(replace(result, columns=()), options)
+        result = yield from read_adata_in_stages(part, name, options, is_shared=True)
+        result = yield from apply_recipe_or_mixing(replace(result, columns=()), options)
         dataset = result.dataset
         if self.labels is not None:
             yield FINDING
@@ -155,7 +158,9 @@ class AnnDataSource(Source):
             column = self.table.instance_key
             request = JoinRequest(self.layer_name, self.labels, column=column)
             where = f"the table of '{self.layer_name}'"
-            dataset = joined(dataset, join(dataset.source_obs, request, where))
+            dataset = apply_join(
+                dataset, join_with_labels(dataset.source_obs, request, where)
+            )
         if self.table.note:
             dataset = replace(dataset, notes=(self.table.note, *dataset.notes))
         return replace(result, dataset=dataset)
@@ -163,7 +168,9 @@ class AnnDataSource(Source):
     def _hash_rows(self, known: Identity, options: ReadOptions) -> Stages[RowHashes]:
         """Look at those numbers in the AnnData."""
         yield Stage("Checking the numbers")
-        return identity_of(root_of(self.table.adata), self.name, known).row_hashes
+        return read_root_identity(
+            root_from_anndata(self.table.adata), self.name, known
+        ).row_hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,12 +190,12 @@ class FeaturesSource(Source):
         if self.request is not None:
             yield FINDING
             where = f"the table of '{self.layer_name}'"
-            link = join(self.features, self.request, where)
+            link = join_with_labels(self.features, self.request, where)
             options = replace(options, id_column=link.column)
         yield Stage("Checking the numbers")
         how = replace(options, space=None)
-        result = tables.from_features(self.features, self.layer_name, how)
-        dataset = result.dataset if link is None else joined(result.dataset, link)
+        result = tables.result_from_features(self.features, self.layer_name, how)
+        dataset = result.dataset if link is None else apply_join(result.dataset, link)
         return replace(result, dataset=dataset, join=link)
 
 
@@ -199,7 +206,7 @@ class MeasuredSource(Source):
     words = "the objects of '{layer_name}'"
 
     image: Any
-    """As for :func:`~napari_embedding_game.data.images.measure.measure_stages`."""
+    """As for :func:`~.images.measure.measure_labels_in_stages`."""
     labels: Any
     layer_name: str
     how: Mapping[str, Any] = field(default_factory=dict)
@@ -210,9 +217,9 @@ class MeasuredSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Measure every object."""
         how = {**self.how, "name": self.layer_name, "options": options}
-        dataset = yield from measure_stages(self.image, self.labels, **how)
+        dataset = yield from measure_labels_in_stages(self.image, self.labels, **how)
         dataset = replace(dataset, notes=(*self.notes, *dataset.notes))
-        dataset = dataset.with_meanings(options)
+        dataset = dataset.with_roles_and_gene_kind(options)
         return ReadResult(dataset=dataset, columns=dataset.profile_names)
 
 
@@ -236,7 +243,7 @@ class ExperimentSource(Source):
         self.images = self.images or (yield from open_images(self.folder))
         dataset = yield from measure_images(self.images, options)
         dataset, names = replace(dataset, read_options=options), dataset.profile_names
-        dataset = dataset.with_meanings(options)
+        dataset = dataset.with_roles_and_gene_kind(options)
         return ReadResult(dataset, columns=names, images=self.images)
 
 
@@ -258,11 +265,15 @@ class SampleSource(Source):
     def read(self, options: ReadOptions) -> Stages[ReadResult]:
         """Read and check it."""
         if self.key == "nuclei":
-            result = yield from nuclei_stages()
-            return replace(result, dataset=result.dataset.with_meanings(options))
+            result = yield from measure_nuclei_in_stages()
+            return replace(
+                result, dataset=result.dataset.with_roles_and_gene_kind(options)
+            )
         yield Stage("Opening the sample")
         if self.key == "digits":
-            return ReadResult(samples.digits().with_meanings(options))
+            return ReadResult(samples.digits().with_roles_and_gene_kind(options))
         # Apart: here another thread, as it compiles, lets anndata's warnings through.
-        dataset = yield from read_apart(samples.pbmc_file(), samples.read_pbmc)
-        return ReadResult(dataset.with_meanings(options))
+        dataset = yield from read_in_process(
+            samples.find_pbmc_file(), samples.read_pbmc
+        )
+        return ReadResult(dataset.with_roles_and_gene_kind(options))

@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from napari_embedding_game.core.inspect.group_sums import run_to_result
 from napari_embedding_game.core.inspect.markers import iter_leading
 from napari_embedding_game.data.column_names import TEXT
-from napari_embedding_game.data.columns import KEY, drawable, listed
+from napari_embedding_game.data.columns import KEY, list_text, replace_infinite_by_nan
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.plots import drawing_order
+from napari_embedding_game.data.export.plots import paint_order
 from napari_embedding_game.data.expression import Expression, GeneKind
 from napari_embedding_game.data.formats.anndata import read_expression
 from napari_embedding_game.data.gene_names import find_names
-from napari_embedding_game.data.palette import hexes, level_colors
+from napari_embedding_game.data.palette import level_colors, to_hex_colors
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -83,7 +83,7 @@ def write_web_page(
         key for key, one in adata.obsm.items() if one.ndim == 2 and one.shape[1] > 1
     ]
     if basis not in maps:
-        choices = listed(maps) or "none"
+        choices = list_text(maps) or "none"
         raise DataError(
             f'There is no map "{basis}" of two axes: choose one of {choices}.'
         )
@@ -91,7 +91,7 @@ def write_web_page(
     is_drawn = np.isfinite(positions).all(axis=1)
     if not is_drawn.any():
         raise DataError(f'The map "{basis}" has no row with a position.')
-    rows = drawing_order(len(positions))
+    rows = paint_order(len(positions))
     rows = rows[is_drawn[rows]]
     positions = positions[rows]
     chosen = [
@@ -130,7 +130,7 @@ def write_web_page(
         "groups": groups["name"] if groups else "",
         "markers": markers,
         "unit": expression.note if gene_names else "",
-        "shades": hexes(colormaps["viridis"](range(256))),
+        "shades": to_hex_colors(colormaps["viridis"](range(256))),
         **encode_positions(positions),
         "limits": np.stack([low, high], axis=1).tolist(),
         "frame_step": step,
@@ -154,7 +154,7 @@ def _choose_columns(adata: AnnData, names: Sequence[str] | None) -> list[str]:
         names = [clusters] * (clusters in usable) + columns[: N_COLUMNS - 1]
     missing = [name for name in names if name not in adata.obs]
     if missing:
-        choices = listed([str(name) for name in adata.obs]) or "none"
+        choices = list_text([str(name) for name in adata.obs]) or "none"
         raise DataError(f'There is no column "{missing[0]}": choose one of {choices}.')
     if not names:
         raise DataError("There is no column to colour the map by: choose one of obs.")
@@ -187,7 +187,7 @@ def _encode_column(adata: AnnData, name: str, rows: NDArray[np.intp]) -> dict[st
     # As scanpy has it, colours of fewer levels are none.
     is_whole = len(of_file) >= len(levels)
     colors_by_level = dict(zip(levels, of_file, strict=False)) if is_whole else {}
-    colors = hexes(level_colors(levels, colors_by_level))
+    colors = to_hex_colors(level_colors(levels, colors_by_level))
     codes = column.cat.codes.to_numpy(np.int64)[rows]
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     used = np.flatnonzero(counts)
@@ -207,15 +207,15 @@ def _encode_gene(
     expression: Expression, names: Sequence[str], ids: Sequence[str], name: str
 ) -> dict[str, Any]:
     """Return what the page knows of a gene, found by its name or identifier."""
-    indices = find_names([name], names, ids=ids).indices
+    indices = find_names([name], names, data_ids=ids).indices
     if not indices:
         raise DataError(f'There is no gene "{name}": choose one of var_names.')
-    values = expression.column(indices[0])
+    values = expression.dense_column(indices[0])
     return {**_encode_numbers(name, values.astype(float)), "is_gene": True}
 
 
 def _encode_numbers(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
-    values = drawable(values)
+    values = replace_infinite_by_nan(values)
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
     return {

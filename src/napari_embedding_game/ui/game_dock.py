@@ -14,7 +14,7 @@ from qtpy.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QSh
 from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit
 
 from napari_embedding_game.core.energy.methods import METHODS
-from napari_embedding_game.data.palette import choose
+from napari_embedding_game.data.palette import choose_palette
 from napari_embedding_game.ui.canvas.hover import Hover
 from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
 from napari_embedding_game.ui.canvas.mouse import MapMouse
@@ -87,7 +87,7 @@ class GameDock(MapWidget):
         super().__init__(napari_viewer, workspace)
         mend()
         preferences = get_plugin_settings(PLUGIN).window
-        choose(preferences.group_colors)
+        choose_palette(preferences.group_colors)
         self._heard.connect(self._on_palette, preferences.events.group_colors)
         self.controller = controller = Controller(self._viewer, self.workspace)
         session = self._session
@@ -316,7 +316,7 @@ class GameDock(MapWidget):
 
     def _on_palette(self, event: Any) -> None:
         """Show groups in the colours of a palette that was chosen in Preferences."""
-        choose(event.value)
+        choose_palette(event.value)
         if isalive(self):  # a window that is torn down closes no docks
             self.controller.scene.recolor()
             self._session.clusters.changed.emit()

@@ -12,27 +12,32 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import KEY, listed, text_levels, unique_names
+from napari_embedding_game.data.columns import (
+    KEY,
+    list_text,
+    make_names_unique,
+    to_text_levels,
+)
 from napari_embedding_game.data.dataset import UNASSIGNED, Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.hdf5 import make_room, write_h5ad
+from napari_embedding_game.data.export.hdf5 import reserve_bytes, write_h5ad
 from napari_embedding_game.data.export.result import (
     EmbeddingResult,
-    file_name,
-    storable,
-    versions,
+    installed_versions,
+    last_path_part,
+    to_storable,
 )
 from napari_embedding_game.data.formats.anndata import (
-    has_records,
-    read_all,
-    read_identity,
+    has_array_tables,
+    read_file_identity,
+    read_whole_anndata,
 )
-from napari_embedding_game.data.formats.fcs import fcs_files
-from napari_embedding_game.data.formats.matrices import adata_of
+from napari_embedding_game.data.formats.fcs import find_fcs_files
+from napari_embedding_game.data.formats.matrices import build_anndata
 from napari_embedding_game.data.formats.spaces import split_space
 from napari_embedding_game.data.formats.store import is_zarr
 from napari_embedding_game.data.formats.tenx import read_counts
-from napari_embedding_game.data.identity import Identity, align
+from napari_embedding_game.data.identity import Identity, align_rows
 from napari_embedding_game.data.palette import scanpy_colors
 
 if TYPE_CHECKING:
@@ -66,7 +71,7 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
     """
     added = [name for name in dataset.added_columns if name in dataset.obs]
     values = {name: dataset.obs[name].array for name in added}
-    values[_CLUSTER] = names = result.groups.names
+    values[_CLUSTER] = names = result.groups.names_by_point
     if annotated := [one.name for one in result.groups.clusters if one.is_named]:
         values[_ANNOTATION] = names.set_categories(annotated)
     snapshot = result.snapshot
@@ -75,7 +80,7 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
             values[f"{KEY}_{word}"] = figure
     if result.clustering is not None:
         values[f"{KEY}_landmark"] = snapshot.labels
-    columns = {name: dataset.expand(one) for name, one in values.items()}
+    columns = {name: dataset.expand_to_source_rows(one) for name, one in values.items()}
     if not dataset.kept.all():
         columns[_LEFT_OUT] = dataset.why_left_out()
     return {**dataset.quality, **columns}
@@ -86,7 +91,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
     Of objects that were measured here also their time, centres and measures.
     """
-    positions = dataset.expand(result.snapshot.embedding)
+    positions = dataset.expand_to_source_rows(result.snapshot.embedding)
     objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
     is_measured = "measured" in dataset.provenance
     if objects is not None:  # missing where a row is no object
@@ -97,7 +102,7 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
     columns |= zip([f"{KEY}_x", f"{KEY}_y", f"{KEY}_z"], positions.T, strict=False)
     columns |= result_columns(dataset, result)
     if is_measured and dataset.profile is not dataset.X:  # in their own units
-        values = dataset.expand(dataset.profile)
+        values = dataset.expand_to_source_rows(dataset.profile)
         columns |= zip(dataset.profile_names, values.T, strict=True)
     heading = "row_name" if "row" in columns else "row"  # the row of a plate
     return pd.DataFrame(columns, index=dataset.source_obs_names).rename_axis(heading)
@@ -119,29 +124,31 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
             f"{source} is no longer there, but the result is written beside what it "
             "held: put it back, or save the result as .csv."
         )
-    if source is None or not is_stored_in_h5ad(source):
-        write_h5ad(_of_dataset(dataset), target)
-    elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_records(source):
+    if source is None or not is_kept_in_h5ad(source):
+        write_h5ad(_dataset_to_anndata(dataset), target)
+    elif (is_h5ad := source.name.lower().endswith(".h5ad")) and not has_array_tables(
+        source
+    ):
         shutil.copyfile(source, target)  # without loading what is only copied
     else:
         is_whole = is_h5ad or is_zarr(source)
-        adata = read_all(source) if is_whole else read_counts(source)[0]
+        adata = read_whole_anndata(source) if is_whole else read_counts(source)[0]
         write_h5ad(adata, target)
-    _add(dataset, result, target)
+    _add_result_to_file(dataset, result, target)
 
 
-def is_stored_in_h5ad(source: Path) -> bool:
+def is_kept_in_h5ad(source: Path) -> bool:
     """Return whether the .h5ad file of a map holds its source as it was.
 
     So it does of AnnData and of counts; of tables and arrays it has the rows.
     """
     counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
-    return counts or (source.is_dir() and not fcs_files(source))
+    return counts or (source.is_dir() and not find_fcs_files(source))
 
 
-def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
+def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
     """AnnData with what the dataset compares clusters by, its metadata, the result."""
-    adata = _of_dataset(dataset)
+    adata = _dataset_to_anndata(dataset)
     parts = _result_parts(dataset, result)
     adata.obs = adata.obs.assign(**parts["obs"])
     adata.obsm.update(parts["obsm"])
@@ -152,7 +159,7 @@ def new_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 # The AnnData that a result goes into
 
 
-def _of_dataset(dataset: Dataset) -> AnnData:
+def _dataset_to_anndata(dataset: Dataset) -> AnnData:
     obs = dataset.source_obs
     if obs is None:
         # Whole numbers stay whole where other rows have none.
@@ -160,39 +167,43 @@ def _of_dataset(dataset: Dataset) -> AnnData:
         obs = dataset.obs.astype(whole.dtypes.to_dict())
         obs = obs.set_axis(np.flatnonzero(dataset.kept), axis=0)
         obs = obs.reindex(range(dataset.n_source_rows))
-    obs = storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
-    values = dataset.expand(dataset.profile)
-    adata = adata_of(values, obs, dataset.profile_names, dataset.gene_ids)
+    obs = to_storable_obs(obs).set_axis(dataset.source_obs_names.astype(str))
+    values = dataset.expand_to_source_rows(dataset.profile)
+    adata = build_anndata(values, obs, dataset.profile_names, dataset.gene_ids)
     adata.uns |= scanpy_colors(obs, dataset.level_colors)
     element = split_space(dataset.space)
     if element is not None and element[0] == "obsm":
-        adata.obsm[element[1]] = dataset.expand(dataset.X)
+        adata.obsm[element[1]] = dataset.expand_to_source_rows(dataset.X)
     return adata
 
 
-def storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
+def to_storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
     """Metadata in the types and under the names that an .h5ad file can hold."""
     names = obs.columns.astype(str).str.replace("/", "_")
-    names = unique_names(names.str.replace(r"^_index$", "index", regex=True))
-    columns = [_storable(column) for _, column in obs.items()]
+    names = make_names_unique(names.str.replace(r"^_index$", "index", regex=True))
+    columns = [_to_storable_column(column) for _, column in obs.items()]
     return pd.DataFrame(dict(zip(names, columns, strict=True)), index=obs.index)
 
 
-def _storable(column: pd.Series) -> pd.Series:
+def _to_storable_column(column: pd.Series) -> pd.Series:
     """Return a column in a type that an .h5ad file can hold."""
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         is_number = dtype.categories.dtype.kind in "biuf"
-        return column if is_number else text_levels(column)
+        return column if is_number else to_text_levels(column)
     if isinstance(dtype, np.dtype) and dtype.kind in _GAPS:
         return column
     if dtype.kind in _GAPS:  # of pandas or of Arrow
         return column.astype(_GAPS[dtype.kind])
     texts = column.astype(str).astype(object)  # a day without its hour
-    return texts if column.notna().all() else text_levels(texts.where(column.notna()))
+    return (
+        texts if column.notna().all() else to_text_levels(texts.where(column.notna()))
+    )
 
 
-def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
+def _add_result_to_file(
+    dataset: Dataset, result: EmbeddingResult, target: Path
+) -> None:
     """Add a result to the file of its source."""
     import h5py
     from anndata.io import read_elem, write_elem
@@ -201,13 +212,13 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         obs, used_keys = read_elem(file["obs"]), {*file.get("obsm", ())}
         if (components := f"uns/{KEY}/components") in file:  # of a former map
             used_keys.discard(read_elem(file[components]))
-    indices = _rows_of_file(dataset, target)
+    indices = _source_row_of_file_rows(dataset, target)
     new = _result_parts(dataset, result, indices, used_keys)
     old_columns = [f"{KEY}_{name}" for name in (*OF_A_MAP, "annotation")]
     obs = obs.drop(columns=old_columns, errors="ignore").assign(**new["obs"])
     parts = {group: new[group] for group in ("obsm", "uns")}
     n_bytes = obs.memory_usage(deep=True).sum() + len(pickle.dumps(parts))
-    make_room(target, 2 * int(n_bytes) + _SPARE)
+    reserve_bytes(target, 2 * int(n_bytes) + _SPARE)
     with h5py.File(target, "r+") as file:
         write_elem(file, "obs", obs)
         for group, part in parts.items():
@@ -218,25 +229,29 @@ def _add(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
         for key in {f"{name}_colors" for name in _COLORED} - new["uns"].keys():
             if key in file["uns"]:
                 del file["uns"][key]
-        write_elem(file[f"uns/{KEY}"], "contents", storable(sorted(_contents(file))))
+        write_elem(
+            file[f"uns/{KEY}"], "contents", to_storable(sorted(_list_contents(file)))
+        )
 
 
-def _rows_of_file(dataset: Dataset, target: Path) -> NDArray[np.intp]:
+def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
     """Return the row of the source of a dataset that each row of a file is.
 
     ``target``: a copy of what that source holds now, or of the dataset without one.
     """
     source = dataset.source
-    if source is None or not is_stored_in_h5ad(source):  # it is of the rows at hand
+    if source is None or not is_kept_in_h5ad(source):  # it is of the rows at hand
         return np.arange(dataset.n_source_rows)
-    known = Identity.of(dataset)
-    order = align(known, read_identity(target, known), dataset.name, NOT_WRITTEN)
+    known = Identity.from_dataset(dataset)
+    order = align_rows(
+        known, read_file_identity(target, known), dataset.name, NOT_WRITTEN
+    )
     rows = np.empty_like(order)
     rows[order] = np.arange(len(order))
     return rows
 
 
-def _contents(file: Any) -> set[str]:
+def _list_contents(file: Any) -> set[str]:
     """Return what a file of an AnnData holds, such as "obsm['X_umap']"."""
     groups = ("obsm", "uns", "obsp", "varm", "varp", "layers", "raw")
     keys = {x: file.get(x, ()) for x in groups}
@@ -259,10 +274,12 @@ def check_nothing_lost(former: Path, new: Path) -> None:
     with h5py.File(former) as old, h5py.File(new) as file:
         if path not in old:
             return
-        lost = sorted(_contents(old) - _contents(file) - {*read_elem(old[path])})
+        lost = sorted(
+            _list_contents(old) - _list_contents(file) - {*read_elem(old[path])}
+        )
     if lost:
         raise DataError(
-            f"{former.name} holds {listed(lost, 3)}, which another program has added "
+            f"{former.name} holds {list_text(lost, 3)}, which another program has added "
             "and this would take away: choose another name."
         )
 
@@ -273,7 +290,7 @@ def check_nothing_lost(former: Path, new: Path) -> None:
 def _result_parts(
     dataset: Dataset,
     result: EmbeddingResult,
-    rows: Any = slice(None),
+    source_rows: Any = slice(None),
     used_keys: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Return what a result adds to ``obs``, ``obsm`` and ``uns``, of these rows.
@@ -281,31 +298,33 @@ def _result_parts(
     Components that the recipe made here are among it.  The file keeps the arrays that
     it has: the key of the components gets an ending if it is one of `used_keys`.
     """
-    obs, key = result_columns(dataset, result), components_key(dataset)
-    obsm = {f"X_{KEY}": dataset.expand(result.snapshot.embedding)}
+    obs, key = result_columns(dataset, result), find_components_key(dataset)
+    obsm = {f"X_{KEY}": dataset.expand_to_source_rows(result.snapshot.embedding)}
     if key is not None:
         key = f"{key}_{KEY}" if key in used_keys else key
-        obsm[key] = dataset.expand(dataset.X)
-    uns: dict[str, Any] = {KEY: _record(dataset, result, key)}
+        obsm[key] = dataset.expand_to_source_rows(dataset.X)
+    uns: dict[str, Any] = {KEY: _build_record(dataset, result, key)}
     if colors := {x.name: x.color for x in result.groups.clusters if x.color}:
         levels = {name: {UNASSIGNED: GREY, **colors} for name in _COLORED}
         uns |= scanpy_colors(pd.DataFrame(obs), levels)
-    of_rows = [{name: x[rows] for name, x in part.items()} for part in (obs, obsm)]
+    of_rows = [
+        {name: x[source_rows] for name, x in part.items()} for part in (obs, obsm)
+    ]
     return {"obs": of_rows[0], "obsm": of_rows[1], "uns": uns}
 
 
-def _record(
-    dataset: Dataset, result: EmbeddingResult, components: str | None
+def _build_record(
+    dataset: Dataset, result: EmbeddingResult, components_key: str | None
 ) -> dict[str, Any]:
-    """Everything that is needed to do the same again; `components`: a key of obsm."""
+    """Everything that is needed to do the same again; `components_key`: a key of obsm."""
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
     snapshot = result.snapshot
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
     numbers = np.array([cluster.id for cluster in clusters])
     record = {
-        "parameters": storable(result.parameters),
+        "parameters": to_storable(result.parameters),
         "landmarks": snapshot.landmarks,
-        "clusters": {"number": numbers, **storable(texts)},
+        "clusters": {"number": numbers, **to_storable(texts)},
         "energy": float(snapshot.energy),
         "map_hash": snapshot.map_hash,
         "input": {
@@ -316,29 +335,29 @@ def _record(
             "rows_embedded": int(np.count_nonzero(dataset.kept)),
             "notes": " ".join(dataset.notes),
         },
-        "provenance": storable(_without_folder(dataset.provenance)),
-        "versions": versions(),
+        "provenance": to_storable(_hide_folder_path(dataset.provenance)),
+        "versions": installed_versions(),
     }
-    if components is not None:
-        record["components"] = components
+    if components_key is not None:
+        record["components"] = components_key
     if dataset.projection is not None:
-        space = dataset.space if components is None else f"obsm['{components}']"
-        record["projection"] = {**dataset.projection.stored(), "space": space}
+        space = dataset.space if components_key is None else f"obsm['{components_key}']"
+        record["projection"] = {**dataset.projection.to_storable(), "space": space}
     if result.session is not None:
         record["session"] = np.frombuffer(result.session, np.uint8)
     return record
 
 
-def _without_folder(provenance: Mapping[str, Any]) -> dict[str, Any]:
+def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return a provenance that names the folder of measured images without its path."""
     measured = provenance.get("measured")
     if not isinstance(measured, Mapping) or "folder" not in measured:
         return dict(provenance)
-    folder = file_name(str(measured["folder"]))
+    folder = last_path_part(str(measured["folder"]))
     return {**provenance, "measured": {**measured, "folder": folder}}
 
 
-def components_key(dataset: Dataset) -> str | None:
+def find_components_key(dataset: Dataset) -> str | None:
     """Return the usual key of obsm of components that were made here, if any were."""
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")

@@ -28,7 +28,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     left of the same file is deleted.  A new file can be read by its owner alone where
     it `is_private`.  Raises DataError if the file cannot be written.
     """
-    target = target_of(path)
+    target = resolve_target(path)
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary = target.with_name(f".{token}-{target.name}")
     try:
@@ -74,12 +74,12 @@ def delete_temporaries(path: Path) -> None:
                 half.unlink()
 
 
-def target_of(path: Path) -> Path:
+def resolve_target(path: Path) -> Path:
     """Return the file that is written to: of a symbolic link, what it points to."""
     return Path(os.path.realpath(path))
 
 
-def check_other(path: Path, source: Path | None) -> None:
+def check_not_source(path: Path, source: Path | None) -> None:
     """Raise DataError if both are one file; a source out of reach is none."""
     with suppress(OSError):
         if source is not None and path.samefile(source):

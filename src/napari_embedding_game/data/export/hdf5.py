@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
-def make_room(path: Path, n_bytes: int) -> None:
+def reserve_bytes(path: Path, n_bytes: int) -> None:
     """Let a file have so many bytes more; what HDF5 does not need of them it cuts off.
 
     Raises OSError if there is no room.

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import NO_LEVEL, unique_names
+from napari_embedding_game.data.columns import NO_LEVEL, make_names_unique
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.wells import ROWS, Well
@@ -54,7 +54,7 @@ class Plot:
         """Draw into empty axes, and lay out the figure with all that explains them."""
 
 
-def draw(plot: Plot) -> Any:
+def draw_figure(plot: Plot) -> Any:
     """Return a plot as a matplotlib figure."""
     figure = new_figure(plot.size())
     plot.paint(figure.add_subplot())
@@ -84,7 +84,7 @@ def write_plot(plot: Plot, path: Path) -> None:
     options: Any = {"pdf.fonttype": 42, "svg.fonttype": "none"}
     options["svg.hashsalt"] = "embedding-game"
     with rc_context(options), atomic_write(path) as temporary:
-        draw(plot).savefig(
+        draw_figure(plot).savefig(
             temporary, format=ending[1:], dpi=DPI, metadata=dates[ending]
         )
 
@@ -106,14 +106,14 @@ class PointColors:
     """(K, 4) colours from the low to the high limit."""
     limits: tuple[float, float] = (0.0, 1.0)
 
-    def of(self, rows: NDArray[Any]) -> PointColors:
+    def take(self, rows: NDArray[Any]) -> PointColors:
         """Return the colours of some points."""
         levels = None if self.levels is None else self.levels[rows]
         return replace(self, rgba=self.rgba[rows], levels=levels)
 
 
 @lru_cache(maxsize=4)
-def drawing_order(n_points: int) -> NDArray[np.intp]:
+def paint_order(n_points: int) -> NDArray[np.intp]:
     """Return the rows of points as they are drawn, always the same; not to be written.
 
     In the order of the file the last group would cover all others.
@@ -123,7 +123,9 @@ def drawing_order(n_points: int) -> NDArray[np.intp]:
     return order
 
 
-def flat_map(embedding: Points, facing: Points) -> tuple[Points, NDArray[np.integer]]:
+def project_to_plane(
+    embedding: Points, facing: Points
+) -> tuple[Points, NDArray[np.integer]]:
     """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
 
     Of a map (N, 3) ``facing`` (2, 3) says from where: steps of length 1 that go right
@@ -135,7 +137,7 @@ def flat_map(embedding: Points, facing: Points) -> tuple[Points, NDArray[np.inte
         return embedding @ facing.T, np.argsort(nearness, kind="stable")
     flat = np.zeros((n, 2), np.float32)
     flat[:, :d] = embedding[:, :2]
-    return flat, drawing_order(n)
+    return flat, paint_order(n)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,11 +150,11 @@ class MapPlot(Plot):
     names: tuple[Name, ...] = ()
     """Written on the map."""
 
-    def key(self) -> Key:
+    def legend_entries(self) -> Key:
         """Return the groups with their numbers of points, the points of none last."""
         if (levels := self.colors.levels) is None:
             return []
-        names = unique_names(levels.categories.append(pd.Index([NO_LEVEL])))
+        names = make_names_unique(levels.categories.append(pd.Index([NO_LEVEL])))
         codes = np.where(levels.codes < 0, len(names) - 1, levels.codes)
         groups = np.unique(codes, return_index=True, return_counts=True)
         each = zip(*groups, strict=True)
@@ -169,13 +171,13 @@ class MapPlot(Plot):
             linewidths=0,
             rasterized=n > MAX_VECTOR,
         )
-        axes.set(xticks=[], yticks=[], title=plain(self.title))
+        axes.set(xticks=[], yticks=[], title=escape_dollars(self.title))
         axes.spines[:].set_visible(False)
         axes.set_aspect("equal", "datalim")
         if self.colors.scale is not None:
-            explain_scale(axes, self.colors)
-        elif key := self.key():
-            explain_levels(axes, key, self.colors.title)
+            add_colorbar(axes, self.colors)
+        elif key := self.legend_entries():
+            add_legend(axes, key, self.colors.title)
         # Names go up or down where they would cover one another.
         axes.figure.draw_without_rendering()
         lines = [0, *(sign * step for step in range(1, 31) for sign in (1, -1))]
@@ -183,7 +185,7 @@ class MapPlot(Plot):
         under = {"facecolor": "white", "alpha": 0.65, "linewidth": 0, "pad": 0.6}
         boxes = list[Any]()
         for name in self.names:
-            _write(axes, name, offsets, boxes, bbox=under, color="black")
+            _place_text(axes, name, offsets, boxes, bbox=under, color="black")
 
 
 # Genes in groups
@@ -203,32 +205,32 @@ class ExpressionPlot(Plot):
     groups: tuple[str, ...]
     values: Points
     """(C, G) values of the colours."""
-    tall: ClassVar[float] = 1.0
+    tile_height_ratio: ClassVar[float] = 1.0
     """Height of a cell by its width."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
         cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
-        height = cell * self.tall * len(self.genes)
+        height = cell * self.tile_height_ratio * len(self.genes)
         height += letter * max(map(len, self.groups))
         return max(width + 10 * letter, 2.4), height + 14 * letter
 
     def paint(self, axes: Any) -> None:
         """Draw the rows from above."""
         n_groups, n_genes = self.values.shape
-        self._draw_cells(axes, _shades(self).to_rgba(self.values.T))
+        self._paint_tiles(axes, _color_mapper(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
-        axes.set_aspect(self.tall, anchor="NW")
-        axes.set_xticks(range(n_groups), map(plain, self.groups), rotation=90)
-        axes.set_yticks(range(n_genes), map(plain, self.genes))
+        axes.set_aspect(self.tile_height_ratio, anchor="NW")
+        axes.set_xticks(range(n_groups), map(escape_dollars, self.groups), rotation=90)
+        axes.set_yticks(range(n_genes), map(escape_dollars, self.genes))
         axes.tick_params(length=2)
         axes.xaxis.tick_top()
-        explain_scale(axes, self, location="top")  # seen however many groups there are
+        add_colorbar(axes, self, location="top")  # seen however many groups there are
         for _ in range(2):  # the space of the legend of sizes follows that of the cells
             axes.figure.draw_without_rendering()
 
-    def _draw_cells(self, axes: Any, colors: Points) -> None:
+    def _paint_tiles(self, axes: Any, colors: Points) -> None:
         """Draw what is in each cell; ``colors`` (G, C, 4)."""
         axes.imshow(colors)
 
@@ -240,19 +242,19 @@ class DotPlot(ExpressionPlot):
     shares: Points
     """(C, G) values of the sizes of dots, 0 to 1."""
 
-    def _draw_cells(self, axes: Any, colors: Points) -> None:
+    def _paint_tiles(self, axes: Any, colors: Points) -> None:
         down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
         sizes = LARGEST * np.nan_to_num(self.shares.T.ravel()) ** (SIZE_EXPONENT / 2)
-        _discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
-        self._explain_sizes(axes)
+        _add_discs(axes, np.column_stack([across, down]), sizes, colors.reshape(-1, 4))
+        self._add_size_legend(axes)
 
-    def _explain_sizes(self, axes: Any) -> None:
+    def _add_size_legend(self, axes: Any) -> None:
         """Draw the legend of shares at the right, dots one below the other."""
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
         sizes = LARGEST * shares ** (SIZE_EXPONENT / 2)
-        _discs(axes, positions, sizes, _GREY).set_clip_on(False)
+        _add_discs(axes, positions, sizes, _GREY).set_clip_on(False)
         for y, share in enumerate(shares):
             axes.text(x + 0.7, y, f"{share:.0%}", va="center", size="small")
         axes.text(x - 0.5, -0.8, "Share\nabove 0", va="bottom", size="small")
@@ -266,9 +268,9 @@ class ViolinPlot(ExpressionPlot):
     """(C, G, B) share of the points of a group by value."""
     spans: Points
     """(G, 2) where the values of a gene begin and end in its row, 0 bottom to 1 top."""
-    tall: ClassVar[float] = 1.8
+    tile_height_ratio: ClassVar[float] = 1.8
 
-    def _draw_cells(self, axes: Any, colors: Points) -> None:
+    def _paint_tiles(self, axes: Any, colors: Points) -> None:
         from matplotlib.collections import PolyCollection
 
         n_groups, n_genes, n_bins = self.densities.shape
@@ -318,9 +320,9 @@ class VolcanoPlot(Plot):
         """Return width and height in inches."""
         return 4.0, 3.6
 
-    def positions(self) -> Points:
+    def gene_positions(self) -> Points:
         """Return where each gene is drawn (G, 2): its change, and -log10 of its p."""
-        x = drawn_changes(self.changes, self.p_values)
+        x = clip_changes_to_axis(self.changes, self.p_values)
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
 
     def paint(self, axes: Any) -> None:
@@ -328,7 +330,7 @@ class VolcanoPlot(Plot):
 
         The first and last genes that have room are named.
         """
-        positions = self.positions()
+        positions = self.gene_positions()
         x, y = positions.T
         stands_out = (y > -np.log10(SURE)) & (abs(x) > LARGE)
         is_finite = np.isfinite(x)
@@ -339,7 +341,7 @@ class VolcanoPlot(Plot):
         widest = max(2.0, float(np.abs(x[is_finite]).max(initial=0.0))) * 1.15
         highest = max(3.0, float(y[is_finite].max(initial=0.0))) * 1.08
         axes.set(xlim=(-widest, widest), ylim=(0, highest))
-        axes.set_title(plain(self.title), wrap=True)
+        axes.set_title(escape_dollars(self.title), wrap=True)
         axes.set_xlabel("log2 fold change\n← lower · in the first · higher →")
         axes.set_ylabel("−log10 adjusted p")
         line: Any = {"color": "#888888", "linewidth": 0.5, "linestyle": (0, (4, 3))}
@@ -357,10 +359,10 @@ class VolcanoPlot(Plot):
                 offsets = [(side, 0.0, -1.5 * n) for n in range(1, N_NAMED + 1)]
             name = str(self.names[row]), positions[row]
             how: Any = {"may_be_left_out": True, "over": positions, "size": "small"}
-            _write(axes, name, offsets, boxes, **how)
+            _place_text(axes, name, offsets, boxes, **how)
 
 
-def drawn_changes(changes: Points, p_values: Points) -> Points:
+def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
     """Return the changes (G,) that are drawn: those beyond the axis lie at its end.
 
     The axis reaches as far as the genes that are sure and nearly all others. Genes
@@ -404,9 +406,9 @@ class PlatePlot(Plot):
         """Draw wells as discs, row A above."""
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
-        _discs(axes, every, 0.78, "none", edges=_GREY)
+        _add_discs(axes, every, 0.78, "none", edges=_GREY)
         measured = np.array(self.wells, float).reshape(-1, 2)[:, ::-1]
-        _discs(axes, measured, 0.78, self.rgba)
+        _add_discs(axes, measured, 0.78, self.rgba)
         axes.set(xlim=(-0.6, n_columns - 0.4), ylim=(n_rows - 0.4, -0.6))
         axes.set_aspect("equal", anchor="NW")
         step = 1 if n_columns <= 24 else 2
@@ -415,23 +417,23 @@ class PlatePlot(Plot):
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        axes.set_title(plain(self.plate), size="medium", loc="left")
-        explain_scale(axes, self, self.is_share, location="top")  # a dock is narrow
+        axes.set_title(escape_dollars(self.plate), size="medium", loc="left")
+        add_colorbar(axes, self, self.is_share, location="top")  # a dock is narrow
         chosen = np.array(self.chosen, float).reshape(-1, 2)[:, ::-1]
         color = axes.xaxis.label.get_color()
-        _discs(axes, chosen, 0.92, "none", edges=color).set_linewidth(1.5)
+        _add_discs(axes, chosen, 0.92, "none", edges=color).set_linewidth(1.5)
         axes.figure.draw_without_rendering()
 
 
 # What all have in common
 
 
-def plain(text: str) -> str:
+def escape_dollars(text: str) -> str:
     """Return a text that matplotlib takes for no formula."""
     return text.replace("$", r"\$")
 
 
-def _shades(plot: Any) -> Any:
+def _color_mapper(plot: Any) -> Any:
     """Return what turns numbers into the colours of a plot."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
@@ -443,7 +445,7 @@ SEEN = 2.0
 """Inches of a colour bar that are seen where a figure is scrolled."""
 
 
-def explain_scale(
+def add_colorbar(
     axes: Any, plot: Any, is_share: bool = False, location: str = "right"
 ) -> None:
     """Draw the colour bar of a plot next to its axes, of shares in percent."""
@@ -451,7 +453,7 @@ def explain_scale(
 
     is_above = location == "top"
     bar = axes.figure.colorbar(
-        _shades(plot),
+        _color_mapper(plot),
         ax=axes,
         pad=0.01 if is_above else 0.05,
         panchor=False,
@@ -460,23 +462,27 @@ def explain_scale(
         location=location,
         format=PercentFormatter(1.0) if is_share else None,
     )
-    bar.set_label(plain(plot.title), loc="left" if is_above else "center")
+    bar.set_label(escape_dollars(plot.title), loc="left" if is_above else "center")
 
 
-def explain_levels(axes: Any, key: Key, title: str) -> None:
+def add_legend(axes: Any, key: Key, title: str) -> None:
     """List names and colours next to the axes; of very many, their number."""
     from matplotlib.lines import Line2D
 
     if len(key) > _MAX_LEVELS:
-        axes.set_xlabel(plain(f"{title}: {len(key)} colours, too many to list"))
+        axes.set_xlabel(
+            escape_dollars(f"{title}: {len(key)} colours, too many to list")
+        )
         return
     look: Any = {"linestyle": "", "marker": "o", "markersize": 5}
     # matplotlib hides labels that begin with "_".
-    texts = [plain(f" {name}" if name.startswith("_") else name) for name, _ in key]
+    texts = [
+        escape_dollars(f" {name}" if name.startswith("_") else name) for name, _ in key
+    ]
     axes.legend(
         [Line2D([], [], color=color, **look) for _, color in key],
         texts,
-        title=plain(title),
+        title=escape_dollars(title),
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
         ncols=1 + (len(texts) > _MAX_LEVELS // 2),
@@ -488,7 +494,7 @@ def explain_levels(axes: Any, key: Key, title: str) -> None:
     )
 
 
-def _write(
+def _place_text(
     axes: Any,
     name: Name,
     offsets: Sequence[tuple[str, float, float]],
@@ -507,7 +513,7 @@ def _write(
     the new one is added.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
-    text = axes.annotate(plain(name[0]), name[1], (0, 0), **look)
+    text = axes.annotate(escape_dollars(name[0]), name[1], (0, 0), **look)
     inside, height = axes.get_window_extent(), text.get_size()
     pixels = axes.transData.transform(over)
 
@@ -535,7 +541,7 @@ def _write(
     text.set_position((right + beyond * 72 / axes.figure.dpi, up))
 
 
-def _discs(
+def _add_discs(
     axes: Any, positions: Points, sides: Any, colors: Any, edges: str = _EDGE
 ) -> Any:
     """Draw discs whose diameters are in units of the axes, and return them."""

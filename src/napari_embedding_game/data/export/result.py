@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_embedding_game.data.clustering import Clustering, numbered
+from napari_embedding_game.data.clustering import Clustering, clustering_from_labels
 
 _VERSIONS_OF = (
     *("napari-embedding-game", "numpy", "scipy", "numba", "torch", "scikit-learn"),
@@ -35,17 +35,17 @@ class EmbeddingResult:
     @property
     def groups(self) -> Clustering:
         """The clusters, else those of the landmarks."""
-        return self.clustering or numbered(self.snapshot.labels)
+        return self.clustering or clustering_from_labels(self.snapshot.labels)
 
 
-def storable(value: Any) -> Any:
+def to_storable(value: Any) -> Any:
     """`value` in a form that an .h5ad file can hold.
 
     Mappings and sequences are converted through, None becomes "none" (a form
     that every anndata version reads), what has no such form becomes its text.
     """
     if isinstance(value, Mapping):
-        return {str(k).replace("/", "_"): storable(v) for k, v in value.items()}
+        return {str(k).replace("/", "_"): to_storable(v) for k, v in value.items()}
     if isinstance(value, PurePath):
         return value.name  # a folder's name may be private and is useless elsewhere
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
@@ -54,24 +54,24 @@ def storable(value: Any) -> Any:
             return value
         if items and all(isinstance(v, bool | int | float | np.number) for v in items):
             return np.array(items)
-        return np.array([str(storable(v)) for v in items], dtype=object)
+        return np.array([str(to_storable(v)) for v in items], dtype=object)
     if isinstance(value, bool | int | float | str | np.generic):
         return value
     return "none" if value is None else str(value)
 
 
-def file_name(path: str) -> str:
+def last_path_part(path: str) -> str:
     """Return the last part of a path of any system."""
     return PureWindowsPath(path).name
 
 
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Version of this package and of what computed the layout, where installed."""
-    return {package: _version(package) for package in _VERSIONS_OF}
+    return {package: _installed_version(package) for package in _VERSIONS_OF}
 
 
 @cache
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return metadata.version(package)  # 2 ms: it reads a file
     except metadata.PackageNotFoundError:

@@ -20,10 +20,10 @@ from napari_embedding_game.data.export.anndata_result import (
 from napari_embedding_game.data.export.result import EmbeddingResult
 
 
-def check_output(source: Path | None, path: Path) -> None:
+def check_output_path(source: Path | None, path: Path) -> None:
     """Raise DataError if `path` is the input or its folder cannot take a file."""
-    atomic.check_other(path, source)
-    folder = atomic.target_of(path).parent
+    atomic.check_not_source(path, source)
+    folder = atomic.resolve_target(path).parent
     trouble = ""
     if source is not None and source.resolve() in path.resolve().parents:
         trouble = f"it would lie inside the input {source.name}: choose a folder beside"
@@ -37,7 +37,7 @@ def check_output(source: Path | None, path: Path) -> None:
         raise DataError(f"{path.name} cannot be written, as {trouble}.")
 
 
-def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
+def write_result(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
     """Write the result in the format that the ending of `path` says.
 
     A table has position, cluster and pressure of every row of the source:
@@ -56,14 +56,14 @@ def write(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
             f"{path.name} cannot be written: the name has to end in one of "
             f"{', '.join(WRITERS)}."
         )
-    check_output(dataset.source, path)
+    check_output_path(dataset.source, path)
     with atomic.atomic_write(path) as temporary:
         writer(dataset, result, temporary)
         if result.session is not None:  # a person replaces the file of a map
             check_nothing_lost(path, temporary)
 
 
-def write_figure(
+def write_map_figure(
     dataset: Dataset,
     result: EmbeddingResult,
     path: str | Path,
@@ -74,17 +74,17 @@ def write_figure(
 ) -> None:
     """Draw the map with its legend as .pdf, .svg or .png.
 
-    A map in space as ``facing`` says, see :func:`~.plots.flat_map`; `names` at their
+    A map in space as ``facing`` says, see :func:`~.plots.project_to_plane`; `names` at their
     places.
     Raises DataError if `path` is the input, or cannot be written.
     """
     path = Path(path)
-    check_output(dataset.source, path)
-    flat, rows = plots.flat_map(result.snapshot.embedding, facing)
-    positions = [plots.flat_map(at[None], facing)[0][0] for _, at in names]
+    check_output_path(dataset.source, path)
+    flat, rows = plots.project_to_plane(result.snapshot.embedding, facing)
+    positions = [plots.project_to_plane(at[None], facing)[0][0] for _, at in names]
     plot = plots.MapPlot(
         embedding=flat[rows],
-        colors=colors.of(rows),
+        colors=colors.take(rows),
         title=dataset.name,
         names=tuple(zip([name for name, _ in names], positions, strict=True)),
     )

@@ -19,28 +19,28 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     KEY,
-    listed,
-    numbered_names,
-    repeated_names,
-    unique_names,
+    list_text,
+    make_gene_names_unique,
+    make_names_unique,
+    note_repeated_row_names,
 )
-from napari_embedding_game.data.dataset import Dataset, Matrix, is_of_pairs
+from napari_embedding_game.data.dataset import Dataset, Matrix, is_pairwise_space
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.expression import (
     Expression,
     GeneKind,
-    dense,
-    kind_of_genes,
-    natural,
+    guess_gene_kind,
+    to_dense,
+    to_natural_log,
 )
 from napari_embedding_game.data.formats import spaces, store
-from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.gene_names import ids_of, names_of
+from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.gene_names import find_ensembl_ids, gene_display_names
 from napari_embedding_game.data.identity import (
     Identity,
     Part,
     RowHashes,
-    find_order,
+    find_row_order,
     hash_rows,
 )
 from napari_embedding_game.data.limits import memory
@@ -49,7 +49,11 @@ from napari_embedding_game.data.raw_counts import are_counts
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages, finish
-from napari_embedding_game.data.validation import as_float32, as_rows, check_shape
+from napari_embedding_game.data.validation import (
+    check_shape,
+    to_float32,
+    to_sufficient_precision,
+)
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -93,7 +97,7 @@ _Genes = tuple[Any, Sequence[str], list[str]]
 """The matrix by which clusters are compared, its names, and notes on it."""
 
 
-def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read one space of an .h5ad file or .zarr folder, in stages.
 
     The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``; by
@@ -101,13 +105,13 @@ def anndata_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     that is no map or place, else ``X``.  Of SpatialData the first table is read.
     """
     yield Stage(f"Opening {path.name}")
-    with _opened(path) as (root, notes):
-        parts = parts_of(root, path)
+    with _open_cells_group(path) as (root, notes):
+        parts = to_readable_root(root, path)
         source = _Source(parts, path.name, path.name, path, notes=notes)
-        return (yield from _read(source, options))
+        return (yield from _read_source(source, options))
 
 
-def adata_stages(
+def read_adata_in_stages(
     adata: AnnData,
     name: str,
     options: ReadOptions,
@@ -121,9 +125,9 @@ def adata_stages(
     The numbers of one that `is_shared` are copied, as others may change them.  Genes
     are called as in its index if `by_ids`.
     """
-    where, root = f"'{name}'" if path is None else name, spaces.root_of(adata)
+    where, root = f"'{name}'" if path is None else name, spaces.root_from_anndata(adata)
     source = _Source(root, name, where, path, is_shared, by_ids=by_ids)
-    return (yield from _read(source, options))
+    return (yield from _read_source(source, options))
 
 
 def from_anndata(
@@ -133,8 +137,8 @@ def from_anndata(
     *,
     by_ids: bool = False,
 ) -> Dataset:
-    """Dataset from an AnnData in memory; see :func:`adata_stages`."""
-    return finish(adata_stages(adata, name, options, by_ids=by_ids)).dataset
+    """Dataset from an AnnData in memory; see :func:`read_adata_in_stages`."""
+    return finish(read_adata_in_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
 def read_expression(
@@ -154,46 +158,48 @@ def read_expression(
 
     Raises DataError if the values are no numbers.
     """
-    source = _Source(spaces.root_of(adata), "the AnnData", "The AnnData")
-    root, noted = source.root, f"{_noted(source, KEY, 'input', 'space')}"
+    source = _Source(spaces.root_from_anndata(adata), "the AnnData", "The AnnData")
+    root, noted = source.root, f"{_read_uns(source, KEY, 'input', 'space')}"
     has_genes = noted in ("X", spaces.RAW) or noted.startswith("layers")
-    is_there = has_genes and noted in spaces.spaces_of(root, source.where)
+    is_there = has_genes and noted in spaces.list_spaces_default_first(
+        root, source.where
+    )
     space = noted if is_there else ""
-    values = spaces.item_of(root, space) if is_there else None
-    names = _names_of(source, spaces.var_of(root, space))
-    profile, unique, _ = _genes(source, space, values, names)
+    values = spaces.get_space_item(root, space) if is_there else None
+    names = _read_gene_names(source, spaces.get_space_var(root, space))
+    profile, unique, _ = _read_genes_to_compare(source, space, values, names)
     if profile is None:
         profile, unique = np.zeros((adata.n_obs, 0), np.float32), []
     ids = [source.gene_ids.get(one, "") for one in unique] if source.gene_ids else []
-    is_expression = _noted(source, KEY, "input", "has_expression")  # or of a table
+    is_expression = _read_uns(source, KEY, "input", "has_expression")  # or of a table
     is_expression = True if is_expression is None else bool(is_expression)
     return Expression(profile, is_expression, gene_kind), list(unique), ids
 
 
-def read_all(path: Path) -> AnnData:
+def read_whole_anndata(path: Path) -> AnnData:
     """Read everything that an .h5ad file or a .zarr folder holds, after a look at it.
 
     Raises DataError if it is damaged, or does not fit into memory.
     """
-    with _opened(path) as (root, _):
-        adata = _read_group(root, path)
+    with _open_cells_group(path) as (root, _):
+        adata = _read_whole_root(root, path)
     adata.obs_names = adata.obs_names.astype(str)
     return adata
 
 
-def has_records(path: Path) -> bool:
+def has_array_tables(path: Path) -> bool:
     """Return whether the tables of an .h5ad file are arrays, as anndata 0.6 wrote."""
     with explain_damage(path, "an .h5ad file"), store.open_store(path) as file:
         return store.is_array(file["obs"])
 
 
-def parts_of(root: Any, path: Path) -> Any:
+def to_readable_root(root: Any, path: Path) -> Any:
     """Return an open root, or where its tables are arrays all that it holds, read."""
     is_old = store.is_array(root["obs"])
-    return spaces.root_of(_read_group(root, path)) if is_old else root
+    return spaces.root_from_anndata(_read_whole_root(root, path)) if is_old else root
 
 
-def _read_group(root: Any, path: Path) -> AnnData:
+def _read_whole_root(root: Any, path: Path) -> AnnData:
     """Read all of a group; of a file of anndata before 0.8 as anndata itself does."""
     if "encoding-type" in root.attrs or path.is_dir():
         whole: AnnData = store.read_element(root, path.name, "its content")
@@ -209,7 +215,7 @@ def _read_group(root: Any, path: Path) -> AnnData:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
+def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
     """Give the group with cells of a file or folder, and notes.
 
     What is wrong is a DataError.
@@ -220,7 +226,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
         if "obs" not in file and "tables" in file:  # SpatialData
             first, *others = tables = sorted(file["tables"])
             root = file["tables"][first]
-            notes += [_FIRST_TABLE.format(listed(tables), *others)] if others else []
+            notes += [_FIRST_TABLE.format(list_text(tables), *others)] if others else []
         if "obs" not in root or "var" not in root:
             raise DataError(
                 f"{path.name} is a file without cells (obs) and genes (var): write it "
@@ -229,26 +235,26 @@ def _opened(path: Path) -> Iterator[tuple[Any, list[str]]]:
         yield root, notes
 
 
-def read_identity(path: Path, known: Identity) -> Identity:
-    """Read what the rows of a file are known by now, as :func:`identity_of`."""
-    with _opened(path) as (opened, _):
-        return identity_of(parts_of(opened, path), path.name, known)
+def read_file_identity(path: Path, known: Identity) -> Identity:
+    """Read what the rows of a file are known by now, as :func:`read_root_identity`."""
+    with _open_cells_group(path) as (opened, _):
+        return read_root_identity(to_readable_root(opened, path), path.name, known)
 
 
-def identity_of(root: Any, where: str, known: Identity) -> Identity:
+def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
     """Return the names of all rows of a root, and hashes of parts that are `known`.
 
     The smallest parts are read first, until the numbers of one of them agree.
     """
     obs = store.read_element(root["obs"], where, "its table obs")
     names, hashes = obs.index.astype(str), dict[Part, NDArray[np.uint64]]()
-    order = find_order(known.names, names)
-    parts = {x: spaces.item_of(root, x) for x in spaces.all_spaces(root)}
-    telling = {*known.telling_parts}
+    order = find_row_order(known.names, names)
+    parts = {x: spaces.get_space_item(root, x) for x in spaces.find_all_spaces(root)}
+    telling = {*known.distinguishing_parts}
     parts = {x: item for x, item in parts.items() if x in telling}
     for part in sorted(parts, key=lambda x: store.declared_bytes(parts[x])):
         values = store.read_element(parts[part], where, part)
-        hashes |= (new := _row_hashes(part, values))
+        hashes |= (new := _hash_if_numeric(part, values))
         if order is not None and part in new:
             is_same = np.array_equal(known.row_hashes[part], new[part][order])
             if is_same:
@@ -259,25 +265,25 @@ def identity_of(root: Any, where: str, known: Identity) -> Identity:
 # From the parts to a dataset
 
 
-def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
+def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
     """Read the parts that are needed, check them and put them together."""
     root, where = source.root, source.where
-    space = spaces.choose(root, options.space, where)
+    space = spaces.choose_space(root, options.space, where)
     yield Stage("Reading the table of cells (obs)")
     obs = store.read_element(root["obs"], where, "its table obs")
     obs = obs.set_axis(obs.index.astype(str), axis="index")
-    obs = obs.set_axis(unique_names(obs.columns), axis="columns")
-    obs = pd.concat([obs, _coordinates(root, where, obs)], axis="columns")
+    obs = obs.set_axis(make_names_unique(obs.columns), axis="columns")
+    obs = pd.concat([obs, _read_coordinates(root, where, obs)], axis="columns")
     yield Stage("Reading the table of genes (var)")
-    names = _names_of(source, spaces.var_of(root, space))
+    names = _read_gene_names(source, spaces.get_space_var(root, space))
     yield Stage(f"Reading {space}")
-    values = _numbers(source, spaces.item_of(root, space), space)
-    columns = _column_names(space, names, values)
+    values = _read_and_hash(source, spaces.get_space_item(root, space), space)
+    columns = _space_column_names(space, names, values)
     yield Stage("Reading the genes")
-    profile, genes, notes = _genes(source, space, values, names)
+    profile, genes, notes = _read_genes_to_compare(source, space, values, names)
     yield Stage("Checking the numbers")
-    X, are_pairs = _matrix(values, space, where), is_of_pairs(space)
-    dataset = from_matrix(
+    X, are_pairs = _to_numeric_matrix(values, space, where), is_pairwise_space(space)
+    dataset = dataset_from_matrix(
         X,
         obs,
         list(map(str, obs.index)) if are_pairs else columns,
@@ -291,31 +297,31 @@ def _read(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
         profile_names=genes,
         has_expression=profile is not None,
         gene_ids=source.gene_ids,
-        level_colors=_level_colors(obs, source),
+        level_colors=_read_level_colors(obs, source),
         row_hashes=source.row_hashes,
     )
-    all_notes = (*source.notes, *dataset.notes, *repeated_names(obs.index))
-    stored, projection = _noted(source, KEY, "projection"), None
+    all_notes = (*source.notes, *dataset.notes, *note_repeated_row_names(obs.index))
+    stored, projection = _read_uns(source, KEY, "projection"), None
     is_whole = space.startswith("obsm") and options.columns is None
     if is_whole and stored is not None and str(stored.get("space")) == space:
-        projection = Projection.from_stored(stored, where)
+        projection = Projection.from_storable(stored, where)
     dataset = replace(dataset, notes=all_notes, projection=projection)
-    return ReadResult(dataset, spaces.spaces_of(root, where), columns)
+    return ReadResult(dataset, spaces.list_spaces_default_first(root, where), columns)
 
 
-def _coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
+def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
     """Return the coordinates in ``obsm``, a column for each axis."""
     coordinates: dict[str, Any] = {}
-    for key in spaces.coordinates_of(root):
-        values = dense(store.read_element(root["obsm"][key], where, f"its {key}"))
+    for key in spaces.find_coordinate_keys(root):
+        values = to_dense(store.read_element(root["obsm"][key], where, f"its {key}"))
         coordinates |= {f"{key} {i + 1}": axis for i, axis in enumerate(values.T)}
     new = {name: axis for name, axis in coordinates.items() if name not in obs}
     return pd.DataFrame(new, index=obs.index)
 
 
-def _column_names(space: str, names: pd.Index, values: Any) -> list[str]:
+def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     """Return the names of all columns of a space."""
-    if is_of_pairs(space):
+    if is_pairwise_space(space):
         return []
     if isinstance(values, pd.DataFrame):
         return list(map(str, values.select_dtypes("number").columns))
@@ -323,10 +329,12 @@ def _column_names(space: str, names: pd.Index, values: Any) -> list[str]:
     if element is not None and element[0] == "obsm":
         label = element[1].removeprefix("X_")
         return [f"{label} {i + 1}" for i in range(values.shape[1])]
-    return unique_names(names)
+    return make_names_unique(names)
 
 
-def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
+def _read_genes_to_compare(
+    source: _Source, space: str, values: Any, names: pd.Index
+) -> _Genes:
     """Read the genes to compare clusters by.
 
     As in scanpy those of .raw, which stay unscaled; but not its counts where X, or the
@@ -344,11 +352,11 @@ def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
     if has_both and are_counts(store.first_values(raw["X"])) > are_counts(some):
         notes, raw = [RAW_HOLDS_COUNTS], None
     if raw is not None:
-        names = _names_of(source, raw["var"])
-        profile = _compared(source, spaces.RAW, raw["X"])
+        names = _read_gene_names(source, raw["var"])
+        profile = _read_unless_large(source, spaces.RAW, raw["X"])
         part, note = ".raw", f"Genes: {len(names):,} from .raw."
     elif matrix is not None:
-        profile = values if are_embedded else _compared(source, "X", matrix)
+        profile = values if are_embedded else _read_unless_large(source, "X", matrix)
         part = space if are_embedded else "X"
         note = (
             f"{part} has values below 0: fold changes of genes need unscaled values, "
@@ -359,49 +367,49 @@ def _genes(source: _Source, space: str, values: Any, names: pd.Index) -> _Genes:
         return None, (), notes
     if profile is None:
         return None, (), [*notes, _NOT_COMPARED.format(part)]
-    unique, repeats = numbered_names(names)
-    base = _noted(source, "log1p", "base")
-    if natural(1.0, base) != 1 and kind_of_genes(profile) == "logarithms":
-        profile = natural(profile, base)
+    unique, repeats = make_gene_names_unique(names)
+    base = _read_uns(source, "log1p", "base")
+    if to_natural_log(1.0, base) != 1 and guess_gene_kind(profile) == "logarithms":
+        profile = to_natural_log(profile, base)
         notes = [*notes, f"Logarithms of base {base:g} are compared as ln(1 + x)."]
     notes = [note for note in (*notes, note, *repeats) if note]
-    profile = profile if profile is values else as_float32(profile)
+    profile = profile if profile is values else to_float32(profile)
     return profile, unique, notes
 
 
-def _names_of(source: _Source, var: Any) -> pd.Index:
+def _read_gene_names(source: _Source, var: Any) -> pd.Index:
     table = store.read_element(var, source.where, "its table var")
     gene_ids = source.gene_ids
-    names = table.index.astype(str) if source.by_ids else names_of(table)
-    if (ids := ids_of(table)) is not None:
-        for name, one in zip(unique_names(names), ids, strict=True):
+    names = table.index.astype(str) if source.by_ids else gene_display_names(table)
+    if (ids := find_ensembl_ids(table)) is not None:
+        for name, one in zip(make_names_unique(names), ids, strict=True):
             if gene_ids.setdefault(name, one) != one:  # of X another gene than of raw
                 gene_ids[name] = ""
     return names
 
 
-def _compared(source: _Source, part: str, item: Any) -> Any:
+def _read_unless_large(source: _Source, part: str, item: Any) -> Any:
     """Read genes to compare; None where they are large and in a file."""
     if store.is_stored(item) and store.declared_bytes(item) > memory.budget() // 2:
         return None
-    return _numbers(source, item, part)
+    return _read_and_hash(source, item, part)
 
 
-def _numbers(source: _Source, item: Any, part: str) -> Any:
+def _read_and_hash(source: _Source, item: Any, part: str) -> Any:
     """Read a matrix and hash its rows; of one that is shared return a copy."""
     values = store.read_element(item, source.where, part)
-    source.row_hashes.update(_row_hashes(part, values))
+    source.row_hashes.update(_hash_if_numeric(part, values))
     return values.copy() if source.is_shared and values is item else values
 
 
-def _row_hashes(part: str, values: Any) -> RowHashes:
+def _hash_if_numeric(part: str, values: Any) -> RowHashes:
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number").to_numpy(np.float64, na_value=np.nan)
     is_matrix = values.ndim == 2 and values.dtype.kind in "buif"
     return {part: hash_rows(values)} if is_matrix else {}
 
 
-def _noted(source: _Source, *keys: str) -> Any:
+def _read_uns(source: _Source, *keys: str) -> Any:
     """Return what ``uns`` holds under some keys; None where it has none."""
     item = source.root.get("uns", {})
     for key in keys:
@@ -411,21 +419,21 @@ def _noted(source: _Source, *keys: str) -> Any:
     return store.read_element(item, source.where, f"its {keys[-1]}")
 
 
-def _level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
+def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
     """Return the colour that a file has for each level of its columns.
 
     scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
     """
     all_colors = {}
     for name in obs.select_dtypes("category"):
-        levels, colors = obs[name].cat.categories, _noted(source, f"{name}_colors")
+        levels, colors = obs[name].cat.categories, _read_uns(source, f"{name}_colors")
         if np.ndim(colors) == 1 and len(colors) >= len(levels):
             pairs = zip(map(str, levels), map(str, colors), strict=False)
             all_colors[str(name)] = dict(pairs)
     return all_colors
 
 
-def _matrix(values: Any, space: str, where: str) -> Matrix:
+def _to_numeric_matrix(values: Any, space: str, where: str) -> Matrix:
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -435,4 +443,4 @@ def _matrix(values: Any, space: str, where: str) -> Matrix:
             f"{where} ({space}) holds {values.dtype} values where numbers belong: "
             "choose another space."
         )
-    return as_rows(values)
+    return to_sufficient_precision(values)

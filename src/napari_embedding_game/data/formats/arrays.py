@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import row_images
 from napari_embedding_game.data.dataset import Dataset, Matrix
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.matrices import from_matrix
+from napari_embedding_game.data.formats.matrices import dataset_from_matrix
 from napari_embedding_game.data.formats.tables import TABLES, read_frame
 from napari_embedding_game.data.identity import hash_rows
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.roles import read_columns
+from napari_embedding_game.data.roles import convert_columns_by_role
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import as_rows, check_shape
+from napari_embedding_game.data.validation import check_shape, to_sufficient_precision
 
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
@@ -43,7 +43,7 @@ _PICKLE = (
 Arrays = Mapping[str, Any]
 
 
-def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
     Arrays with one number or text a row become metadata.  An array of pictures,
@@ -53,23 +53,23 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """
     yield Stage(f"Reading {path.name}")
     with explain_damage(path, f"a NumPy {path.suffix.lower()} file"):
-        arrays, notes = _load(path)
+        arrays, notes = _load_plain_arrays(path)
     yield Stage("Checking the numbers")
-    embeddable = _embeddable(arrays, path.name)
-    chosen = options.space_among(embeddable, path.name)
+    embeddable = _find_embeddable_names(arrays, path.name)
+    chosen = options.choose_space(embeddable, path.name)
     if options.space is None and len(embeddable) > 1:
         notes.append(
             f'The array "{chosen}" is embedded. It could also be '
-            f"{_described(arrays, embeddable[1:])}: choose it as the space."
+            f"{_describe_arrays(arrays, embeddable[1:])}: choose it as the space."
         )
     values = arrays[chosen]
     n_rows = values.shape[0]
     check_shape((n_rows, math.prod(values.shape[1:])), path.name)
-    pictures = row_images.thumbnails(values)
-    X, names = _matrix(values, pictures)
-    dataset = from_matrix(
+    pictures = row_images.to_thumbnails(values)
+    X, names = _to_matrix_and_names(values, pictures)
+    dataset = dataset_from_matrix(
         X,
-        _metadata(arrays, n_rows),
+        _to_row_metadata(arrays, n_rows),
         names,
         chosen,
         path.name,
@@ -83,13 +83,13 @@ def array_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
             for name in embeddable
         },
     )
-    for table in _side_table(path):
+    for table in _find_side_table(path):
         yield Stage(f"Reading {table.name}")
-        dataset = _with_table(dataset, table, options)
+        dataset = _add_side_table(dataset, table, options)
     return ReadResult(dataset, embeddable, names)
 
 
-def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
+def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return all arrays of a file that are no pickles, and a note on those."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
@@ -100,13 +100,13 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
         total = sum(member.file_size for member in members)
         check_fits(total, path.name, "what is packed in it")
         with np.load(path, allow_pickle=False) as file:
-            read = {name: _array(file.get, name) for name in file.files}
+            read = {name: _read_plain_array(file.get, name) for name in file.files}
     else:
         check_fits(path.stat().st_size, path.name)
         with path.open("rb") as file:
             if file.read(1) not in (b"\x93", b"\x80"):  # of an array, of a pickle
                 raise ValueError("no header of the .npy format")
-        read = {path.stem: _array(np.load, path)}
+        read = {path.stem: _read_plain_array(np.load, path)}
     plain = {name: one for name, one in read.items() if one is not None}
     objects = ", ".join(name for name in read if name not in plain)
     if not plain:
@@ -118,7 +118,7 @@ def _load(path: Path) -> tuple[dict[str, Any], list[str]]:
     return plain, [note] if objects else []
 
 
-def _array(read: Callable[[Any], Any], what: object) -> Any:
+def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
     """Read an array; None where it holds Python objects."""
     try:
         # Python 2 wrote other headers.
@@ -136,7 +136,7 @@ def _array(read: Callable[[Any], Any], what: object) -> Any:
 # Its arrays
 
 
-def _embeddable(arrays: Arrays, where: str) -> list[str]:
+def _find_embeddable_names(arrays: Arrays, where: str) -> list[str]:
     """Return the names of the arrays that can be embedded, the likeliest first."""
     names = [
         name
@@ -147,39 +147,39 @@ def _embeddable(arrays: Arrays, where: str) -> list[str]:
     if not names:
         raise DataError(
             f"{where} has no two-dimensional array of numbers to embed, only "
-            f"{_described(arrays, arrays)}: save one row for each cell, image or text."
+            f"{_describe_arrays(arrays, arrays)}: save one row for each cell, image or text."
         )
     return list(dict.fromkeys([n for n in _USUAL_NAMES if n in names] + names))
 
 
-def _described(arrays: Arrays, names: Iterable[str]) -> str:
+def _describe_arrays(arrays: Arrays, names: Iterable[str]) -> str:
     shapes = {
         k: " x ".join(map(str, a.shape)) or "one value" for k, a in arrays.items()
     }
     return ", ".join(f"{name} ({shapes[name]}, {arrays[name].dtype})" for name in names)
 
 
-def _matrix(
+def _to_matrix_and_names(
     values: Any, pictures: NDArray[np.uint8] | None
 ) -> tuple[Matrix, list[str]]:
     if pictures is not None:
         shape = pictures.shape[1:] if values.ndim == 2 else values.shape[1:]
-        return row_images.pixels(values), row_images.pixel_names(shape)
-    X = as_rows(values)
+        return row_images.flatten_pixels(values), row_images.pixel_names(shape)
+    X = to_sufficient_precision(values)
     return X, [f"column {i + 1}" for i in range(X.shape[1])]
 
 
-def _metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
+def _to_row_metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
     """Return the arrays with one number or text a row."""
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
         is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
         if one.shape == (n_rows,) and is_supported:
-            obs[name] = pd.Series(_decoded(one), obs.index)
+            obs[name] = pd.Series(_to_pandas_types(one), obs.index)
     return obs
 
 
-def _decoded(array: NDArray[Any]) -> NDArray[Any]:
+def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
     """Bytes as text, long or short floats as pandas knows them."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
@@ -190,13 +190,13 @@ def _decoded(array: NDArray[Any]) -> NDArray[Any]:
 # The table beside it
 
 
-def _side_table(path: Path) -> list[Path]:
+def _find_side_table(path: Path) -> list[Path]:
     """Return the first table that describes the rows of a file, by its name."""
     names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
     return [one for one in names if one.is_file()][:1]
 
 
-def _with_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
+def _add_side_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
     """Return a dataset with the columns of a table that it has not, row by row."""
     frame = read_frame(path)
     frame.columns = frame.columns.astype(str)
@@ -207,7 +207,7 @@ def _with_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
         )
     assert dataset.source_obs is not None
     new = [name for name in frame.columns if name not in dataset.obs]
-    added, roles = read_columns(frame[new], options.roles, path.name)
+    added, roles = convert_columns_by_role(frame[new], options.roles, path.name)
     added = added.set_axis(dataset.source_obs.index)
     whole = pd.concat([dataset.source_obs, added], axis="columns")
     notes = (*dataset.notes, f"With {', '.join(new)} from {path.name}.")

@@ -19,20 +19,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
-    check_chosen,
-    counted,
-    listed,
-    unique_names,
+    check_columns_exist,
+    count_text,
+    list_text,
+    make_names_unique,
 )
 from napari_embedding_game.data.dataset import CYTOMETRY
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.identity import hash_table
+from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.identity import hash_table_rows
 from napari_embedding_game.data.limits.memory import check_fits
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.data.validation import as_rows, check_shape
+from napari_embedding_game.data.validation import check_shape, to_sufficient_precision
 
 FLOW, MASS, STORED = "arcsinh(x / 150)", "arcsinh(x / 5)", "values as stored"
 COFACTORS = {FLOW: 150.0, MASS: 5.0, STORED: None}
@@ -63,7 +63,7 @@ _Events = tuple[pd.DataFrame, pd.DataFrame, list[str]]
 """Events by the names of channels, what is known of these, and notes."""
 
 
-def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
+def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     """Return the kinds of the p channels, by name: "CD3 (FITC-A)", or the detector.
 
     ``measures``: whether the channel measures a stain of the cell.
@@ -74,10 +74,10 @@ def _channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
     names = pd.Index(long_names.where(is_marked, table["detector"]))
     measures = ~table["detector"].str.fullmatch(_BESIDE)
     table = table.assign(measures=measures, is_marked=is_marked)
-    return table.set_axis(pd.Index(unique_names(names)))
+    return table.set_axis(pd.Index(make_names_unique(names)))
 
 
-def _usual(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
+def _default_channels(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
     """Return the channels that are embedded if nothing is chosen, and notes on these.
 
     They are measures with a marker; if there are none, the areas of pulses, or all
@@ -92,19 +92,19 @@ def _usual(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
     once = measures & ~repeats
     choices = (some & once for some in (channels["is_marked"], is_area, ~is_area))
     usual = next((some for some in choices if some.any()), once | True)
-    n_repeats = counted(int(repeats.sum()), "channel")
+    n_repeats = count_text(int(repeats.sum()), "channel")
     note = f"Not on the map, as the area of the same pulse is: {n_repeats} of height or"
     notes = [f"{note} width. They are columns to colour by."] if repeats.any() else []
     return tuple(channels.index[usual]), notes
 
 
-def fcs_files(folder: Path) -> list[Path]:
+def find_fcs_files(folder: Path) -> list[Path]:
     """Return the .fcs files of a folder, by name."""
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     return sorted(file for file in files if file.suffix.lower() == ENDING)
 
 
-def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .fcs, or a folder, in stages; `options.space` is one of :data:`COFACTORS`.
 
     By default channels with a marker are embedded, without time and scatter, and of
@@ -114,31 +114,31 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     has, and called by their number.  Of several files the channels that all of them
     have are read.
     """
-    files = fcs_files(path) if path.is_dir() else [path]
+    files = find_fcs_files(path) if path.is_dir() else [path]
     n_bytes = sum(file.stat().st_size for file in files)
     read = []
     for number, file in enumerate(files):
         yield Stage(f"Reading {file.name}", number / len(files))
         with explain_damage(file, "an .fcs file of cytometry"):
             check_fits(_READ * n_bytes, path.name, "its events")
-            read.append(_read(file))
-    events, channels, notes = _joined(read, files, path.name)
+            read.append(_read_events(file))
+    events, channels, notes = _concatenate_files(read, files, path.name)
     check_shape(events.shape, path.name)
     yield Stage("Checking the numbers")
     is_mass, names = channels["detector"].str.fullmatch(_MASS), channels.index
     usual = MASS if is_mass.any() else FLOW
-    space = options.space_among([usual, *COFACTORS], path.name)
+    space = options.choose_space([usual, *COFACTORS], path.name)
     measures = channels["measures"].to_numpy()
-    row_hashes = hash_table(
+    row_hashes = hash_table_rows(
         {str(one): values.to_numpy() for one, values in events.items()}
     )
     if cofactor := COFACTORS[space]:
         stained = names[measures]
         events[stained] = np.arcsinh(events[stained] / cofactor)
-    usual_channels, pulse_notes = _usual(channels)
+    usual_channels, pulse_notes = _default_channels(channels)
     chosen = options.columns or usual_channels
     notes += [] if options.columns else pulse_notes
-    check_chosen(names, chosen, path.name)
+    check_columns_exist(names, chosen, path.name)
     # Scatter, of 100,000 and more, would be all that counts beside an arcsinh.
     is_mixed = bool(cofactor) and not measures[names.isin(chosen)].all()
     used = names[names.isin(chosen)] if is_mixed else names
@@ -147,8 +147,8 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     if path.is_dir():
         obs = obs.set_axis(samples + " " + index)
         obs = obs.assign(sample=pd.Categorical(samples))
-    dataset = from_matrix(
-        as_rows(events[used].to_numpy()),
+    dataset = dataset_from_matrix(
+        to_sufficient_precision(events[used].to_numpy()),
         obs,
         list(used),
         space,
@@ -165,7 +165,9 @@ def fcs_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     return ReadResult(dataset, spaces, list(names))
 
 
-def _joined(read: Sequence[_Events], files: Sequence[Path], where: str) -> _Events:
+def _concatenate_files(
+    read: Sequence[_Events], files: Sequence[Path], where: str
+) -> _Events:
     """Return the events of files by the channels that all have, these, and notes."""
     events = pd.concat(
         [one for one, *_ in read], join="inner", keys=[file.stem for file in files]
@@ -178,24 +180,26 @@ def _joined(read: Sequence[_Events], files: Sequence[Path], where: str) -> _Even
         )
     names = dict.fromkeys(name for one, *_ in read for name in one)
     others = [name for name in names if name not in events]
-    notes = [f"Left out because not all files have them: {listed(others)}."]
+    notes = [f"Left out because not all files have them: {list_text(others)}."]
     of_files: dict[str, list[str]] = {}
     for file, (*_, file_notes) in zip(files, read, strict=True):
         for note in file_notes:
             of_files.setdefault(note, []).append(file.name)
     for note, noted in of_files.items():
-        notes.append(note if len(noted) == len(files) else f"{listed(noted)}: {note}")
+        notes.append(
+            note if len(noted) == len(files) else f"{list_text(noted)}: {note}"
+        )
     return events, channels, notes if others else notes[1:]
 
 
-def _read(path: Path) -> _Events:
+def _read_events(path: Path) -> _Events:
     """Return events (n, p) on a linear scale and compensated, channels, and notes."""
     import flowio
 
     quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
     with quiet, np.errstate(all="ignore"):
         lenient = {"ignore_offset_error": True, "ignore_offset_discrepancy": True}
-        data = flowio.FlowData(_without_blanks(path), nextdata_offset=0, **lenient)
+        data = flowio.FlowData(_drop_empty_keywords(path), nextdata_offset=0, **lenient)
         events = data.as_array()
     if (order := data.text["byteord"]) not in _ORDERS:  # flowio takes any
         raise DataError(
@@ -209,13 +213,13 @@ def _read(path: Path) -> _Events:
     if int(data.text.get("nextdata", "0")):
         notes.append("The file has several data sets, of which the first one was read.")
     if spillover := data.text.get("spillover") or data.text.get("spill"):
-        notes.append(_compensated(events, data.pnn_labels, spillover))
-    channels = _channels(data.pnn_labels, markers)
+        notes.append(_compensate_in_place(events, data.pnn_labels, spillover))
+    channels = _describe_channels(data.pnn_labels, markers)
     numbers = pd.RangeIndex(1, len(events) + 1)
     return pd.DataFrame(events, numbers, channels.index), channels, notes
 
 
-def _without_blanks(path: Path) -> io.BytesIO:
+def _drop_empty_keywords(path: Path) -> io.BytesIO:
     """Return a file without the keywords that have no value, which flowio misreads.
 
     It takes their two delimiters for an escaped one within a value.
@@ -232,7 +236,7 @@ def _without_blanks(path: Path) -> io.BytesIO:
     return io.BytesIO(file[: start + 1] + rest)
 
 
-def _compensated(
+def _compensate_in_place(
     events: NDArray[np.float64], detectors: Sequence[str], spillover: str
 ) -> str:
     """Compensate events (n, p) in place by the matrix of their file; return a note."""

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.anndata import parts_of
-from napari_embedding_game.data.formats.spaces import choose, item_of
+from napari_embedding_game.data.formats.anndata import to_readable_root
+from napari_embedding_game.data.formats.spaces import choose_space, get_space_item
 from napari_embedding_game.data.formats.store import (
-    check_folder,
+    check_zarr_folder,
     is_array,
     is_zarr_array,
     open_store,
@@ -34,7 +34,7 @@ class LazyRows:
     def __init__(self, path: Path, space: str | None = None) -> None:
         self.path, self.space = path, space
         self._open: Any = None
-        item = self._item()
+        item = self._open_item()
         is_dense = is_array(item) and not sp.issparse(item)
         if not is_dense or item.ndim != 2 or item.dtype.kind not in "fiub":
             raise DataError(
@@ -45,12 +45,12 @@ class LazyRows:
         is_single = np.can_cast(item.dtype, np.float32)
         self._dtype = np.dtype(np.float32 if is_single else np.float64)
 
-    def read(self, begin: int, end: int) -> NDArray[np.floating]:
+    def read_range(self, begin: int, end: int) -> NDArray[np.floating]:
         """Return the rows from ``begin`` up to before ``end``, in their precision.
 
         Raises DataError if some of them have missing or infinite numbers.
         """
-        rows = np.ascontiguousarray(self._item()[begin:end], self._dtype)
+        rows = np.ascontiguousarray(self._open_item()[begin:end], self._dtype)
         is_whole = np.isfinite(rows).all(axis=1)
         if not is_whole.all():
             raise DataError(
@@ -60,7 +60,7 @@ class LazyRows:
             )
         return rows
 
-    def take(
+    def take_rows(
         self, numbers: NDArray[np.integer], n_at_once: int = 65_536
     ) -> NDArray[np.floating]:
         """Return rows by their ascending numbers, reading ``n_at_once`` at a time."""
@@ -69,23 +69,25 @@ class LazyRows:
             end = min(begin + n_at_once, self.shape[0])
             first, last = np.searchsorted(numbers, (begin, end))
             if first < last:
-                values[first:last] = self.read(begin, end)[numbers[first:last] - begin]
+                values[first:last] = self.read_range(begin, end)[
+                    numbers[first:last] - begin
+                ]
         return values
 
-    def _item(self) -> Any:
+    def _open_item(self) -> Any:
         if self._open is None:
             self._closing = ExitStack()
             if is_zarr_array(self.path):
                 import zarr
 
-                check_folder(self.path)
+                check_zarr_folder(self.path)
                 self._open = zarr.open_array(str(self.path), mode="r")
                 self.space = "array"
             else:
                 root = self._closing.enter_context(open_store(self.path))
-                parts = parts_of(root, self.path)
-                self.space = choose(parts, self.space, self.path.name)
-                self._open = item_of(parts, self.space)
+                parts = to_readable_root(root, self.path)
+                self.space = choose_space(parts, self.space, self.path.name)
+                self._open = get_space_item(parts, self.space)
         return self._open
 
     def __getstate__(self) -> dict[str, Any]:

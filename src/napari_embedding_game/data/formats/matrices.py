@@ -12,23 +12,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import validation
-from napari_embedding_game.data.columns import check_chosen, listed
+from napari_embedding_game.data.columns import check_columns_exist, list_text
 from napari_embedding_game.data.dataset import (
     MISSING_VALUES,
     Dataset,
     Matrix,
-    is_of_pairs,
+    is_pairwise_space,
 )
 from napari_embedding_game.data.expression import check_gene_kind
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.roles import read_columns
+from napari_embedding_game.data.roles import convert_columns_by_role
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 
-def from_matrix(
+def dataset_from_matrix(
     X: Matrix,
     obs: pd.DataFrame,
     names: Sequence[str],
@@ -54,14 +54,14 @@ def from_matrix(
     column.
     """
     notes = list(notes)
-    if options.columns is not None and not is_of_pairs(space) and not standardise:
-        check_chosen(names, options.columns, where)
+    if options.columns is not None and not is_pairwise_space(space) and not standardise:
+        check_columns_exist(names, options.columns, where)
         n_all, is_chosen = len(names), np.isin(names, options.columns)
         indices = np.flatnonzero(is_chosen).tolist()
         X, names = X[:, indices], [names[i] for i in indices]
-        note = f"{len(indices)} of {n_all} columns of {space} ({listed(names)})"
+        note = f"{len(indices)} of {n_all} columns of {space} ({list_text(names)})"
         notes.append(f"Embedded: {note}.")
-    are_empty = _without_values(X, space)
+    are_empty = _find_empty_rows(X, space)
     if are_empty.any():
         n = np.count_nonzero(are_empty)
         note = f"{n:,} of {len(obs):,} rows left out, of which {space} has no values."
@@ -70,17 +70,20 @@ def from_matrix(
     is_excluded = np.any([*reasons.values()], axis=0)
     filled = np.where(is_excluded[:, None], 0, X) if is_excluded.any() else X
     checked = filled, where, obs.index, names, options.missing
-    finite, row_notes = validation.usable_rows(*checked)
+    finite, row_notes = validation.find_finite_rows(*checked)
     reasons[MISSING_VALUES] = ~finite
     is_kept, notes = finite & ~is_excluded, [*notes, *row_notes]
     if standardise and looks_like_counts(X[is_kept]):
-        X, columns = validation.as_rows(X), f"{len(names):,} columns ({listed(names)})"
+        X, columns = (
+            validation.to_sufficient_precision(X),
+            f"{len(names):,} columns ({list_text(names)})",
+        )
         notes.append(f"Not standardised, because they look like raw counts: {columns}.")
     elif standardise:
-        validation.check_varies(X[is_kept], where)
-        X, parts["profile"], names, more_notes = _standardised(X, names, is_kept)
+        validation.check_rows_differ(X[is_kept], where)
+        X, parts["profile"], names, more_notes = _standardise_columns(X, names, is_kept)
         parts["profile_names"], notes = names, [*notes, *more_notes]
-    obs, roles = read_columns(obs, options.roles, where)
+    obs, roles = convert_columns_by_role(obs, options.roles, where)
     if parts.get("has_expression"):
         check_gene_kind(parts["profile"], options.gene_kind, where)
     dataset = Dataset.from_rows(
@@ -95,11 +98,13 @@ def from_matrix(
         left_out=reasons,
         **parts,
     )
-    validation.check_values(dataset.X, where if standardise else f"{where} ({space})")
+    validation.check_magnitude_and_variation(
+        dataset.X, where if standardise else f"{where} ({space})"
+    )
     return dataset
 
 
-def adata_of(
+def build_anndata(
     X: Matrix, obs: pd.DataFrame, names: Sequence[str], ids: Mapping[str, str] = {}
 ) -> AnnData:
     """Return an AnnData, without the warning on names that occur twice."""
@@ -113,7 +118,7 @@ def adata_of(
         return AnnData(X, obs, var)
 
 
-def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
+def _find_empty_rows(X: Matrix, space: str) -> NDArray[np.bool_]:
     """Rows without values in a space, which its maker left out."""
     none = np.zeros(X.shape[0], bool)
     if not space.startswith("obsm") or sp.issparse(X):
@@ -122,7 +127,7 @@ def _without_values(X: Matrix, space: str) -> NDArray[np.bool_]:
     return are_empty if np.count_nonzero(are_empty) <= X.shape[0] - 2 else none
 
 
-def _standardised(
+def _standardise_columns(
     raw: NDArray[np.float64], names: Sequence[str], is_kept: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, Sequence[str], list[str]]:
     """Columns that vary: standardised, in their own units, their names, and notes.
@@ -133,7 +138,7 @@ def _standardised(
     varying = np.asarray(lowest < highest)
     constant = np.asarray(names, object)[~varying].tolist()
     names = np.asarray(names, object)[varying].tolist()
-    notes = [f"Left out because constant: {listed(constant)}."] if constant else []
+    notes = [f"Left out because constant: {list_text(constant)}."] if constant else []
     # Dividing by the largest number first keeps squares of tiny numbers from 0.
     usable = raw[is_kept][:, varying]
     usable = usable / np.abs(usable).max(axis=0)
@@ -142,7 +147,7 @@ def _standardised(
     note = f"Embedded: the column {names[0]}, standardised."
     if len(names) > 1:
         note = (
-            f"Embedded: {len(names)} columns ({listed(names)}), each with mean 0 and "
+            f"Embedded: {len(names)} columns ({list_text(names)}), each with mean 0 and "
             "standard deviation 1, because units differ."
         )
-    return X, validation.as_float32(raw[:, varying]), names, [*notes, note]
+    return X, validation.to_float32(raw[:, varying]), names, [*notes, note]

@@ -1,7 +1,7 @@
 """What of an AnnData can be embedded: its spaces, and their names.
 
 A *root* holds the parts of an AnnData by their names: an open file, a group of zarr, or
-:func:`root_of` an AnnData in memory.
+:func:`root_from_anndata` an AnnData in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOT_MEASURED = re.compile(r"^(X_embedding_game|X_umap|X_tsne|.*spatial.*)$", re
 _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""")
 
 
-def root_of(adata: AnnData) -> Mapping[str, Any]:
+def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
     """Return the parts of an AnnData in memory."""
     root: dict[str, Any] = {
         "obs": adata.obs,
@@ -47,20 +47,22 @@ def root_of(adata: AnnData) -> Mapping[str, Any]:
     return root
 
 
-def spaces_of(root: Any, where: str) -> list[str]:
+def list_spaces_default_first(root: Any, where: str) -> list[str]:
     """Return the spaces of a root, the default first.
 
     Raises DataError if there is none.
     """
-    return list(dict.fromkeys([choose(root, None, where), *all_spaces(root)]))
+    return list(
+        dict.fromkeys([choose_space(root, None, where), *find_all_spaces(root)])
+    )
 
 
-def choose(root: Any, space: str | None, where: str) -> str:
+def choose_space(root: Any, space: str | None, where: str) -> str:
     """Return the canonical name of the requested space, or of the best one for a map.
 
     Raises DataError if there is no such space, or none at all.
     """
-    spaces = all_spaces(root)
+    spaces = find_all_spaces(root)
     if not spaces:
         raise DataError(
             f"{where} holds nothing to embed: neither X nor an entry of obsm with "
@@ -68,7 +70,7 @@ def choose(root: Any, space: str | None, where: str) -> str:
         )
     if space is None:
         measured = {
-            k: w for k, w in _widths(root).items() if not _NOT_MEASURED.match(k)
+            k: w for k, w in _obsm_widths(root).items() if not _NOT_MEASURED.match(k)
         }
         wide = [f"obsm['{key}']" for key, width in measured.items() if width > 3]
         candidates = ["obsm['X_pca']", *wide, "X", *spaces]
@@ -84,14 +86,14 @@ def choose(root: Any, space: str | None, where: str) -> str:
     return chosen
 
 
-def maps_of(root: Any) -> list[str]:
+def find_map_keys(root: Any) -> list[str]:
     """Return the keys of ``obsm`` that hold a map made by another program."""
-    return [key for key in coordinates_of(root) if "spatial" not in key.lower()]
+    return [key for key in find_coordinate_keys(root) if "spatial" not in key.lower()]
 
 
-def coordinates_of(root: Any) -> list[str]:
+def find_coordinate_keys(root: Any) -> list[str]:
     """Return the keys of ``obsm`` that hold such a map, or positions in an image."""
-    flat = (key for key, width in _widths(root).items() if width in (2, 3))
+    flat = (key for key, width in _obsm_widths(root).items() if width in (2, 3))
     return [key for key in flat if KEY not in key.lower()]
 
 
@@ -101,18 +103,20 @@ def split_space(space: str) -> tuple[str, str] | None:
     return (match[1], match[2] or match[3]) if match else None
 
 
-def item_of(root: Any, space: str) -> Any:
+def get_space_item(root: Any, space: str) -> Any:
     """Return the part of a root that a canonical space names."""
     element = split_space(space)
-    return root[element[0]][element[1]] if element else _with_genes(root, space)["X"]
+    return (
+        root[element[0]][element[1]] if element else _group_with_genes(root, space)["X"]
+    )
 
 
-def var_of(root: Any, space: str) -> Any:
+def get_space_var(root: Any, space: str) -> Any:
     """Return the table of the genes that a canonical space, and all of it, has."""
-    return _with_genes(root, space)["var"]
+    return _group_with_genes(root, space)["var"]
 
 
-def _with_genes(root: Any, space: str) -> Any:
+def _group_with_genes(root: Any, space: str) -> Any:
     return root["raw"] if space == RAW else root
 
 
@@ -127,14 +131,14 @@ def has_matrix(group: Any) -> bool:
     return bool(attributes.get("encoding-type") != "null")
 
 
-def _widths(root: Any) -> dict[str, int]:
+def _obsm_widths(root: Any) -> dict[str, int]:
     """Columns of each entry of ``obsm`` that holds numbers."""
     group = root.get("obsm", {})
-    widths = {key: _width(group[key]) for key in sorted(group.keys())}
+    widths = {key: _matrix_width(group[key]) for key in sorted(group.keys())}
     return {key: width for key, width in widths.items() if width}
 
 
-def _width(item: Any) -> int:
+def _matrix_width(item: Any) -> int:
     """Columns of a matrix of numbers, stored or not; 0 for anything else."""
     attributes = getattr(item, "attrs", {})
     if "column-order" in attributes:
@@ -146,11 +150,11 @@ def _width(item: Any) -> int:
     return int(item.shape[1]) if is_matrix else 0
 
 
-def all_spaces(root: Any) -> list[str]:
+def find_all_spaces(root: Any) -> list[str]:
     """Return the names of all that can be embedded, which has a value for each row."""
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
-        *(f"obsm['{key}']" for key in _widths(root)),
+        *(f"obsm['{key}']" for key in _obsm_widths(root)),
         *(["X"] if has_matrix(root) else []),
         *([RAW] if has_matrix(root.get(RAW)) else []),
         *(f"layers['{key}']" for key in sorted(root.get("layers", {}))),

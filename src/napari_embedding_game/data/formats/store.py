@@ -47,12 +47,12 @@ def open_store(path: Path) -> Iterator[Any]:
     import zarr
 
     if path.is_dir():
-        check_folder(path)
+        check_zarr_folder(path)
         # Of names that differ in case alone zarr mistakes its list of all parts.
         yield zarr.open_group(str(path), mode="r", use_consolidated=False)
         return
     with h5py.File(path) as file:
-        _check_links(file, path.name)
+        _check_hdf5_links(file, path.name)
         yield file
 
 
@@ -167,7 +167,7 @@ def first_values(item: Any) -> NDArray[Any]:
     return np.asarray(values[: max(1, _LOOKED_AT // width)])
 
 
-def _check_links(file: Any, where: str) -> None:
+def _check_hdf5_links(file: Any, where: str) -> None:
     """Raise DataError if a part of an HDF5 file lies in another file."""
     import h5py
 
@@ -188,7 +188,7 @@ def _check_links(file: Any, where: str) -> None:
         )
 
 
-def check_folder(path: Path) -> None:
+def check_zarr_folder(path: Path) -> None:
     """Raise DataError if reading this .zarr folder could do harm."""
     inside = path.resolve()
     for file in path.rglob("*"):

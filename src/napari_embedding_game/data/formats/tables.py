@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data import columns
 from napari_embedding_game.data.errors import DataError, explain_damage
-from napari_embedding_game.data.formats.matrices import from_matrix
-from napari_embedding_game.data.gene_names import ENSEMBL, ids_of, names_of
-from napari_embedding_game.data.identity import Part, RowHashes, hash_table
+from napari_embedding_game.data.formats.matrices import dataset_from_matrix
+from napari_embedding_game.data.gene_names import (
+    ENSEMBL,
+    find_ensembl_ids,
+    gene_display_names,
+)
+from napari_embedding_game.data.identity import Part, RowHashes, hash_table_rows
 from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -72,7 +76,7 @@ _BARCODE = re.compile(r"(.*[_\-.:#])?[ACGT]{10,}([_\-.:].*)?")
 Numbers = dict[str, NDArray[np.float64]]
 
 
-def table_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_table_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .csv, .tsv or .parquet, also with .gz behind it.
 
     `options.columns` are those to embed; `options.space` may also name them, with
@@ -81,22 +85,24 @@ def table_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     yield Stage(f"Reading {path.name}")
     frame = read_frame(path)
     yield Stage("Checking the numbers")
-    return of_file(frame, path, options)
+    return result_from_file_frame(frame, path, options)
 
 
-def of_file(frame: pd.DataFrame, path: Path, options: ReadOptions) -> ReadResult:
+def result_from_file_frame(
+    frame: pd.DataFrame, path: Path, options: ReadOptions
+) -> ReadResult:
     """Return what is embedded of a table that was read from a file, and the choices."""
     has_genes, name = has_genes_in_rows(frame), path.name
     if options.transposed:
-        frame = transposed(frame, name)
+        frame = transpose_frame(frame, name)
     elif has_genes:
         frame_notes = frame.attrs.get(_NOTES, [])
         frame.attrs[_NOTES] = [GENES_IN_ROWS.format(name), *frame_notes]
-    result = from_frame(frame, name, name, options, source=path)
+    result = result_from_frame(frame, name, name, options, source=path)
     return replace(result, has_genes_in_rows=has_genes)
 
 
-def from_features(
+def result_from_features(
     features: Mapping[str, Any] | pd.DataFrame,
     name: str,
     options: ReadOptions = DEFAULT_OPTIONS,
@@ -108,10 +114,10 @@ def from_features(
         raise DataError(
             f"{where} is empty: measure its objects first, or choose another layer."
         )
-    return from_frame(frame, where, name, options)
+    return result_from_frame(frame, where, name, options)
 
 
-def from_frame(
+def result_from_frame(
     frame: pd.DataFrame,
     where: str,
     name: str,
@@ -127,7 +133,7 @@ def from_frame(
     Columns of numbers, ids included, can be chosen.
     """
     notes = list(frame.attrs.get(_NOTES, []))
-    frame, name_notes = named(frame, where)
+    frame, name_notes = split_off_row_names(frame, where)
     usual = space = f"columns of {name}"
     chosen = options.columns
     if chosen is None and options.space not in (None, usual):
@@ -135,13 +141,13 @@ def from_frame(
         names = [requested] if requested in frame else requested.split(",")
         chosen = tuple(one.strip() for one in names)
     if chosen is not None:
-        columns.check_chosen(frame.columns, chosen, where)
+        columns.check_columns_exist(frame.columns, chosen, where)
         space = f"columns {', '.join(chosen)} of {name}"
     elif options.transposed:
         chosen = tuple(frame.columns)
-    numbers = _numbers(frame, where, chosen)
+    numbers = _parse_number_columns(frame, where, chosen)
     if chosen is None:
-        by_column, column_notes = _measured(frame, numbers, where, options)
+        by_column, column_notes = _select_measures(frame, numbers, where, options)
     elif texts := [one for one in chosen if one not in numbers]:
         raise DataError(
             f"{where} has no numbers in column {texts[0]}: choose columns of numbers."
@@ -153,17 +159,17 @@ def from_frame(
     if not names:
         raise DataError(
             f"{where} has no value in any of its columns of numbers "
-            f"({columns.listed(empty)}): fill them in, or choose another source."
+            f"({columns.list_text(empty)}): fill them in, or choose another source."
         )
-    notes += [*name_notes, *column_notes, *columns.repeated_names(frame.index)]
-    notes += [f"Left out because empty: {columns.listed(empty)}."] if empty else []
+    notes += [*name_notes, *column_notes, *columns.note_repeated_row_names(frame.index)]
+    notes += [f"Left out because empty: {columns.list_text(empty)}."] if empty else []
     reasons = dict[str, NDArray[np.bool_]]()
     if options.id_column in frame:
-        ids = columns.numbers_of(frame[options.id_column])
+        ids = columns.parse_integers(frame[options.id_column])
         if ids is not None:
             reasons = {NO_OBJECT: ids == 0}
             check_shape((int(np.count_nonzero(ids)), len(names)), where)
-    dataset = from_matrix(
+    dataset = dataset_from_matrix(
         np.column_stack([by_column[one] for one in names]),
         frame[[one for one in frame if one not in by_column]],
         names,
@@ -176,7 +182,7 @@ def from_frame(
         name=name,
         source=source,
         gene_ids=frame.attrs.get(_IDS, {}),
-        row_hashes=hash_table(_numbers_to_hash(frame, numbers)),
+        row_hashes=hash_table_rows(_select_columns_to_hash(frame, numbers)),
     )
     return ReadResult(dataset, [usual], list(numbers), is_of_table=True)
 
@@ -188,38 +194,44 @@ def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
     """
     frame = read_frame(path)
     if options.transposed:
-        frame = transposed(frame, path.name)
-    frame, _ = named(frame, path.name)
+        frame = transpose_frame(frame, path.name)
+    frame, _ = split_off_row_names(frame, path.name)
     frame = frame.loc[:, frame.columns.isin(part)]
-    return hash_table(_numbers_to_hash(frame, _numbers(frame, path.name, ())))
+    return hash_table_rows(
+        _select_columns_to_hash(frame, _parse_number_columns(frame, path.name, ()))
+    )
 
 
 # From a frame to numbers
 
 
-def named(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, list[str]]:
+def split_off_row_names(
+    frame: pd.DataFrame, where: str
+) -> tuple[pd.DataFrame, list[str]]:
     """Frame with unique headings and the names of its rows as index, and a note.
 
     Raises DataError if it has no columns, or less than two rows.
     """
     check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
-    frame.columns = pd.Index(columns.unique_names(frame.columns))
+    frame.columns = pd.Index(columns.make_names_unique(frame.columns))
     names, first, taken = frame.index, frame.iloc[:, 0], []
     if isinstance(names, pd.MultiIndex):
         taken = names.names
         names = names.map(lambda levels: ", ".join(map(str, levels)))
     elif isinstance(names, pd.RangeIndex):
         names = pd.RangeIndex(1, len(frame) + 1)
-        if frame.shape[1] > 1 and columns.is_row_name(first):
+        if frame.shape[1] > 1 and columns.holds_row_names(first):
             frame, names, taken = frame.iloc[:, 1:], pd.Index(first), [first.name]
     frame.index = names.astype(str).rename(None)
     note = [str(n or "").strip() for n in taken]
     titles = [n for n in note if n and not n.startswith("Unnamed: 0")]
-    return frame, [f"Taken as row names: {columns.listed(titles)}."] if titles else []
+    return frame, [
+        f"Taken as row names: {columns.list_text(titles)}."
+    ] if titles else []
 
 
-def _numbers(
+def _parse_number_columns(
     frame: pd.DataFrame, where: str, chosen: Sequence[str] | None = None
 ) -> Numbers:
     """Values of each column of numbers; of all plain ones at once, as they are many.
@@ -229,13 +241,15 @@ def _numbers(
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
     numbers = {
-        column: next(plain) if is_one else columns.numbers(frame[column], where, chosen)
+        column: next(plain)
+        if is_one
+        else columns.parse_numbers(frame[column], where, chosen)
         for column, is_one in zip(frame.columns, is_plain, strict=True)
     }
     return {column: values for column, values in numbers.items() if values is not None}
 
 
-def _numbers_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
+def _select_columns_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
     """Return the columns that are numbers however a table is read, else all `numbers`.
 
     Which texts are numbers depends on the columns that are chosen.
@@ -245,15 +259,15 @@ def _numbers_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
     return plain or numbers
 
 
-def _measured(
+def _select_measures(
     frame: pd.DataFrame, numbers: Numbers, where: str, options: ReadOptions
 ) -> tuple[Numbers, list[str]]:
     """Columns that measure rows, and a note if numbers were taken for anything else."""
     ids, roles = options.id_column, options.roles
-    numbers = {c: v for c, v in numbers.items() if not columns.is_of_a_map(c)}
+    numbers = {c: v for c, v in numbers.items() if not columns.is_own_map_column(c)}
     alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}  # of a second column "id"
     names = {c: one if one in numbers else c for c, one in alone.items()}
-    is_group = columns.is_name_or_group
+    is_group = columns.is_id_or_group_column
     groups = [c for c, v in numbers.items() if c == ids or is_group(names[c], v)]
     groups = [c for c in groups if roles.get(c) != "numbers"]
     groups += [c for c in numbers if roles.get(c, "numbers") != "numbers"]
@@ -261,19 +275,21 @@ def _measured(
     if not measures:
         raise DataError(
             f"{where} has no column of numbers to embed (its columns: "
-            f"{columns.listed(list(frame.columns))}): add measurements, or choose "
+            f"{columns.list_text(list(frame.columns))}): add measurements, or choose "
             "another source."
         )
     unsaid = [column for column in measures if column not in roles]
-    positions = [column for column in unsaid if columns.is_position(column)]
+    positions = [column for column in unsaid if columns.is_position_name(column)]
     if len(measures) - len(positions) < _MIN_BESIDE_POSITIONS:
         positions = []
-    of_maps = [axis for axes in columns.given_maps(unsaid).values() for axis in axes]
+    of_maps = [
+        axis for axes in columns.axes_by_external_map(unsaid).values() for axis in axes
+    ]
     if len(of_maps) == len(measures):
         of_maps = []
     left_out = [*dict.fromkeys(groups), *positions, *of_maps]
     note = "Not embedded unless chosen, as the name says that it is no measure"
-    notes = [f"{note}: {columns.listed(left_out)}."] if left_out else []
+    notes = [f"{note}: {columns.list_text(left_out)}."] if left_out else []
     return {c: v for c, v in numbers.items() if c not in left_out}, notes
 
 
@@ -284,23 +300,25 @@ def has_genes_in_rows(frame: pd.DataFrame) -> bool:
     """Return whether the rows of a table look like genes, or its columns like cells."""
     if frame.shape[1] < 3:
         return False
-    first = _names_of_rows(frame)
+    first = _find_row_names(frame)
     rows, names = (pd.Series(part[:1000], dtype=str) for part in (first, frame.columns))
     return bool(
-        (_GENES.fullmatch(str(first.name)) and _is_text(first))
+        (_GENES.fullmatch(str(first.name)) and _is_text_column(first))
         or rows.str.fullmatch(ENSEMBL).mean() >= 0.5
         or names.str.fullmatch(_BARCODE).mean() >= 0.5
     )
 
 
-def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return a table whose rows are the columns of numbers of another one.
 
     Its columns are called as the rows of the other; those of one name are numbered.
     Raises DataError if there are no numbers.
     """
-    first = _names_of_rows(frame)
-    values = _numbers(frame.drop(columns=[first.name], errors="ignore"), where)
+    first = _find_row_names(frame)
+    values = _parse_number_columns(
+        frame.drop(columns=[first.name], errors="ignore"), where
+    )
     if not values:
         raise DataError(
             f"{where} has no column of numbers to be turned into a row: leave it as it "
@@ -308,29 +326,31 @@ def transposed(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         )
     described = [str(c) for c in frame.columns if c != first.name and c not in values]
     var = frame[described].set_axis(first.astype(str))
-    described = [c for c in described if not names_of(var).isin(frame[c]).any()]
-    names, notes = columns.numbered_names(names_of(var))
+    described = [
+        c for c in described if not gene_display_names(var).isin(frame[c]).any()
+    ]
+    names, notes = columns.make_gene_names_unique(gene_display_names(var))
     turned = pd.DataFrame(values, index=names).T
-    without = f", without {columns.listed(described)}" if described else ""
+    without = f", without {columns.list_text(described)}" if described else ""
     note = f"{len(names):,} rows became columns, {len(values):,} columns rows{without}"
     frame_notes = frame.attrs.get(_NOTES, [])
     turned.attrs[_NOTES] = [*frame_notes, f"Transposed: {note}.", *notes]
-    if (ids := ids_of(var)) is not None:
+    if (ids := find_ensembl_ids(var)) is not None:
         turned.attrs[_IDS] = dict(zip(names, ids, strict=True))
     return turned
 
 
-def _names_of_rows(frame: pd.DataFrame) -> pd.Series:
+def _find_row_names(frame: pd.DataFrame) -> pd.Series:
     """Return what the rows are called, by the first column or the index, or numbers."""
     if not isinstance(frame.index, pd.RangeIndex):
         return pd.Series(frame.index)
     first = frame.iloc[:, 0]
-    if _is_text(first) or _GENES.fullmatch(str(first.name)):
+    if _is_text_column(first) or _GENES.fullmatch(str(first.name)):
         return first
     return pd.Series(range(1, len(frame) + 1))
 
 
-def _is_text(column: pd.Series) -> bool:
+def _is_text_column(column: pd.Series) -> bool:
     return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
@@ -346,13 +366,13 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
-        content = memory.unpacked(path, 1 if kind == ".parquet" else _PARSED)
+        content = memory.read_unpacked(path, 1 if kind == ".parquet" else _PARSED)
         if kind == ".parquet":
             return _parse_parquet(content, path.name)
-        return _parse_text(decoded(content, path.name), kind, path.name)
+        return _parse_text(decode_utf8(content, path.name), kind, path.name)
 
 
-def decoded(content: bytes, where: str) -> str:
+def decode_utf8(content: bytes, where: str) -> str:
     """Return a text; raise DataError if it is no UTF-8, as Excel's usual CSV."""
     try:
         return content.decode("utf-8-sig")
@@ -374,28 +394,28 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
     n_bytes = sum(one.total_byte_size for one in groups)  # more of long texts
     memory.check_fits(max(n_bytes, 2 * _PARSED * n_values), where, "its table")
     table = file.read()
-    names = columns.unique_names(pd.Index(table.column_names))
+    names = columns.make_names_unique(pd.Index(table.column_names))
     known = table.schema.metadata  # which of them pandas had as row names
     table = table.rename_columns(names).replace_schema_metadata(known)
     nested = [one.name for one in table.schema if pa.types.is_nested(one.type)]
     table = table.drop_columns(nested)
     table.validate(full=True)  # texts may be no UTF-8
     frame = table.to_pandas()
-    for name in _rounded(frame):
+    for name in _find_rounded_integers(frame):
         if pa.types.is_integer(kind := table[name].type):
             exact = "UInt64" if pa.types.is_unsigned_integer(kind) else "Int64"
             frame[name] = pd.array(table[name].to_pylist(), exact)
     if nested and frame.shape[1] == 0:
         raise DataError(
-            f"{where} holds only lists or nested values ({columns.listed(nested)}): "
+            f"{where} holds only lists or nested values ({columns.list_text(nested)}): "
             "write each number into a column of its own."
         )
     levels = map(frame.index.get_level_values, range(frame.index.nlevels))
     whole = [one.name for one in levels if pd.api.types.is_integer_dtype(one)]
-    if any(columns.is_name_or_group(name, np.empty(0)) for name in whole):
+    if any(columns.is_id_or_group_column(name, np.empty(0)) for name in whole):
         frame = frame.reset_index(allow_duplicates=True)  # a column such as "label"
     note = "Not read, because they hold lists or nested values"
-    frame.attrs[_NOTES] = [f"{note}: {columns.listed(nested)}."] if nested else []
+    frame.attrs[_NOTES] = [f"{note}: {columns.list_text(nested)}."] if nested else []
     return frame
 
 
@@ -415,24 +435,28 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
     try:
         n_rows = max(1, text[:65_536].count("\n"))
         head = read(io.StringIO(text), dtype=str, nrows=n_rows)
-        marks = _marks(head)
+        marks = _find_decimal_marks(head)
         is_comma = separator == ";" or (separator == "\t" and "." not in marks)
         # In a single column an empty line is an empty value; elsewhere it is none.
         is_single = head.shape[1] == 1
         text = text.lstrip().rstrip("\r\n") if is_single else text
         texts = zip(head, head.to_numpy(object).T, strict=True)
-        codes = [name for name, some in texts if columns.are_codes(some)]
+        codes = [name for name, some in texts if columns.are_zero_padded_codes(some)]
         # Its parser of numbers ends the program at exponents beyond 32 bits.
         has_huge = columns.has_huge_exponent(text)
         kinds: Any = str if has_huge else dict.fromkeys(codes, "str")
         how: Any = {"decimal": "," if is_comma and "," in marks else "."}
         how["skip_blank_lines"] = not is_single
         frame = read(io.StringIO(text), dtype=kinds, **how)
-        if late := _late_codes(frame, text, separator, partial(read, **how)):
+        if late := _find_late_codes(frame, text, separator, partial(read, **how)):
             codes += late
             kinds = kinds if kinds is str else kinds | dict.fromkeys(late, "str")
             frame = read(io.StringIO(text), dtype=kinds, **how)
-        if large := [one for one in _rounded(frame) if abs(frame[one]).max() < 2**63]:
+        if large := [
+            one
+            for one in _find_rounded_integers(frame)
+            if abs(frame[one]).max() < 2**63
+        ]:
             kinds |= dict.fromkeys(large, "Int64")
             frame = read(io.StringIO(text), dtype=kinds, **how)
     except pd.errors.ParserError as error:
@@ -442,20 +466,22 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
             f"{_CALLED[separator]} in it into quotation marks, and close all of them."
         ) from error
     others = frame.select_dtypes(exclude="number").drop(columns=codes)
-    for name in filter(lambda name: _is_text(others[name]), others):
-        frame[name] = _with_numbers(others[name], marks - {separator}, separator)
+    for name in filter(lambda name: _is_text_column(others[name]), others):
+        frame[name] = _convert_number_texts(
+            others[name], marks - {separator}, separator
+        )
     # The second 5.1 of a first line is called 5.1.1 by pandas.
     heading_once = frame.columns.str.replace(r"(?<=\d)\.\d+$", "", regex=True)
-    are_numbers = columns.to_numbers(heading_once.to_series()).notna().all()
-    frame.columns = columns.unique_names(frame.columns.str.strip())
+    are_numbers = columns.coerce_to_numbers(heading_once.to_series()).notna().all()
+    frame.columns = columns.make_names_unique(frame.columns.str.strip())
     if not isinstance(head.index, pd.RangeIndex):
-        frame = _with_row_names(frame, separator, where)
+        frame = _accept_unnamed_row_names(frame, separator, where)
     if are_numbers:
         frame.attrs[_NOTES] = [*frame.attrs.get(_NOTES, []), NUMBERS_AS_NAMES]
     return frame
 
 
-def _late_codes(
+def _find_late_codes(
     frame: pd.DataFrame, text: str, separator: str, read: Callable[..., pd.DataFrame]
 ) -> list[str]:
     """Return columns read as whole numbers of which a text, such as 0012, is a code.
@@ -463,11 +489,13 @@ def _late_codes(
     The first rows need not show it, as in ids from 1000 to 9999 and then 0001.
     """
     numbers = frame.select_dtypes("number")
-    whole = [name for name in numbers if columns.numbers_of(numbers[name]) is not None]
+    whole = [
+        name for name in numbers if columns.parse_integers(numbers[name]) is not None
+    ]
     if not whole or not _has_padded_number(text, separator):
         return []
     texts = read(io.StringIO(text), dtype=str)[whole]
-    return [name for name in whole if columns.are_codes(texts[name])]
+    return [name for name in whole if columns.are_zero_padded_codes(texts[name])]
 
 
 def _has_padded_number(text: str, separator: str) -> bool:
@@ -483,14 +511,14 @@ def _has_padded_number(text: str, separator: str) -> bool:
     return False
 
 
-def _rounded(frame: pd.DataFrame) -> list[str]:
+def _find_rounded_integers(frame: pd.DataFrame) -> list[str]:
     """Names of columns of whole numbers that floats do not hold, as they have gaps."""
     floats = (frame[name] for name, kind in frame.dtypes.items() if kind == np.float64)
     large = (x.dropna() for x in floats if x.hasnans and (abs(x) >= 2**53).any())
     return [str(x.name) for x in large if (x % 1 == 0).all()]
 
 
-def _marks(head: pd.DataFrame) -> set[str]:
+def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
     """Return the decimal mark in texts: 12,5 and 0,234 show it, 1,234 only if alone."""
     texts = "\n".join(head.to_numpy().ravel().astype(str))
     numbers = re.findall(_NUMBER, texts, re.MULTILINE)
@@ -502,7 +530,7 @@ def _marks(head: pd.DataFrame) -> set[str]:
     return sure or {mark for _, mark, _ in numbers}
 
 
-def _with_numbers(
+def _convert_number_texts(
     column: pd.Series, decimals: Collection[str], separator: str
 ) -> pd.Series:
     """Make numbers of texts such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
@@ -524,14 +552,16 @@ def _with_numbers(
                 texts = texts.str.replace(mark, "")
             texts = texts.str.replace(r"[.,]", ".", regex=True)
             break
-    numbers = columns.to_numbers(texts)
+    numbers = columns.coerce_to_numbers(texts)
     if not numbers.count() == len(filled) > 0:
         return column
     has_room = numbers.dtype.kind == "f" or not numbers.hasnans
     return numbers.astype(numbers.dtype.numpy_dtype) if has_room else numbers
 
 
-def _with_row_names(frame: pd.DataFrame, separator: str, where: str) -> pd.DataFrame:
+def _accept_unnamed_row_names(
+    frame: pd.DataFrame, separator: str, where: str
+) -> pd.DataFrame:
     """Return a frame, noted where lines have a value more than the heading: their name.
 
     R writes them so.  A separator at each line's end looks the same and would shift

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from napari_embedding_game.data.columns import numbered_names
+from napari_embedding_game.data.columns import make_gene_names_unique
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.formats import store
-from napari_embedding_game.data.formats.anndata import adata_stages
-from napari_embedding_game.data.formats.matrices import adata_of
-from napari_embedding_game.data.limits.memory import check_fits, unpacked
+from napari_embedding_game.data.formats.anndata import read_adata_in_stages
+from napari_embedding_game.data.formats.matrices import build_anndata
+from napari_embedding_game.data.limits.memory import check_fits, read_unpacked
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
@@ -35,15 +35,15 @@ _Counts = tuple[Any, list[str], pd.DataFrame]
 """The matrix (cells, genes), names of cells, and the genes as scanpy has them."""
 
 
-def tenx_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read the counts of all cells and genes, in stages.
 
     `path` is an .h5 file, the folder of ``matrix.mtx``, or that file.
     """
-    options.space_among(["X"], path.name)
+    options.choose_space(["X"], path.name)
     yield Stage(f"Reading {path.name}, which may take a minute")
     adata, notes = read_counts(path)
-    result = yield from adata_stages(adata, path.name, options, path)
+    result = yield from read_adata_in_stages(adata, path.name, options, path)
     dataset = replace(result.dataset, notes=(*notes, *result.dataset.notes))
     return replace(result, dataset=dataset)
 
@@ -62,17 +62,19 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
             n_others = np.count_nonzero(~genes)
             notes = [f"{n_others:,} features that are no genes left out."]
             counts, var = counts[:, genes], var[genes]
-        unique, repeats = numbered_names(var.index)
-        adata = adata_of(counts, pd.DataFrame(index=pd.Index(cells)), unique)
+        unique, repeats = make_gene_names_unique(var.index)
+        adata = build_anndata(counts, pd.DataFrame(index=pd.Index(cells)), unique)
         adata.var = var.set_axis(unique)
-    files = list(dict.fromkeys(f.name.removesuffix(".gz") for f in matrix_files(path)))
+    files = list(
+        dict.fromkeys(f.name.removesuffix(".gz") for f in find_matrix_files(path))
+    )
     if len(files) > 1:
         note = f"Of {len(files)} matrices in {path.name} only {files[0]} was read"
         notes += [f"{note}: open the matrix.mtx of another one for its cells."]
     return adata, [*notes, *repeats]
 
 
-def matrix_files(path: Path) -> list[Path]:
+def find_matrix_files(path: Path) -> list[Path]:
     """``matrix.mtx`` or ``matrix.mtx.gz`` of a folder, with whatever before it."""
     if not path.is_dir():
         return [path]
@@ -98,24 +100,24 @@ def _read_h5(path: Path) -> _Counts:
         )
         counts = sp.csr_matrix((data, indices, indptr), shape=tuple(shape[::-1]))
         features = group["features"]
-        names = _texts(features["name"])
-        ids = _texts(features["id"]) if "id" in features else names
-        var = _var(names, ids, _texts(features["feature_type"]))
-        return store.to_checked_csr(counts), _texts(group["barcodes"]), var
+        names = _decode_texts(features["name"])
+        ids = _decode_texts(features["id"]) if "id" in features else names
+        var = _build_var(names, ids, _decode_texts(features["feature_type"]))
+        return store.to_checked_csr(counts), _decode_texts(group["barcodes"]), var
 
 
-def _var(names: list[str], ids: Any, kinds: Any) -> pd.DataFrame:
+def _build_var(names: list[str], ids: Any, kinds: Any) -> pd.DataFrame:
     return pd.DataFrame({"gene_ids": list(ids), "feature_types": list(kinds)}, names)
 
 
-def _texts(stored: Any) -> list[str]:
+def _decode_texts(stored: Any) -> list[str]:
     return [one.decode("utf-8", "replace") for one in stored[:]]
 
 
 def _read_folder(path: Path) -> _Counts:
     from scipy.io import mmread
 
-    matrix = next(iter(matrix_files(path)), None)
+    matrix = next(iter(find_matrix_files(path)), None)
     if matrix is None:
         raise DataError(f"{path} holds no matrix.mtx or matrix.mtx.gz.")
     prefix = matrix.name.removesuffix(".gz").removesuffix("matrix.mtx")
@@ -123,7 +125,7 @@ def _read_folder(path: Path) -> _Counts:
         prefix = ""
     barcodes = _read_tsv(matrix, f"{prefix}barcodes.tsv")
     features = _read_tsv(matrix, f"{prefix}features.tsv", f"{prefix}genes.tsv")
-    content = _text(matrix, _ENTRY_RATIO)
+    content = _read_text_bytes(matrix, _ENTRY_RATIO)
     genes = mmread(io.BytesIO(content), spmatrix=False)
     names = features[min(1, features.shape[1] - 1)].tolist()
     kinds = features[2] if features.shape[1] > 2 else [_GENES] * len(names)
@@ -135,12 +137,12 @@ def _read_folder(path: Path) -> _Counts:
             "again."
         )
     counts = store.to_checked_csr(sp.csr_matrix(genes.T))
-    return counts, cells, _var(names, features[0], kinds)
+    return counts, cells, _build_var(names, features[0], kinds)
 
 
-def _text(path: Path, times: int) -> bytes:
+def _read_text_bytes(path: Path, times: int) -> bytes:
     """Return what a file holds: of a damaged stream scipy may end the program."""
-    content = unpacked(path, times)
+    content = read_unpacked(path, times)
     if b"\0" in content:
         raise ValueError("a text has no zeros")
     return content
@@ -150,7 +152,7 @@ def _read_tsv(matrix: Path, *names: str) -> pd.DataFrame:
     for name in (one + end for one in names for end in ("", ".gz")):
         path = matrix.parent / name
         if path.is_file():
-            text = io.BytesIO(_text(path, _NAME_RATIO))
+            text = io.BytesIO(_read_text_bytes(path, _NAME_RATIO))
             options: Any = {"dtype": str, "quoting": 3, "keep_default_na": False}
             return pd.read_csv(text, sep="\t", header=None, **options)
     raise DataError(

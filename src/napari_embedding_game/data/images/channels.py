@@ -17,15 +17,15 @@ Span: TypeAlias = tuple[float, float]
 GREY, COLORS = ("intensity",), ("red", "green", "blue")
 
 
-def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
+def split_image(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
     """Channels of an image, each of the shape of the labels; none if it fits none.
 
     A channel of an array that is no numpy array is read where it is cut.
     """
     theirs = tuple(map(int, image.shape))
-    if theirs == shape:
+    if theirs == labels_shape:
         return [image]
-    if shape not in (theirs[:-1], theirs[1:]):
+    if labels_shape not in (theirs[:-1], theirs[1:]):
         return []
     if not isinstance(image, np.ndarray):
         import dask.array as da
@@ -33,10 +33,12 @@ def planes(image: Any, shape: tuple[int, ...]) -> list[Any]:
         # Without a name its pixels would be read for one.
         is_lazy = isinstance(image, da.Array)
         image = image if is_lazy else da.from_array(image, name=False)
-    return list(np.moveaxis(image, -1 if theirs[:-1] == shape else 0, 0))
+    return list(np.moveaxis(image, -1 if theirs[:-1] == labels_shape else 0, 0))
 
 
-def split_channels(image: Any, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+def split_channels(
+    image: Any, labels_shape: tuple[int, ...]
+) -> dict[str, NDArray[Any]]:
     """Channels by name, each of the shape of the labels.
 
     `image` is an array, a mapping of channels, or None.  Three channels on the last
@@ -47,12 +49,14 @@ def split_channels(image: Any, shape: tuple[int, ...]) -> dict[str, NDArray[Any]
     if image is None:
         return {}
     if isinstance(image, Mapping):
-        channels = {str(k): in_memory(value, str(k)) for k, value in image.items()}
+        channels = {str(k): load_pixels(value, str(k)) for k, value in image.items()}
     else:
-        channels = _named(in_memory(image, "The image"), shape)
+        channels = _name_channels(load_pixels(image, "The image"), labels_shape)
     for key, channel in channels.items():
-        if channel.shape != shape:
-            raise DataError(_unequal(f"The channel {key}", channel.shape, shape))
+        if channel.shape != labels_shape:
+            raise DataError(
+                _shape_mismatch_text(f"The channel {key}", channel.shape, labels_shape)
+            )
         if channel.dtype.kind not in "buif":
             raise DataError(
                 f"The channel {key} holds {channel.dtype} values where numbers belong."
@@ -66,11 +70,13 @@ def value_span(channel: NDArray[Any]) -> Span:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
-def _named(image: NDArray[Any], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    arrays = planes(image, shape)
+def _name_channels(
+    image: NDArray[Any], labels_shape: tuple[int, ...]
+) -> dict[str, NDArray[Any]]:
+    arrays = split_image(image, labels_shape)
     if not arrays:
-        raise DataError(_unequal("The image", image.shape, shape))
-    is_last = image.shape[:-1] == shape
+        raise DataError(_shape_mismatch_text("The image", image.shape, labels_shape))
+    is_last = image.shape[:-1] == labels_shape
     if is_last and len(arrays) == 4 and (arrays[3] == arrays[3].flat[0]).all():
         arrays = arrays[:3]
     names: Sequence[str] = [f"channel {i + 1}" for i in range(len(arrays))]
@@ -81,7 +87,9 @@ def _named(image: NDArray[Any], shape: tuple[int, ...]) -> dict[str, NDArray[Any
     return dict(zip(names if len(arrays) > 1 else GREY, arrays, strict=False))
 
 
-def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:
+def _shape_mismatch_text(
+    what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]
+) -> str:
     theirs, ours = (" x ".join(map(str, sizes)) for sizes in (image_shape, shape))
     return (
         f"{what} has {theirs} pixels and the labels have {ours}: choose an image and "
@@ -89,7 +97,7 @@ def _unequal(what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]) ->
     )
 
 
-def in_memory(values: Any, what: str) -> NDArray[Any]:
+def load_pixels(values: Any, what: str) -> NDArray[Any]:
     """Return numpy, dask or zarr pixels as an array; raise DataError if too large."""
     size = math.prod(map(int, values.shape))
     check_fits(2 * size * np.dtype(values.dtype).itemsize, what, "its pixels")

@@ -66,22 +66,22 @@ class Thumbnails:
         light = np.zeros((_SIZE, _SIZE, 3), np.float32)
         if not objects.present[row]:
             return light.astype(np.uint8)
-        label, box = objects.label_ids[row], objects.slices(row)
+        label, box = objects.label_ids[row], objects.box_slices(row)
         areas = (np.asarray(self.labels[box]) == label).sum(axis=(-2, -1))
         fullest = np.unravel_index(int(areas.argmax()), areas.shape)
         plane = [part.start + int(i) for part, i in zip(box, fullest, strict=False)]
-        corner = (objects.ends[row, :, -2:].sum(axis=0) - sides) // 2
+        corner = (objects.box_corners[row, :, -2:].sum(axis=0) - sides) // 2
         for channel in self.channels:
-            pixels = _cut(channel.data, plane, corner, sides)
-            light += channel.opacity * _colored(channel, pixels)
-        window = _cut(self.labels, plane, corner, sides) == label
+            pixels = _cut_window(channel.data, plane, corner, sides)
+            light += channel.opacity * _render_channel(channel, pixels)
+        window = _cut_window(self.labels, plane, corner, sides) == label
         indices = (np.outer(sides, np.arange(_SIZE)) + sides[:, None] // 2) // _SIZE
         mask = window[np.ix_(*indices)]
         light[mask & ~binary_erosion(mask)] = _LINE
         return np.asarray(np.clip(light, 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
-def _cut(
+def _cut_window(
     image: Any,
     plane: Sequence[int],
     corner: NDArray[np.int64],
@@ -96,7 +96,7 @@ def _cut(
     return np.pad(pixels, ends + [[0, 0]] * (pixels.ndim - 2))
 
 
-def _colored(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
+def _render_channel(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
     """(64, 64, 3) light of a window of one channel, 0 to 1, as napari draws it."""
     from skimage.transform import resize
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError, explain_damage
 from napari_embedding_game.data.images.channels import (
@@ -25,15 +25,22 @@ from napari_embedding_game.data.images.channels import (
     split_channels,
     value_span,
 )
-from napari_embedding_game.data.images.folder import ImagePair, find_pairs, tables_of
+from napari_embedding_game.data.images.folder import (
+    ImagePair,
+    find_image_pairs,
+    find_tables,
+)
 from napari_embedding_game.data.images.image_table import PLATE_COLUMNS, join_tables
-from napari_embedding_game.data.images.measure import measured_dataset, measured_table
+from napari_embedding_game.data.images.measure import (
+    dataset_from_measures,
+    measure_picture,
+)
 from napari_embedding_game.data.label_objects import (
     NO_OBJECT,
     Objects,
-    as_labels,
-    check_labels,
-    joined,
+    concatenate_objects,
+    mask_to_labels,
+    to_integer_labels,
 )
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -52,20 +59,20 @@ MASKS = (
 )
 
 
-def experiment_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def measure_folder_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
     Raises DataError as :func:`open_images`, or for another space.
     """
     spaces = [f"measures of {path.name}"]
-    options.space_among(spaces, path.name)
+    options.choose_space(spaces, path.name)
     images = yield from open_images(path)
     dataset = yield from measure_images(images, options)
     return ReadResult(dataset, spaces, dataset.profile_names)
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _Inspection:
     """What was learnt of one image at the first look."""
 
     pair: ImagePair
@@ -95,7 +102,7 @@ class ExperimentImages:
     limits: dict[str, Span]
     """Values of each that are shown black and in full colour."""
     is_rgb: bool
-    looks: Sequence[_Look]
+    looks: Sequence[_Inspection]
     notes: Sequence[str]
     """Sentences: what was left out, and why."""
 
@@ -106,12 +113,12 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     Raises DataError if no image has labels, or none can be read.
     """
     yield Stage(f"Looking for images in {folder.name}")
-    (pairs, lost), looks, notes = find_pairs(folder), list[_Look](), []
+    (pairs, lost), looks, notes = find_image_pairs(folder), list[_Inspection](), []
     pairs = [pair for pair in pairs if pair.name in names] or pairs
     for i, pair in enumerate(pairs):
         yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
         try:
-            looks.append(_look_at(pair))
+            looks.append(_inspect_image(pair))
         except DataError as error:
             notes.append(f"{pair.name} was left out: {error}")
     if not looks:
@@ -123,7 +130,7 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     if others := [look.pair.name for look, kind in both if kind != usual]:
         notes.append(
             "Left out, to be measured apart, as channels or axes are not those of the "
-            f"other {len(used):,} ({', '.join(usual[0])}): {listed(others)}."
+            f"other {len(used):,} ({', '.join(usual[0])}): {list_text(others)}."
         )
     more = len(notes) - _MAX_REASONS
     notes = notes[:_MAX_REASONS]
@@ -133,12 +140,12 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in used}
     are_masks = len(ends) == 1 or is_mixed
     notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
-    images = _stacked(folder.absolute(), used, notes)
+    images = _stack_images(folder.absolute(), used, notes)
     for i, look in enumerate(used):
         yield Stage("Reading the labels", i / len(used))
-        labels = _labels(look.pair)
-        labels = as_labels(labels) if are_masks else labels
-        images.labels[i] = _padded(labels, images.labels.shape[1:])
+        labels = _read_labels(look.pair)
+        labels = mask_to_labels(labels) if are_masks else labels
+        images.labels[i] = _pad_to_shape(labels, images.labels.shape[1:])
     return images
 
 
@@ -151,18 +158,18 @@ def measure_images(
     ``X``; in ``obs`` the image, label and centre of each object, and what names of
     files or a table tell of its image; in ``objects`` its place in the stacks of
     ``images``, whose labels are measured as they are now.  Raises DataError as
-    :func:`~.measure.measured_dataset`, or if there is no object.
+    :func:`~.measure.dataset_from_measures`, or if there is no object.
     """
     name, looks = images.folder.name, images.looks
     yield Stage(f"Measuring {name}")
     pairs = [look.pair for look in looks]
-    by_image, table_notes = join_tables(pairs, tables_of(images.folder, pairs))
-    spans = _common([look.spans for look in looks])
+    by_image, table_notes = join_tables(pairs, find_tables(images.folder, pairs))
+    spans = _union_spans([look.spans for look in looks])
     tables, parts = list[pd.DataFrame](), list[Objects]()
     for i in range(len(pairs)):
-        table, objects = yield from _measured(images, i, spans)
+        table, objects = yield from _measure_image(images, i, spans)
         tables.append(table)
-        parts.append(objects.within((i, *[0] * (3 - objects.ndim))))
+        parts.append(objects.with_leading_index((i, *[0] * (3 - objects.ndim))))
     n_objects = [len(table) for table in tables]
     if not any(n_objects):
         raise DataError(f"{name}: {NO_OBJECT}")
@@ -182,17 +189,19 @@ def measure_images(
     by_image = by_image[sorted(by_image, key=lambda column: _ORDER.get(column, 0))]
     metadata = by_image.iloc[np.repeat(np.arange(len(pairs)), n_objects)]
     table = pd.concat([table for table in tables if len(table)])
-    dataset = measured_dataset(table, joined(parts), name, how, options, metadata)
-    counts = counted(len(table), "object"), counted(len(pairs), "image")
-    notes = [f"Measured {' of '.join(counts)} in {counted(len(spans), 'channel')}."]
+    dataset = dataset_from_measures(
+        table, concatenate_objects(parts), name, how, options, metadata
+    )
+    counts = count_text(len(table), "object"), count_text(len(pairs), "image")
+    notes = [f"Measured {' of '.join(counts)} in {count_text(len(spans), 'channel')}."]
     empty = [one["name"] for one in how["images"] if not one["objects"]]
     if empty:
-        notes += [f"Without an object: {listed(empty)}."]
+        notes += [f"Without an object: {list_text(empty)}."]
     notes += [*images.notes, *table_notes, *dataset.notes]
     return replace(dataset, notes=tuple(notes))
 
 
-def _measured(
+def _measure_image(
     images: ExperimentImages, i: int, spans: dict[str, Span]
 ) -> Stages[tuple[pd.DataFrame, Objects]]:
     """Measure one image by its labels of now; no rows without an object."""
@@ -202,9 +211,9 @@ def _measured(
     depth, height, width = (1, *look.shape)[-3:]
     labels = np.asarray(images.labels[i])[:depth, :height, :width]
     labels = labels.reshape(look.shape)
-    channels = _channels(look.pair, look.shape) if (labels > 0).any() else {}
+    channels = _read_channels(look.pair, look.shape) if (labels > 0).any() else {}
     size, share = [1.0] * labels.ndim, (i / n, 1 / n)
-    table, objects = yield from measured_table(
+    table, objects = yield from measure_picture(
         labels, channels, size, spans, text=text, share=share
     )
     table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
@@ -214,20 +223,20 @@ def _measured(
 # Files
 
 
-def _look_at(pair: ImagePair) -> _Look:
-    labels = _labels(pair)
-    channels = _channels(pair, labels.shape)
-    return _Look(
+def _inspect_image(pair: ImagePair) -> _Inspection:
+    labels = _read_labels(pair)
+    channels = _read_channels(pair, labels.shape)
+    return _Inspection(
         pair,
         labels.shape,
         np.result_type(*channels.values()),
         value_span(labels[labels > 0]),
         {name: value_span(one) for name, one in channels.items()},
-        {name: _shown(one) for name, one in channels.items()},
+        {name: _display_span(one) for name, one in channels.items()},
     )
 
 
-def _read(path: Path) -> NDArray[Any]:
+def _read_pixels(path: Path) -> NDArray[Any]:
     """Return all pixels of an image file, channels first where it says which they are.
 
     Raises DataError that names the file.
@@ -254,9 +263,9 @@ def _read(path: Path) -> NDArray[Any]:
     return pixels.squeeze()
 
 
-def _labels(pair: ImagePair) -> NDArray[Any]:
+def _read_labels(pair: ImagePair) -> NDArray[Any]:
     """Labels of an image as its file has them, in two or three axes."""
-    labels, name = _read(pair.labels), pair.labels.name
+    labels, name = _read_pixels(pair.labels), pair.labels.name
     is_colored = labels.shape[-1] in (3, 4) and labels.dtype == np.uint8
     is_blurred = pair.labels.suffix.lower() in (".jpg", ".jpeg")
     if is_blurred or labels.ndim not in (2, 3) or (labels.ndim == 3 and is_colored):
@@ -267,20 +276,20 @@ def _labels(pair: ImagePair) -> NDArray[Any]:
     if labels.dtype.kind == "f" and np.array_equal(labels, np.round(labels)):
         labels = labels.astype(np.int64)  # as some programs save them
     try:
-        return check_labels(labels)
+        return to_integer_labels(labels)
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
 
 
-def _channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
     """Channels of an image by name."""
-    files = [_read(path) for path in pair.images]
+    files = [_read_pixels(path) for path in pair.images]
     named = dict(zip(pair.channels, files, strict=False))
     return split_channels(named if len(files) > 1 else files[0], shape)
 
 
-def _stacked(
-    folder: Path, looks: Sequence[_Look], notes: Sequence[str]
+def _stack_images(
+    folder: Path, looks: Sequence[_Inspection], notes: Sequence[str]
 ) -> ExperimentImages:
     """Images as stacks, and labels that are still to be filled in."""
     import dask.array as da
@@ -295,18 +304,18 @@ def _stacked(
         dtype=np.int64 if max(look.ends[1] for look in looks) >= 2**31 else np.int32,
     )
     dtype = np.result_type(*(look.dtype for look in looks))
-    limits = _common([look.shown for look in looks])
+    limits = _union_spans([look.shown for look in looks])
     is_rgb = tuple(limits) == COLORS
     if is_rgb:
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
     shape = (*size, 3) if is_rgb else size
 
-    def plane(look: _Look, key: str) -> NDArray[Any]:
+    def plane(look: _Inspection, key: str) -> NDArray[Any]:
         if is_rgb:
-            pixels = _read(look.pair.images[0])[..., :3]
+            pixels = _read_pixels(look.pair.images[0])[..., :3]
         else:
-            pixels = _channels(look.pair, look.shape)[key]
-        return _padded(pixels, shape).astype(dtype)
+            pixels = _read_channels(look.pair, look.shape)[key]
+        return _pad_to_shape(pixels, shape).astype(dtype)
 
     later = delayed(plane)
     channels = {
@@ -318,7 +327,7 @@ def _stacked(
     return ExperimentImages(folder, names, *stacks, looks, notes)
 
 
-def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     """Pixels of (y, x) or (z, y, x), and colours, in a picture of this size."""
     pixels = pixels[None] if pixels.ndim < len(shape) else pixels
     return np.pad(
@@ -326,7 +335,7 @@ def _padded(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
     )
 
 
-def _common(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
+def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
     """Return the span of each channel that holds those of all images."""
     return {
         key: (min(one[key][0] for one in spans), max(one[key][1] for one in spans))
@@ -334,7 +343,7 @@ def _common(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
     }
 
 
-def _shown(channel: NDArray[Any]) -> Span:
+def _display_span(channel: NDArray[Any]) -> Span:
     values = channel.ravel()[:: max(1, channel.size // _SAMPLED)]
     values = values[np.isfinite(values)]
     if not values.size:

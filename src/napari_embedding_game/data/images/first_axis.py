@@ -35,7 +35,7 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
     if labels.ndim != 3 or len(labels) < 3:
         return None
     step = max(1, math.ceil(math.sqrt(labels.size / MAX_PIXELS)))
-    areas, overlaps, centres = _parts_by_plane(labels[:, ::step, ::step])
+    areas, overlaps, centres = _label_parts_by_plane(labels[:, ::step, ::step])
     present = areas > 0
     both = present[1:] & present[:-1]
     if not both.any():
@@ -51,12 +51,12 @@ def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
     smaller = np.where(both, np.minimum(areas[1:], areas[:-1]), 0).sum(axis=0)
     goes_on = both.any(axis=0)
     shares = overlaps.sum(axis=0)[goes_on] / smaller[goes_on]
-    ends = _ends(areas)
+    ends = _relative_end_areas(areas)
     is_rounded = len(ends) >= MOST * len(shares) and np.median(ends) <= MAX_END
     return "z" if is_rounded and np.median(shares) >= MIN_OVERLAP else None
 
 
-def _parts_by_plane(
+def _label_parts_by_plane(
     labels: NDArray[Any],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return areas (T, K) of K labels, overlaps (T - 1, K), and centres (T, K, 2).
@@ -95,7 +95,7 @@ def _measure_shifts(
     return np.asarray(far / diameters)
 
 
-def _ends(areas: NDArray[np.int64]) -> NDArray[np.float64]:
+def _relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return parts beside a plane without their label, relative to its largest part.
 
     One number for each label that ends within the planes: of its mean end.

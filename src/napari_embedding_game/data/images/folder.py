@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import counted, listed
+from napari_embedding_game.data.columns import count_text, list_text
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.wells import parse_well, well_at, well_name
+from napari_embedding_game.data.wells import parse_well, parse_well_position, well_name
 
 IMAGE_ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp")
 _LABEL_FOLDERS = {"label", "labels", "mask", "masks", "seg", "segmentation",
@@ -74,7 +74,7 @@ class ImagePair:
     """What is read off the names of folder and file; "" for what is not there."""
 
 
-def read_name(stem: str) -> dict[str, str]:
+def parse_file_name(stem: str) -> dict[str, str]:
     """Return plate and channel as read off a file's name, without its ending.
 
     Understood are names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03``
@@ -90,7 +90,7 @@ def read_name(stem: str) -> dict[str, str]:
             continue
         parts = {key: text for key, text in match.groupdict().items() if text}
         if "row" in parts:
-            well = well_at(parts.pop("row"), parts.pop("column"))
+            well = parse_well_position(parts.pop("row"), parts.pop("column"))
             parts["well"] = well_name(well) if well else ""
         elif "well" in parts:
             well = parse_well(parts["well"])
@@ -111,48 +111,48 @@ def read_name(stem: str) -> dict[str, str]:
     return {**none, **fields, "stem": shared.strip("_-. ")}
 
 
-def has_pairs(folder: Path) -> bool:
+def has_image_pairs(folder: Path) -> bool:
     """Return whether a folder holds images with labels of their names."""
     try:
-        files = _files(folder, of_each=_FIRST)
-        return bool(len(files) and _paired(files, folder)[0])
+        files = _list_images_and_labels(folder, of_each=_FIRST)
+        return bool(len(files) and _pair_files(files, folder)[0])
     except OSError:
         return False
     except DataError:
         return True  # errors are reported when the folder is opened
 
 
-def find_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
+def find_image_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
     """Pair images and labels of a folder and of those in it.
 
     Returns also sentences on files without a counterpart.  Raises DataError if there
     are no pairs, or one image has several labels files.
     """
-    files = _files(folder)
+    files = _list_images_and_labels(folder)
     if files.empty:
         raise DataError(
             f"{folder.name} holds no images ({', '.join(IMAGE_ENDINGS)}): choose the "
             "folder with images and their labels."
         )
-    pairs, notes = _paired(files, folder)
+    pairs, notes = _pair_files(files, folder)
     if not pairs:
         n_labels = int(files["is_labels"].sum())
         raise DataError(
-            f"{folder.name} holds {counted(len(files) - n_labels, 'image')} and "
-            f"{counted(n_labels, 'labels file')}, and no image has labels of its name. "
+            f"{folder.name} holds {count_text(len(files) - n_labels, 'image')} and "
+            f"{count_text(n_labels, 'labels file')}, and no image has labels of its name. "
             f"{HOW}"
         )
     return pairs, notes
 
 
-def tables_of(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
+def find_tables(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
     """Return the tables that lie in a folder or beside its images."""
     folders = {folder, *(path.parent for one in pairs for path in one.images)}
     paths = (f.glob(f"[!.]*.{end}") for f in folders for end in ("csv", "tsv"))
     return sorted(chain.from_iterable(paths))
 
 
-def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
+def _list_images_and_labels(folder: Path, of_each: int | None = None) -> pd.DataFrame:
     """Images and labels in a folder, and in those inside of it; the first of each."""
     files: list[dict[str, object]] = []
     for subfolder, inside, names in os.walk(folder):
@@ -160,20 +160,20 @@ def _files(folder: Path, of_each: int | None = None) -> pd.DataFrame:
         inside[:] = sorted(filter(_IS_SHOWN, inside)) if len(parts) < _DEEPEST else []
         pictures = [x for x in names if x.lower().endswith(IMAGE_ENDINGS)]
         for name in sorted(filter(_IS_SHOWN, pictures))[:of_each]:
-            files.append(_file(Path(subfolder, name), (folder.name, *parts)))
+            files.append(_describe_file(Path(subfolder, name), (folder.name, *parts)))
         if len(files) >= _MAX_FILES:
             break
     return pd.DataFrame(files[:_MAX_FILES])
 
 
-def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
+def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
     stem = path.stem.removesuffix(".ome").removesuffix(".OME")
     roles = [part.lower() for part in parts if part.lower() in _ROLES]
     is_labels = bool(roles and roles[-1] in _LABEL_FOLDERS)
     if match := _LABEL_SUFFIX.search(stem):
         is_labels, stem = True, stem[: match.start()]
     above = "/".join(part for part in parts[1:] if part.lower() not in _ROLES)
-    fields = read_name(stem)
+    fields = parse_file_name(stem)
     shared = fields.pop("stem")
     fields["plate"] = fields["plate"] or above
     return {
@@ -183,7 +183,7 @@ def _file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
+def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
     labels, images = files[files["is_labels"]], files[~files["is_labels"]]
     # If each channel has its labels, channels are images.
     key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
@@ -193,7 +193,7 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
 
     for _, group in labels[labels[key].duplicated(keep=False)].groupby(key, sort=False):
         raise DataError(
-            f"{len(group)} labels files belong to one image: {listed(names(group))}; "
+            f"{len(group)} labels files belong to one image: {list_text(names(group))}; "
             "leave one of them in the folder."
         )
     label_paths = dict(zip(labels[key], labels["path"], strict=True))
@@ -207,15 +207,17 @@ def _paired(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[st
         (images[is_twice], "image", "another image of that name beside it"),
     ):
         if alone := names(lost):
-            of_all = counted(len(alone), what)
-            notes.append(f"Left out, with {lack}: {of_all} ({listed(alone)}).")
+            of_all = count_text(len(alone), what)
+            notes.append(f"Left out, with {lack}: {of_all} ({list_text(alone)}).")
     groups = images[has_labels & ~is_twice].groupby(key, sort=False)
-    pairs = [_pair(group, label_paths[name]) for name, group in groups]
-    return sorted(pairs, key=lambda pair: _natural(pair.name)), notes
+    pairs = [_to_image_pair(group, label_paths[name]) for name, group in groups]
+    return sorted(pairs, key=lambda pair: _natural_sort_key(pair.name)), notes
 
 
-def _pair(images: pd.DataFrame, labels: Path) -> ImagePair:
-    images = images.sort_values("channel", key=lambda names: names.map(_natural))
+def _to_image_pair(images: pd.DataFrame, labels: Path) -> ImagePair:
+    images = images.sort_values(
+        "channel", key=lambda names: names.map(_natural_sort_key)
+    )
     first, several = images.iloc[0], len(images) > 1
     name = first["shared"] if several else first["stem"]
     return ImagePair(
@@ -227,7 +229,7 @@ def _pair(images: pd.DataFrame, labels: Path) -> ImagePair:
     )
 
 
-def _natural(text: str) -> tuple[tuple[int, str], ...]:
+def _natural_sort_key(text: str) -> tuple[tuple[int, str], ...]:
     """Return a key by which "A2" comes before "A10"."""
     parts = re.split(r"(\d+)", text.lower())
     return tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts)

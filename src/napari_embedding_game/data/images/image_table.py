@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from napari_embedding_game.data.columns import are_codes, counted, listed, to_numbers
+from napari_embedding_game.data.columns import (
+    are_zero_padded_codes,
+    coerce_to_numbers,
+    count_text,
+    list_text,
+)
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import read_frame
 from napari_embedding_game.data.images.folder import ImagePair
@@ -39,7 +44,7 @@ def join_tables(
     for path in tables:
         try:
             frame = read_frame(path).reset_index(drop=True)
-            columns, note = _joined(columns, frame, pairs, path.name)
+            columns, note = _join_table(columns, frame, pairs, path.name)
         except DataError as error:  # the images are measured all the same
             note = str(error)
         notes.append(note)
@@ -47,14 +52,16 @@ def join_tables(
     columns.loc[wells.index, "well"] = wells.map(well_name)
     columns.loc[wells.index, "row"] = wells.map(lambda well: ROWS[well[0]])
     columns.loc[wells.index, "column"] = wells.map(lambda well: well[1] + 1)
-    return columns.loc[:, columns.notna().any()].apply(_as_group), notes
+    return columns.loc[:, columns.notna().any()].apply(_to_groups), notes
 
 
-def _joined(
+def _join_table(
     columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
 ) -> tuple[pd.DataFrame, str]:
     """Return the columns with those of a table, and a note; raise DataError if none."""
-    links, used = _links(frame, _keys(pairs, columns["well"]), columns["plate"])
+    links, used = _match_rows_to_images(
+        frame, _image_keys(pairs, columns["well"]), columns["plate"]
+    )
     if links.empty:
         raise DataError(
             f"{name} names none of the images, so it was not joined: one of its "
@@ -63,7 +70,7 @@ def _joined(
     rows = links.set_index("image")["row"].sort_index()
     if several := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
         raise DataError(
-            f"{name} has several rows for {listed(several, 3)}, so it was not joined: "
+            f"{name} has several rows for {list_text(several, 3)}, so it was not joined: "
             "one row for each image is needed."
         )
 
@@ -81,31 +88,31 @@ def _joined(
     new = [one for one in added if one not in columns]
     columns = added.combine_first(columns).astype(object)[[*columns, *new]]
     how = "well" if links["is_well"].any() else "file name"
-    note = f"Joined by {how}: {listed(list(added)) or 'no column'} of {name}."
+    note = f"Joined by {how}: {list_text(list(added)) or 'no column'} of {name}."
     missed = [pair.name for i, pair in enumerate(pairs) if i not in rows.index]
     if missed:
-        note += f" It lacks {counted(len(missed), 'image')}: {listed(missed)}."
+        note += f" It lacks {count_text(len(missed), 'image')}: {list_text(missed)}."
     others = frame.loc[~frame.index.isin(rows), used[-1]].astype(str).tolist()
     if others:
-        note += f" Without an image: {listed(others)}."
+        note += f" Without an image: {list_text(others)}."
     return columns, note
 
 
-def _keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
+def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
     """Return what images are called: names of files that no other has, and wells."""
     names = [
-        (_key(name), i)
+        (_normalise_key(name), i)
         for i, pair in enumerate(pairs)
         for path in (*pair.images, pair.labels)
         for name in (pair.name, path.name, path.stem, f"{path.parent.name}/{path.name}")
     ]
     keys = pd.DataFrame(names, columns=["key", "image"]).drop_duplicates()
     keys = keys[~keys["key"].duplicated(keep=False)].assign(is_well=False)
-    of_wells = wells.dropna().map(_key).rename("key").rename_axis("image")
+    of_wells = wells.dropna().map(_normalise_key).rename("key").rename_axis("image")
     return pd.concat([keys, of_wells.reset_index().assign(is_well=True)])
 
 
-def _key(value: object) -> str:
+def _normalise_key(value: object) -> str:
     """Name of a well, or a name as spreadsheets leave it: 21 for 0021, a_b for A-B."""
     if well := parse_well(value):
         return well_name(well)
@@ -114,7 +121,7 @@ def _key(value: object) -> str:
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
 
-def _links(
+def _match_rows_to_images(
     frame: pd.DataFrame, keys: pd.DataFrame, plates: pd.Series
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return which ``row`` and ``image`` belong together, and the columns that say it.
@@ -125,11 +132,15 @@ def _links(
     plate = next((name for name in frame if name.lower() == "plate"), None)
     best, used, most = keys[:0].assign(row=0), [""], (0, 0, True)
     for column in frame:
-        rows = frame[column].dropna().map(_key).rename("key").rename_axis("row")
+        rows = (
+            frame[column].dropna().map(_normalise_key).rename("key").rename_axis("row")
+        )
         links, columns = rows.reset_index().merge(keys, on="key"), [column]
         if plate is not None and plates.notna().any() and links["is_well"].any():
-            theirs = frame[plate].iloc[links["row"]].map(_key).to_numpy()
-            is_of_plate = theirs == plates.iloc[links["image"]].map(_key).to_numpy()
+            theirs = frame[plate].iloc[links["row"]].map(_normalise_key).to_numpy()
+            is_of_plate = (
+                theirs == plates.iloc[links["image"]].map(_normalise_key).to_numpy()
+            )
             links, columns = links[is_of_plate | ~links["is_well"]], [plate, column]
         links = links.drop_duplicates(["row", "image"])
         counts, is_well = links["image"].value_counts(), links["is_well"].any()
@@ -138,12 +149,12 @@ def _links(
     return best, used
 
 
-def _as_group(column: pd.Series) -> pd.Series:
+def _to_groups(column: pd.Series) -> pd.Series:
     """Return numbers of few values, and texts, as groups in their order."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind == "string" and not are_codes(column):
+    if kind == "string" and not are_zero_padded_codes(column):
         # Texts may stand in rows without an image alone, such as empty wells.
-        numbers = to_numbers(column).astype(object)
+        numbers = coerce_to_numbers(column).astype(object)
         column = numbers if numbers.count() == column.count() else column
         kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind not in ("integer", "floating", "mixed-integer-float"):

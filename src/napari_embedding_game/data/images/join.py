@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.columns import (
     FIRST,
-    counted,
-    is_of_a_map,
-    is_position,
-    listed,
-    numbers_of,
+    count_text,
+    is_own_map_column,
+    is_position_name,
+    list_text,
+    parse_integers,
 )
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.label_objects import (
@@ -103,39 +103,49 @@ class Join:
     """Why it is not joined, and the way out."""
 
 
-def join(table: pd.DataFrame, request: JoinRequest, where: str = "the table") -> Join:
+def join_with_labels(
+    table: pd.DataFrame, request: JoinRequest, where: str = "the table"
+) -> Join:
     """Join the rows of a table, which a person calls `where`, with labelled objects.
 
     Nothing is raised: if the image does not fit, ``refusal`` says why.
     """
-    link = Join(request, id_columns(table, only_integers=True), _pictures_in(table))
-    if request.is_guess and not id_columns(table):
+    link = Join(
+        request, find_id_columns(table, include_any_name=True), _find_pictures(table)
+    )
+    if request.is_guess and not find_id_columns(table):
         return link
     try:
-        return _joined(table, link, where)
+        return _match_rows_to_objects(table, link, where)
     except DataError as error:
         return replace(link, refusal=f"Not linked with '{request.name}': {error}")
 
 
-def _joined(table: pd.DataFrame, link: Join, where: str) -> Join:
+def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
     request, name = link.request, link.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
     in_series = request.first_axis != "z" and pixels.ndim == 3
     objects = find_objects(pixels, int(in_series))
-    column, ids = _ids_of(table, request.column, objects, where)
+    column, ids = _find_label_column(table, request.column, objects, where)
     is_in_picture = np.ones(len(table), bool)
     if picture is not None:
         is_in_picture = (table[picture[0]].astype(str) == picture[1]).to_numpy()
     in_picture = table[is_in_picture], ids[is_in_picture]
-    if not in_series and pixels.ndim == 3 and _is_series(*in_picture, len(pixels)):
+    if (
+        not in_series
+        and pixels.ndim == 3
+        and _describes_series(*in_picture, len(pixels))
+    ):
         in_series, objects = True, find_objects(pixels, 1)
     link = replace(link, pictures=() if in_series else link.pictures)
     keys = pd.DataFrame({"label": objects.label_ids, "frame": 0})
     rows = pd.DataFrame({"label": ids, "frame": 0})
     if in_series:
         keys["frame"], rows["frame"] = objects.boxes[:, 0], -1
-        rows.loc[is_in_picture, "frame"] = _frames(table[is_in_picture], where)
-        rows = _from_0(rows, keys)
+        rows.loc[is_in_picture, "frame"] = _read_frame_numbers(
+            table[is_in_picture], where
+        )
+        rows = _count_frames_from_0(rows, keys)
     is_label = is_in_picture & (ids > 0)
     repeated = is_label & rows.assign(of=is_label).duplicated(keep=False).to_numpy()
     if repeated.any() and link.pictures and picture is None:
@@ -155,28 +165,30 @@ def _joined(table: pd.DataFrame, link: Join, where: str) -> Join:
             f"{f'only {n:,}' if n else 'none'} of {n_rows:,} rows of {where} have a "
             f"label of it that no other row has. {OTHERS}"
         )
-    row_objects = objects.spread(indices)
+    row_objects = objects.take_or_empty(indices)
     frames, matched_objects = rows["frame"][matched], row_objects.take(matched)
-    are_elsewhere = _are_elsewhere(table[matched], matched_objects, frames)
+    are_elsewhere = _positions_disagree(table[matched], matched_objects, frames)
     if request.is_guess and are_elsewhere:
         raise DataError(f"{where} has other positions than its objects. {OTHERS}")
     missing = np.delete(objects.label_ids, with_row.astype(int))
     unknown = is_label & ~matched & ~repeated
     reasons = (
         (background, "about the background, left out"),
-        (unknown, f"of labels that '{name}' has not: {_texts(ids[unknown])}"),
+        (unknown, f"of labels that '{name}' has not: {_ids_text(ids[unknown])}"),
         (is_in_picture & (ids < 0), "without a label"),
-        (repeated, f"with the label of another row: {_texts(ids[repeated])}"),
+        (repeated, f"with the label of another row: {_ids_text(ids[repeated])}"),
         (~is_in_picture, "of other pictures"),
         (matched & are_elsewhere, "with another position than the object"),
     )
     sentences = [
         f"{n:,} of {n_rows:,} rows match a label of '{name}' by column '{column}'.",
-        *(f"{counted(int(x.sum()), 'row')} {why}." for x, why in reasons if x.any()),
+        *(f"{count_text(int(x.sum()), 'row')} {why}." for x, why in reasons if x.any()),
     ]
     if len(missing):
-        of_labels = counted(len(missing), "label")
-        sentences.append(f"Without a row, on no map: {of_labels} ({_texts(missing)}).")
+        of_labels = count_text(len(missing), "label")
+        sentences.append(
+            f"Without a row, on no map: {of_labels} ({_ids_text(missing)})."
+        )
     return replace(
         link,
         column=column,
@@ -186,25 +198,27 @@ def _joined(table: pd.DataFrame, link: Join, where: str) -> Join:
     )
 
 
-def _ids_of(
-    table: pd.DataFrame, chosen: str | None, objects: Objects, where: str
+def _find_label_column(
+    table: pd.DataFrame, chosen_column: str | None, objects: Objects, where: str
 ) -> tuple[str, IntArray]:
     """Return the column of labels and its values: the chosen one, else the likeliest.
 
     That is the first of a known name by which most rows are objects.
     """
-    columns = id_columns(table) if chosen is None else [chosen]
-    numbers = ((one, numbers_of(table[one])) for one in columns if one in table)
+    columns = find_id_columns(table) if chosen_column is None else [chosen_column]
+    numbers = ((one, parse_integers(table[one])) for one in columns if one in table)
     integers = {one: ids for one, ids in numbers if ids is not None}
-    if chosen in integers:
-        return chosen, integers[chosen]
-    if chosen is not None:
+    if chosen_column in integers:
+        return chosen_column, integers[chosen_column]
+    if chosen_column is not None:
         raise DataError(
-            f'column "{chosen}" of {where} holds no whole numbers: choose the '
+            f'column "{chosen_column}" of {where} holds no whole numbers: choose the '
             "column that says which object a row is."
         )
     labels = objects.label_ids
-    counting = [one for one, ids in integers.items() if _may_count(ids, labels)]
+    counting = [
+        one for one, ids in integers.items() if _may_be_row_numbers(ids, labels)
+    ]
     shares = {
         one: min(0.5, np.isin(ids, labels).mean())
         for one, ids in integers.items()
@@ -222,21 +236,23 @@ def _ids_of(
     )
 
 
-def _may_count(ids: IntArray, labels: IntArray) -> bool:
+def _may_be_row_numbers(ids: IntArray, labels: IntArray) -> bool:
     """Return whether numbers may count the rows from 0, or from 1, and be no labels."""
     n, first, last = len(ids), ids.min(), ids.max()
     is_count = len(np.unique(ids)) == n == last - first + 1 and last != labels.max()
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
 
 
-def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> bool:
+def _positions_disagree(
+    table: pd.DataFrame, objects: Objects, frames: pd.Series
+) -> bool:
     """Return whether a table has positions, and not those of the objects of its rows.
 
     A linear fit of all positions, in any units and orientation and with an origin for
     each picture, leaves most of the variance of one axis.  One axis is enough: labels
     are mostly numbered along the other, so that it fits labels of another image too.
     """
-    axes = table[[name for name in table if is_position(name)]].astype(object)
+    axes = table[[name for name in table if is_position_name(name)]].astype(object)
     axes = axes.convert_dtypes().select_dtypes("number")  # also of groups
     there = axes.to_numpy(float, na_value=np.nan)
     every = pd.DataFrame(np.hstack([objects.centers[:, -2:], there]), frames)
@@ -253,36 +269,42 @@ def _are_elsewhere(table: pd.DataFrame, objects: Objects, frames: pd.Series) -> 
     return bool((rest.var(axis=0) / (n - p) > 0.75 * here.var(axis=0) / n).any())
 
 
-def id_columns(table: pd.DataFrame, *, only_integers: bool = False) -> list[str]:
+def find_id_columns(
+    table: pd.DataFrame, *, include_any_name: bool = False
+) -> list[str]:
     """Names of the columns that are called as labels are, the likeliest first.
 
-    With ``only_integers`` also those of any name that hold different whole numbers.
+    With ``include_any_name`` also those of any name that hold different whole numbers.
     """
-    names = [str(name) for name in table if not is_of_a_map(name)]
+    names = [str(name) for name in table if not is_own_map_column(name)]
     called = sorted(names)
-    named = [n for one in _KNOWN for n in called if one.fullmatch(_plain(n))]
-    candidates = dict.fromkeys([*named, *(names if only_integers else [])])
+    named = [
+        n for one in _KNOWN for n in called if one.fullmatch(_letters_and_digits(n))
+    ]
+    candidates = dict.fromkeys([*named, *(names if include_any_name else [])])
     # Counts of genes are many columns, and seldom differ in all rows.
     maybe = (n for n in candidates if n in named or table[n].head(FIRST).is_unique)
-    integers = [n for n in maybe if numbers_of(table[n]) is not None]
+    integers = [n for n in maybe if parse_integers(table[n]) is not None]
     return [n for n in integers if n in named or table[n].is_unique]
 
 
-def _pictures_in(table: pd.DataFrame) -> list[Picture]:
+def _find_pictures(table: pd.DataFrame) -> list[Picture]:
     """Return the pictures that a table has rows of, where they are several."""
     for column in table.columns:
-        if _PICTURE.fullmatch(_plain(column)):
+        if _PICTURE.fullmatch(_letters_and_digits(column)):
             values = table[column].dropna().astype(str).unique()
             if len(values) > 1:
                 return [(str(column), value) for value in values]
     return []
 
 
-def _frames(table: pd.DataFrame, where: str) -> IntArray:
+def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
     """(n_rows,) picture of a series that each row is about, as it is numbered."""
     for pattern in (_TIME, _PICTURE):
-        for name in filter(lambda one: pattern.fullmatch(_plain(one)), table):
-            if (numbers := numbers_of(table[name])) is not None:
+        for name in filter(
+            lambda one: pattern.fullmatch(_letters_and_digits(one)), table
+        ):
+            if (numbers := parse_integers(table[name])) is not None:
                 return numbers
     raise DataError(
         f'{where} has no column "frame", "time" or "image" of whole numbers, which say '
@@ -290,7 +312,7 @@ def _frames(table: pd.DataFrame, where: str) -> IntArray:
     )
 
 
-def _from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
+def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     """Count the frames of rows from 0: they may be from 1, if none is 0.
 
     They are if more rows then match a key, or as many in frames with fewer keys.
@@ -304,10 +326,12 @@ def _from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
     return rows if (rows["frame"] == 0).any() else max(rows, shifted, key=fit)
 
 
-def _is_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
+def _describes_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
     """Return whether each label has a row for each of several pictures, and no more."""
     try:
-        rows = pd.DataFrame({"id": ids, "frame": _frames(table, "")})[ids > 0]
+        rows = pd.DataFrame({"id": ids, "frame": _read_frame_numbers(table, "")})[
+            ids > 0
+        ]
     except DataError:
         return False
     are_several = rows["id"].duplicated().any() and not rows.duplicated().any()
@@ -315,9 +339,9 @@ def _is_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
     return bool(are_several and last in (n_pictures - 1, n_pictures))
 
 
-def _texts(ids: IntArray) -> str:
-    return listed(list(map(str, np.unique(ids).tolist())))
+def _ids_text(ids: IntArray) -> str:
+    return list_text(list(map(str, np.unique(ids).tolist())))
 
 
-def _plain(name: object) -> str:
+def _letters_and_digits(name: object) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).lower())

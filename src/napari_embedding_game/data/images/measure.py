@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from napari_embedding_game.data import label_objects
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.formats.tables import from_frame
+from napari_embedding_game.data.formats.tables import result_from_frame
 from napari_embedding_game.data.images import channels as of_image
 from napari_embedding_game.data.images.channels import Channels, Span
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
@@ -43,7 +43,7 @@ _CENTRES = ("centroid_z", "centroid_y", "centroid_x")
 _POSITIONS = ("label", "time", "image", *_CENTRES)
 
 
-def measure_stages(
+def measure_labels_in_stages(
     image: Any,
     labels: Any,
     *,
@@ -63,7 +63,7 @@ def measure_stages(
     ``scale``: size of a pixel along each axis of `labels`; 1 by default.
     ``first_axis`` {"z", "time", "image"}: what the first of three axes is; "image":
     each picture is an image of its own. ``groups`` sequence of {"shape", "intensity",
-    "texture", "neighbours"}: what is measured; :func:`measured_table` says what is in
+    "texture", "neighbours"}: what is measured; :func:`measure_picture` says what is in
     each. ``with_border``: whether objects that touch the border of their picture are
     measured, too. ``options``: its columns, and what becomes of missing values and of
     repeated columns.
@@ -75,7 +75,7 @@ def measure_stages(
     Raises DataError: if shapes do not fit or there are fewer than two objects.
     """
     yield Stage("Looking at the image")
-    pixels = label_objects.check_labels(of_image.in_memory(labels, name))
+    pixels = label_objects.to_integer_labels(of_image.load_pixels(labels, name))
     if pixels.ndim < 2 or (first_axis != "image" and pixels.ndim > 3):
         raise DataError(
             f"'{name}' has {pixels.ndim} axes, and objects are measured in pictures "
@@ -91,15 +91,15 @@ def measure_stages(
     for i, index in enumerate(indices):
         part = {key: channel[index] for key, channel in channels.items()}
         share = i / len(indices), 1 / len(indices)
-        table, objects = yield from measured_table(
+        table, objects = yield from measure_picture(
             pixels[index], part, spacing[n_leading:], spans, groups, share=share
         )
         if n_leading and len(objects):
             at = float(index[0]) if first_axis == "time" else ", ".join(map(str, index))
             table.insert(1, first_axis, at)
-        parts.append(objects.within(index))
+        parts.append(objects.with_leading_index(index))
         tables.append(table)
-    objects = label_objects.joined(parts)
+    objects = label_objects.concatenate_objects(parts)
     if not len(objects):
         raise DataError(label_objects.NO_OBJECT)
     table = pd.concat([table for table in tables if len(table)])
@@ -115,13 +115,15 @@ def measure_stages(
             "first axis was taken for the channels: if it is the second, swap them."
         )
     if first_axis == "z" and pixels.ndim == 3:
-        many = objects.label_ids[objects.ends[:, 1, 0] > objects.ends[:, 0, 0] + 1]
+        many = objects.label_ids[
+            objects.box_corners[:, 1, 0] > objects.box_corners[:, 0, 0] + 1
+        ]
         below = pixels[1:]
         touching = below[(below == pixels[:-1]) & (below > 0)]
         n_loose = len(np.setdiff1d(many, touching))
         if 2 * n_loose > len(many):
             notes.append(
-                f"Of another place in each plane: {counted(n_loose, 'object')}. If the "
+                f"Of another place in each plane: {count_text(n_loose, 'object')}. If the "
                 "planes are times or images, choose that as the first axis."
             )
     if pixels.ndim > 3 or (n_leading and first_axis == "time"):
@@ -129,14 +131,14 @@ def measure_stages(
         notes.append(f"{note}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):
         notes.append(
-            f"Below 0, which is background here: {counted(n_below, 'label')}. Number "
+            f"Below 0, which is background here: {count_text(n_below, 'label')}. Number "
             "the objects from 1."
         )
     if not with_border:
         edges = [[0, 0], pixels.shape[-2:]]
-        touches = (objects.ends[:, :, -2:] == edges).any(axis=(1, 2))
+        touches = (objects.box_corners[:, :, -2:] == edges).any(axis=(1, 2))
         table, objects = table[~touches], objects.take(~touches)
-        touching = counted(int(touches.sum()), "object")
+        touching = count_text(int(touches.sum()), "object")
         notes.append(f"Left out at the border of the image: {touching}.")
     yield Stage("Checking the numbers")
     how = {
@@ -146,11 +148,11 @@ def measure_stages(
         "groups": list(groups),
         "with_border": with_border,
     }
-    dataset = measured_dataset(table, objects, name, how, options)
+    dataset = dataset_from_measures(table, objects, name, how, options)
     return replace(dataset, notes=(*notes, *dataset.notes))
 
 
-def measured_dataset(
+def dataset_from_measures(
     table: pd.DataFrame,
     objects: label_objects.Objects,
     name: str,
@@ -170,7 +172,7 @@ def measured_dataset(
             "to measure intensity or texture in, and take objects at the border too."
         )
     options = replace(options, columns=options.columns or chosen)
-    dataset = from_frame(table, f"The table of '{name}'", name, options).dataset
+    dataset = result_from_frame(table, f"The table of '{name}'", name, options).dataset
     obs = table.drop(columns=list(chosen))
     if metadata is not None:
         obs = pd.concat([metadata.set_axis(obs.index), obs], axis="columns")
@@ -186,7 +188,7 @@ def measured_dataset(
     )
 
 
-def measured_table(
+def measure_picture(
     labels: NDArray[Any],
     channels: Channels,
     spacing: Sequence[float],
@@ -210,7 +212,7 @@ def measured_table(
     """
     from scipy import ndimage
 
-    objects, numbers = label_objects.numbered(labels)
+    objects, numbers = label_objects.renumber_objects(labels)
     n = len(objects)
     if not n:
         return pd.DataFrame(), objects
@@ -219,7 +221,7 @@ def measured_table(
     columns: dict[str, Any] = {"label": objects.label_ids}
     columns.update(zip(_CENTRES[-labels.ndim :], centres.T, strict=True))
     if "shape" in groups:
-        columns |= yield from _shapes(numbers, spacing, text, share)
+        columns |= yield from _measure_shapes(numbers, spacing, text, share)
     for key, channel in channels.items():
         yield Stage(text, sum(share))
         values, measures = channel.astype(np.float64), dict[str, Any]()
@@ -230,7 +232,7 @@ def measured_table(
                 measures["std"] = ndimage.standard_deviation(*parts)
             measures |= {"min": ndimage.minimum(*parts), "max": ndimage.maximum(*parts)}
         if "texture" in groups:
-            measures |= _textures(values, numbers, spans[key], n)
+            measures |= _measure_textures(values, numbers, spans[key], n)
         is_finite = ndimage.minimum(np.isfinite(values), numbers, every).astype(bool)
         for name, one in measures.items():
             columns[f"{key}_{name}"] = np.where(is_finite, one, np.nan)
@@ -244,7 +246,7 @@ def measured_table(
     return pd.DataFrame(columns), objects
 
 
-def _shapes(
+def _measure_shapes(
     numbers: NDArray[Any],
     spacing: Sequence[float],
     text: str,
@@ -280,7 +282,7 @@ def _shapes(
     return shapes
 
 
-def _textures(
+def _measure_textures(
     values: NDArray[np.float64], numbers: NDArray[Any], span: Span, n: int
 ) -> dict[str, NDArray[np.float64]]:
     low, high = span

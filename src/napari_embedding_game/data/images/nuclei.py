@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.images.measure import measure_stages
+from napari_embedding_game.data.images.measure import measure_labels_in_stages
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.stages import Stage, Stages
 
@@ -13,7 +13,7 @@ _MIN_PIXELS = 30  # pixels of a nucleus
 _APART = 5  # pixels between the middles of two nuclei
 
 
-def nuclei_stages() -> Stages[ReadResult]:
+def measure_nuclei_in_stages() -> Stages[ReadResult]:
     """Segment and measure the nuclei of scikit-image's immunohistochemistry picture.
 
     Its nuclei are stained blue (haematoxylin), one protein brown (DAB).
@@ -29,7 +29,7 @@ def nuclei_stages() -> Stages[ReadResult]:
     labels = segment_nuclei(stains[..., 0])
     parts = np.moveaxis(stains, -1, 0).astype(np.float32)
     channels = dict(zip(("haematoxylin", "eosin", "DAB"), parts, strict=True))
-    dataset = yield from measure_stages(channels, labels, name="nuclei")
+    dataset = yield from measure_labels_in_stages(channels, labels, name="nuclei")
     return ReadResult(dataset, image=image, labels=labels)
 
 

@@ -32,7 +32,7 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
     )
 
 
-def unpacked(path: Path, times: int = 1) -> bytes:
+def read_unpacked(path: Path, times: int = 1) -> bytes:
     """Return what a file holds, of a .gz file what is packed in it.
 
     Raises DataError if `times` as many bytes are more than the budget.

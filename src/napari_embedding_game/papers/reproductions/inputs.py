@@ -41,7 +41,7 @@ class Inputs:
 
     def load(self, name: str) -> Dataset:
         """Read a data set, or raise DataError.  Pixels are from 0 to 1."""
-        from napari_embedding_game.data.loading import load
+        from napari_embedding_game.data.loader import load
         from napari_embedding_game.data.stages import finish
 
         return finish(load(self.path(name)))

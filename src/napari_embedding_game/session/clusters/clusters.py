@@ -419,7 +419,7 @@ class Clusters:
             name = texts.get("name") or self._make_unique_name(
                 f"Cluster {cluster.name}"
             )
-            rows = self.clustering.rows(cluster.id)
+            rows = self.clustering.rows_in_cluster(cluster.id)
             group = Group(name=name, is_whole=True)
             annotation = annotation.with_group(rows, cluster.id, group)
         self._apply_edit(label, annotation.with_group_texts(cluster.id, **texts))

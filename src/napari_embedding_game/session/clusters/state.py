@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.clustering import Cluster, Clustering
-from napari_embedding_game.data.columns import listed
+from napari_embedding_game.data.columns import list_text
 from napari_embedding_game.session.clusters.annotation import (
     NONE,
     Annotation,
@@ -92,7 +92,7 @@ class ClusterState:
             keep = "is no longer one cluster: its points keep the name until you change"
             return f"{parted[0]} {keep} it." if parted else ""
         return (
-            f"{listed(parted, MAX_LISTED)} are no longer one cluster each: their "
+            f"{list_text(parted, MAX_LISTED)} are no longer one cluster each: their "
             "points keep the names until you change them."
         )
 

@@ -20,15 +20,15 @@ import msgspec
 import numpy as np
 
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.atomic import atomic_write, check_other
-from napari_embedding_game.data.export.result import file_name, versions
-from napari_embedding_game.data.identity import align
-from napari_embedding_game.data.loading import load_with_choices
+from napari_embedding_game.data.export.atomic import atomic_write, check_not_source
+from napari_embedding_game.data.export.result import installed_versions, last_path_part
+from napari_embedding_game.data.identity import align_rows
+from napari_embedding_game.data.loader import load_read_result
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.session.clusters.state import initial_cluster_state
 from napari_embedding_game.session.file import codec
@@ -138,7 +138,7 @@ def save(
     """
     path = Path(path)
     for saved_map in session.maps:
-        check_other(path, saved_map.dataset.source)
+        check_not_source(path, saved_map.dataset.source)
     with atomic_write(path, is_private=is_private) as half, half.open("wb") as file:
         rows = [rows_of(x.dataset) for x in session.maps]
         return _write(session, rows, file, path.absolute().parent, is_shared)
@@ -159,7 +159,7 @@ def packed(
     if "recipe" in alone.dataset.provenance:
         others = (rows_of(saved_map.dataset) for saved_map in session.maps)
         rows = replace(rows, prepared=recipe_result(rows, others))
-    rows, content = replace(rows, path=file_name(rows.path)), BytesIO()
+    rows, content = replace(rows, path=last_path_part(rows.path)), BytesIO()
     folder = path.absolute().parent
     alone_session = SavedSession(maps=(alone,))
     left_out = _write(alone_session, [rows], content, folder, is_shared)
@@ -180,7 +180,9 @@ def _write(
         Summary(x.title, len(x.dataset.obs), len(x.clusters.annotation.groups))
         for x in session.maps
     )
-    head = _Head(FORMAT, VERSION, now, session.current, versions(), tuple(summaries))
+    head = _Head(
+        FORMAT, VERSION, now, session.current, installed_versions(), tuple(summaries)
+    )
     pairs = zip(session.maps, rows, strict=True)
     maps = [_store_map(saved_map, each, change, is_shared) for saved_map, each in pairs]
     codec.write(file, {"session": head, "maps": maps})
@@ -207,7 +209,7 @@ def _left_out_text(
     if n_stored_steps < n_steps:
         why = f"as the oldest are left out beyond {MAX_UNDO_BYTES >> 20} MB"
         why = "which may tell names that were taken back" if is_shared else why
-        parts.append(f"{counted(n_steps - n_stored_steps, 'step')} of undo, {why}")
+        parts.append(f"{count_text(n_steps - n_stored_steps, 'step')} of undo, {why}")
     return f"Not in the file: {'; '.join(parts)}." if parts else ""
 
 
@@ -271,7 +273,7 @@ def _load_and_tell(path: Path) -> tuple[SavedSession, bool]:
 def is_session(path: Path) -> Stages[bool]:
     """Return whether one goes on with a file: a session, or an .h5ad file with one."""
     is_zip = path.name.lower().endswith(ENDING)
-    return is_zip or bool((yield from read_apart(path, has_session)))
+    return is_zip or bool((yield from read_in_process(path, has_session)))
 
 
 def is_archive(path: str | Path) -> bool:
@@ -330,7 +332,7 @@ def _store_map(
         "timeline": timeline,
     }
     if (on := saved_map.placed_on) is not None:  # of former versions it has folders
-        parts["placed_on"] = replace(on, reference=file_name(on.reference))
+        parts["placed_on"] = replace(on, reference=last_path_part(on.reference))
     stored: Any = replace(_store_moment(saved_map), **parts)
     return stored  # type: ignore[no-any-return]
 
@@ -387,7 +389,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    session, is_in_h5ad = yield from read_apart(path, _load_and_tell)
+    session, is_in_h5ad = yield from read_in_process(path, _load_and_tell)
     maps, troubles, read = [], [], dict[Any, list[ReadResult]]()
     for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
@@ -395,8 +397,8 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
             opened = yield from with_data(saved_map, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
                 known = identity_beside(opened)
-                obs, found = yield from read_apart(path, read_rows_beside, known)
-                order = align(known, found, path.name, OPENED_AS_DATA)
+                obs, found = yield from read_in_process(path, read_rows_beside, known)
+                order = align_rows(known, found, path.name, OPENED_AS_DATA)
                 dataset = with_changed_columns(opened.dataset, obs, order)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)
@@ -418,13 +420,14 @@ def _note_reading(result: ReadResult) -> None:
         options = dataset.read_options or DEFAULT_OPTIONS
         source = FileSource(dataset.source)
         store_read_result(
-            dataset, replace(result.looked_at(), source=source, options=options)
+            dataset,
+            replace(result.with_counts_and_batches(), source=source, options=options),
         )
 
 
 def _as_data(path: Path) -> Stages[SavedMap]:
     """Read an .h5ad file without the map that it holds."""
-    result = yield from load_with_choices(path, ReadOptions(missing="drop"))
+    result = yield from load_read_result(path, ReadOptions(missing="drop"))
     dataset = result.dataset
     _note_reading(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
@@ -455,5 +458,5 @@ def other_versions(path: str | Path) -> list[str]:
     Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
     """
     written = _head(Path(path)).versions
-    changed = {k: v for k, v in versions().items() if written.get(k, v) != v}
+    changed = {k: v for k, v in installed_versions().items() if written.get(k, v) != v}
     return [f"{name} {written[name]} (here {here})" for name, here in changed.items()]

@@ -32,7 +32,7 @@ SHAPES = {
     "PlacedOn": {"placed": "nd", "cells": "md"},
     "Rows": {"kept": "a", "X": "nf", "sparse_X": "nf"},
     "Objects": {"label_ids": "a", "areas": "a"},
-    "Prepared": {"kept": "a", "X": "pc", "doublet_scores": "a"},
+    "RecipeResult": {"kept": "a", "X": "pc", "doublet_scores": "a"},
     "Projection": {"mean": "g", "std": "g", "loadings": "gc", "offset": "c"},
     "ClusterState": {"cluster": "n"},
     "Annotation": {"codes": "m"},

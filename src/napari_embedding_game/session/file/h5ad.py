@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.columns import KEY
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import explain_damage
-from napari_embedding_game.data.export.anndata_result import storable_obs
-from napari_embedding_game.data.formats.anndata import identity_of, parts_of
+from napari_embedding_game.data.export.anndata_result import to_storable_obs
+from napari_embedding_game.data.formats.anndata import (
+    read_root_identity,
+    to_readable_root,
+)
 from napari_embedding_game.data.formats.store import open_store, read_element
 from napari_embedding_game.data.identity import Identity, Part, hash_rows
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import read_stages
+from napari_embedding_game.data.readers import read_in_stages
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.file.saved_map import SavedMap
 
@@ -63,11 +66,11 @@ def session_in(path: Path) -> bytes | None:
 def read_rows_beside(path: Path, known: Identity) -> tuple[pd.DataFrame, Identity]:
     """Return the metadata of the rows of an .h5ad file, and what they are known by.
 
-    ``known``: as for :func:`~.formats.anndata.identity_of`.
+    ``known``: as for :func:`~.formats.anndata.read_root_identity`.
     """
     with explain_damage(path, "an .h5ad file"), open_store(path) as file:
         obs: pd.DataFrame = read_element(file["obs"], path.name, "its table obs")
-        found = identity_of(parts_of(file, path), path.name, known)
+        found = read_root_identity(to_readable_root(file, path), path.name, known)
         return obs.set_axis(obs.index.astype(str)), found
 
 
@@ -80,7 +83,9 @@ def identity_beside(saved: SavedMap) -> Identity:
     parts = {"X": dataset.profile}
     if snapshot is not None:
         parts[f"obsm['X_{KEY}']"] = snapshot.embedding
-    expanded = {part: dataset.expand(values) for part, values in parts.items()}
+    expanded = {
+        part: dataset.expand_to_source_rows(values) for part, values in parts.items()
+    }
     hashes: dict[Part, Any] = {part: hash_rows(x) for part, x in expanded.items()}
     return Identity(dataset.source_obs_names, hashes)
 
@@ -93,7 +98,7 @@ def with_changed_columns(
     ``order`` (n_source_rows,): row of ``obs`` that each row of the source is.
     """
     new = without_results(obs.iloc[order], dataset.added_columns)
-    rows, old = new[dataset.kept], storable_obs(dataset.obs)
+    rows, old = new[dataset.kept], to_storable_obs(dataset.obs)
     same = [n for n in new if n in old and _is_same(old[n], rows[n])]
     new, whole = new.drop(columns=same), dataset.source_obs
     if whole is not None:
@@ -110,7 +115,7 @@ def without_results(obs: pd.DataFrame, results: Collection[str] = ()) -> pd.Data
 
 def read_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read a file again; the .h5ad of a map without what a map is."""
-    result = yield from read_stages(path, options)
+    result = yield from read_in_stages(path, options)
     if not has_session(path):
         return result
     dataset = result.dataset

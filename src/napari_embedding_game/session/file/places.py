@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from napari_embedding_game.data.export.result import file_name
+from napari_embedding_game.data.export.result import last_path_part
 from napari_embedding_game.session.file.rows import Rows
 
 Change = Callable[[str], str]
@@ -24,7 +24,7 @@ def note_place(path: str, folder: Path, *, is_shared: bool) -> str:
     if not _is_full(path):
         return path
     if is_shared:
-        return file_name(path)
+        return last_path_part(path)
     is_below = Path(path).is_relative_to(folder)
     return Path(path).relative_to(folder).as_posix() if is_below else path
 
@@ -62,7 +62,7 @@ def name_references(rows: Rows) -> Rows:
     if rows.added is None:
         return rows
     added = rows.added.items()
-    named = {k: replace(x, reference=file_name(x.reference)) for k, x in added}
+    named = {k: replace(x, reference=last_path_part(x.reference)) for k, x in added}
     return replace(rows, added=named)
 
 

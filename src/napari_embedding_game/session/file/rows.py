@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 from napari_embedding_game.data import samples
 from napari_embedding_game.data.as_anndata import SAMPLES
 from napari_embedding_game.data.column_names import Role
-from napari_embedding_game.data.dataset import SAMPLE, Added, Dataset
+from napari_embedding_game.data.dataset import SAMPLE, AddedColumns, Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import (
-    components_key,
-    is_stored_in_h5ad,
+    find_components_key,
+    is_kept_in_h5ad,
 )
 from napari_embedding_game.data.expression import GeneKind
 from napari_embedding_game.data.formats.spaces import split_space
-from napari_embedding_game.data.identity import find_order, gone_text
+from napari_embedding_game.data.identity import find_row_order, missing_row_text
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.data.loading import prepared
+from napari_embedding_game.data.loader import apply_recipe_or_mixing
 from napari_embedding_game.data.network_paths import find_server
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.data.readers import can_read
-from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Prepared
+from napari_embedding_game.data.reading_process import read_in_process
+from napari_embedding_game.data.recipe import RecipeResult
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.h5ad import read_rows
 
@@ -94,11 +94,11 @@ class Rows:
     """As :class:`Dataset` has these four; the last two wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
-    added: Mapping[str, Added] | None = None
+    added: Mapping[str, AddedColumns] | None = None
     """How columns were made here; None in a file of 0.3."""
     worked_out: pd.DataFrame
     """(n rows) these columns."""
-    prepared: Prepared | None = None
+    prepared: RecipeResult | None = None
     """Result of the recipe, so that it need not be done again."""
 
     @property
@@ -151,9 +151,9 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
     options, result = dataset.read_options, _prepared(dataset)
-    if for_h5ad and (source is None or not is_stored_in_h5ad(source)):
+    if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
         # The file has no counts, but what they came to.
-        key = components_key(dataset)
+        key = find_components_key(dataset)
         if key is not None:
             roles = (options or DEFAULT_OPTIONS).roles
             options, result = ReadOptions(space=f"obsm['{key}']", roles=roles), None
@@ -184,7 +184,7 @@ def _holds_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
     if not for_h5ad:
         return source is None and _is_small(dataset.X)
     dense = [isinstance(one, np.ndarray) for one in (dataset.X, dataset.profile)]
-    return all(dense) and (source is None or not is_stored_in_h5ad(source))
+    return all(dense) and (source is None or not is_kept_in_h5ad(source))
 
 
 def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
@@ -271,10 +271,10 @@ def dataset_of(rows: Rows) -> Dataset:
         source_objects=rows.objects,
         **{part: getattr(rows, part) for part in same.split()},
     )
-    table, usual = rows.worked_out, Added(kind="map")
+    table, usual = rows.worked_out, AddedColumns(kind="map")
     by_name = {name: replace(usual, columns=(name,)) for name in map(str, table)}
     added = by_name if rows.added is None else rows.added
-    dataset = dataset.restore_added(table, added)
+    dataset = dataset.restore_added_columns(table, added)
     dataset.known[ROWS] = rows
     return dataset
 
@@ -323,7 +323,7 @@ def read_again(
     sample, found, why = _sample_of(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
-        whole = sample().with_meanings(rows.options or DEFAULT_OPTIONS)
+        whole = sample().with_roles_and_gene_kind(rows.options or DEFAULT_OPTIONS)
         found = _as_saved(ReadResult(whole), rows)
     else:
         path = _source_path(rows, folder)
@@ -332,9 +332,11 @@ def read_again(
             found = next(filter(None, (_as_saved(x, rows) for x in results)), None)
             # A recipe may have come to other last digits at another time.
             if found is None and (rows.prepared is not None or not results):
-                result = yield from read_apart(path, read_rows, options)
+                result = yield from read_in_process(path, read_rows, options)
                 result = _in_former_order(result, rows)
-                result = yield from prepared(result, options, recipe_result(rows, ()))
+                result = yield from apply_recipe_or_mixing(
+                    result, options, recipe_result(rows, ())
+                )
                 results.append(result)
                 found = _as_saved(result, rows)
                 present = result.dataset.source_obs_names
@@ -359,7 +361,7 @@ def read_again(
     left_out = match.left_out if is_alike else rows.left_out or match.left_out
     notes = tuple(dict.fromkeys((*rows.notes, *match.notes)))
     match = replace(match, left_out=left_out, source_objects=objects, notes=notes)
-    match = match.with_added(dataset)
+    match = match.with_added_columns_of(dataset)
     match.known[FINGERPRINT] = mark
     return replace(found, dataset=match)
 
@@ -369,7 +371,9 @@ def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
     n_rows, names = len(rows.kept), pd.Index(rows.names)
     if len(present) != n_rows:
         return f" (it now has {len(present):,} rows instead of {n_rows:,})"
-    if find_order(names, present) is None and (text := gone_text(names, present)):
+    if find_row_order(names, present) is None and (
+        text := missing_row_text(names, present)
+    ):
         return f" ({text})"
     return ""
 
@@ -381,12 +385,12 @@ def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
     saved, n = pd.Index(saved[named]), len(named)
     if len(names) != n or names[named].equals(saved):
         return result
-    if (indices := find_order(saved, names)) is None:
+    if (indices := find_row_order(saved, names)) is None:
         return result
     order = np.full(n, -1)
     order[named] = indices
     order[order < 0] = np.setdiff1d(np.arange(n), indices)  # without a name
-    return replace(result, dataset=dataset.in_order(order))
+    return replace(result, dataset=dataset.reorder_source_rows(order))
 
 
 def _possible_options(rows: Rows) -> list[ReadOptions]:
@@ -439,7 +443,7 @@ def _source_path(rows: Rows, folder: Path) -> Path:
     )
 
 
-def _prepared(dataset: Dataset) -> Prepared | None:
+def _prepared(dataset: Dataset) -> RecipeResult | None:
     """Return the result of its recipe, or of mixing batches, if it is of all rows."""
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     is_ready = mixed is not None if recipe is None else dataset.projection is not None
@@ -448,10 +452,10 @@ def _prepared(dataset: Dataset) -> Prepared | None:
         return None
     projection, scores = dataset.projection, dataset.quality.get("doublet_score")
     X = dataset.X.astype("<f4")
-    return Prepared(dataset.kept, X, None if recipe is None else projection, scores)
+    return RecipeResult(dataset.kept, X, None if recipe is None else projection, scores)
 
 
-def recipe_result(rows: Rows, others: Iterable[Rows]) -> Prepared | None:
+def recipe_result(rows: Rows, others: Iterable[Rows]) -> RecipeResult | None:
     """Return the result of a map's recipe, which may be stored with a larger map."""
     source = rows.path, rows.options, len(rows.kept)
     stored = (

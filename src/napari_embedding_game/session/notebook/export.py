@@ -21,15 +21,15 @@ from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.new_rows.transform import nearest_landmark_among
 from napari_embedding_game.core.snapshot import compute_map_hash
 from napari_embedding_game.data.as_anndata import FEATURES, as_anndata
-from napari_embedding_game.data.columns import KEY, unique_names
+from napari_embedding_game.data.columns import KEY, make_names_unique
 from napari_embedding_game.data.dataset import SAMPLE
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.anndata_result import storable_obs
-from napari_embedding_game.data.export.atomic import atomic_write, check_other
+from napari_embedding_game.data.export.anndata_result import to_storable_obs
+from napari_embedding_game.data.export.atomic import atomic_write, check_not_source
 from napari_embedding_game.data.export.hdf5 import write_h5ad
-from napari_embedding_game.data.export.result import versions
-from napari_embedding_game.data.identity import row_sums
-from napari_embedding_game.data.palette import cluster_colors, hexes
+from napari_embedding_game.data.export.result import installed_versions
+from napari_embedding_game.data.identity import absolute_row_sums
+from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.session.clusters.annotation import unique_name
 from napari_embedding_game.session.file import archive
@@ -145,7 +145,7 @@ def write_code(
             f"{NOTEBOOK}, or {METHODS} for the methods."
         )
     for target in files:
-        check_other(target, saved.dataset.source)
+        check_not_source(target, saved.dataset.source)
         if target.exists() and not path.exists():  # else they are of that notebook
             raise DataError(
                 f"A file {target.name} is there, which the notebook would replace by "
@@ -168,15 +168,15 @@ class _Notebook:
         self.cells: list[dict[str, Any]] = []
         self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
         self.clustering = saved.clusters.clustering
-        names = pd.Index(unique_names(self.dataset.source_obs_names))
+        names = pd.Index(make_names_unique(self.dataset.source_obs_names))
         taken = {*self.dataset.obs, *self.dataset.profile_names}
         default = "map_cluster" if "cluster" in taken else "cluster"
         self.column = unique_name(default, taken)
         index = names[self.dataset.kept].rename(unique_name("name", taken))
         sums = unique_name("row_sum", taken)
         columns = {
-            self.column: self.clustering.names,
-            sums: row_sums(self.dataset.expression.values),
+            self.column: self.clustering.names_by_point,
+            sums: absolute_row_sums(self.dataset.expression.values),
         }
         self.rows = pd.DataFrame(columns, index)
         """What the code reads of each row."""
@@ -187,7 +187,9 @@ class _Notebook:
             title=saved.title,
             date=f"{date.today():%d %B %Y}",
             version=metadata.version("napari-embedding-game"),
-            versions=", ".join(f"{name} {one}" for name, one in versions().items()),
+            versions=", ".join(
+                f"{name} {one}" for name, one in installed_versions().items()
+            ),
         )
         self._code(IMPORTS)
         how, read = self._reading()
@@ -240,7 +242,7 @@ class _Notebook:
         dataset, source = self.dataset, self.dataset.source
         if source is None and SAMPLE not in dataset.provenance:
             adata = as_anndata(dataset)
-            adata.obs = storable_obs(adata.obs)
+            adata.obs = to_storable_obs(adata.obs)
             name = self._add_file("features.h5ad", partial(write_h5ad, adata))
             how = (
                 f"The numbers are no file's: they are those of "
@@ -326,8 +328,8 @@ class _Notebook:
             labels = nearest_landmark_among(
                 snapshot.embedding, snapshot.landmarks, every
             )
-        table = pd.crosstab(labels, self.clustering.names)
-        colored = zip(shown, hexes(cluster_colors(shown)), strict=True)
+        table = pd.crosstab(labels, self.clustering.names_by_point)
+        colored = zip(shown, to_hex_colors(cluster_colors(shown)), strict=True)
         pairs = [f"    {_code_of(one.name)}: {_code_of(c)}," for one, c in colored]
         self._code(
             NAMED.format(

@@ -13,11 +13,15 @@ import numpy as np
 from napari_embedding_game.core.energy.methods import get_method
 from napari_embedding_game.core.settings import resolve_n_neighbors, resolve_repulsion
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.predicted import REFERENCE, UNLIKE
-from napari_embedding_game.data.quality_control import LIMITS, cells_of_gene, words_of
+from napari_embedding_game.data.prediction import REFERENCE, UNLIKE
+from napari_embedding_game.data.quality_control import (
+    LIMITS,
+    limit_text,
+    rare_gene_text,
+)
 from napari_embedding_game.session.clusters.state import ClusterState
 from napari_embedding_game.session.file.saved_map import SavedMap
 from napari_embedding_game.session.run.record import RunRecord
@@ -92,7 +96,7 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
-        noun, of_all = dataset.source_noun, "" if n == n_all else f" of {n_all:,}"
+        noun, of_all = dataset.source_row_noun, "" if n == n_all else f" of {n_all:,}"
         rows = f"{n:,}{of_all} {noun}s of {dataset.name}"
         if dataset.is_distances:
             yield f"The neighbours of {rows} were those of its {dataset.space}."
@@ -103,7 +107,7 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
         if mixed is not None:
             yield _of_harmony(mixed)
         return
-    used, rare = recipe.get("cells_used", n), cells_of_gene(recipe["min_cells"])
+    used, rare = recipe.get("cells_used", n), rare_gene_text(recipe["min_cells"])
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
@@ -131,7 +135,7 @@ def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
     """Return which cells were left out, with how many they were."""
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     *others, last = [
-        f"{words_of(name, recipe[name])} ({recipe['left_out'][name]:,})"
+        f"{limit_text(name, recipe[name])} ({recipe['left_out'][name]:,})"
         for name in LIMITS
         if recipe[name] or name == "min_genes"
     ]
@@ -246,16 +250,18 @@ def merging_text(state: ClusterState, snapshot: Snapshot) -> str:
             f"into {n_clusters} clusters"
         )
     verb = "was" if n == 1 else "were"
-    return text + (f"; {counted(n, 'group')} of points {verb} annotated." if n else ".")
+    return text + (
+        f"; {count_text(n, 'group')} of points {verb} annotated." if n else "."
+    )
 
 
 def _of_columns(dataset: Dataset) -> Iterator[str]:
     """Yield what was made of the data besides: scores, labels and classes."""
-    if scores := dataset.made("score"):
+    if scores := dataset.added_of_kind("score"):
         names = ", ".join(f'"{name}"' for name in scores)
         scored = "were scored by scanpy's score_genes (Wolf et al. 2018)"
         yield f"Gene sets ({names}) {scored}."
-    for name, one in dataset.made("predicted").items():
+    for name, one in dataset.added_of_kind("predicted").items():
         batch = " after a batch effect was taken away" if one.correct_batch else ""
         unlike = dataset.obs[name + REFERENCE] == UNLIKE
         yield (
@@ -263,7 +269,7 @@ def _of_columns(dataset: Dataset) -> Iterator[str]:
             f"of a reference ({Path(one.reference).name}) nearest on its map; "
             f"{int(unlike.sum()):,} of {len(unlike):,} cells were unlike any of it."
         )
-    for name, one in dataset.made("taught").items():
+    for name, one in dataset.added_of_kind("taught").items():
         yield (
             f'Classes "{name}" of all points are those that logistic regression gives '
             f"from {sum(map(len, one.examples.values())):,} examples sorted by hand "
@@ -279,5 +285,6 @@ def _of_comparisons(saved: SavedMap) -> Iterator[str]:
     if tests:
         yield (
             f"Groups of points were compared by {' and '.join(tests)} of all "
-            f"{saved.dataset.word}s, with p-values adjusted by Benjamini and Hochberg."
+            f"{saved.dataset.column_noun}s, with p-values adjusted by Benjamini and "
+            "Hochberg."
         )

@@ -16,8 +16,8 @@ from napari_embedding_game.data.as_anndata import as_anndata
 from napari_embedding_game.data.columns import KEY, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats.spaces import split_space
-from napari_embedding_game.data.predicted import PredictedLabels
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.prediction import PredictedLabels
+from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.clusters.clusters import cluster_finished_run
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
@@ -62,7 +62,7 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
     Raises DataError: there is no map in it, or new cells cannot be projected into its
     space.
     """
-    adata: AnnData = yield from read_apart(path, read_all)
+    adata: AnnData = yield from read_in_process(path, read_all)
     yield Stage("Finding the neighbours of the cells of the reference")
     return reference_of(adata, path.name, str(path))
 

@@ -33,20 +33,24 @@ from napari_embedding_game.core.new_rows.likeness import (
     ResidualScorer,
 )
 from napari_embedding_game.core.new_rows.search import FittedSearch
-from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import CONFIDENCE, Added
+from napari_embedding_game.data.columns import KEY, make_names_unique
+from napari_embedding_game.data.dataset import CONFIDENCE, AddedColumns
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.anndata_result import OF_A_MAP
-from napari_embedding_game.data.export.result import storable, versions
-from napari_embedding_game.data.expression import kind_of_genes, log_base, natural
+from napari_embedding_game.data.export.result import installed_versions, to_storable
+from napari_embedding_game.data.expression import (
+    guess_gene_kind,
+    read_log_base,
+    to_natural_log,
+)
 from napari_embedding_game.data.formats.spaces import RAW, split_space
 from napari_embedding_game.data.gene_names import FoundNames
-from napari_embedding_game.data.predicted import PREDICTED, PredictedLabels
+from napari_embedding_game.data.prediction import PREDICTED, PredictedLabels
 from napari_embedding_game.data.projection import (
     Projection,
+    infer_count_sum,
     match_genes,
-    normalised,
-    sum_of,
+    normalise_expression,
 )
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
@@ -122,8 +126,8 @@ def map_cells(
         aligned = _aligned(name, cells, reference, projection, min_shared_genes)
         match, lognorm, note = aligned
         notes = (note, *notes)
-        scaled = (projection.scaled(lognorm[block], match) for block in blocks)
-        parts = [projection.components(part) for part in scaled]
+        scaled = (projection.scale_genes(lognorm[block], match) for block in blocks)
+        parts = [projection.project(part) for part in scaled]
         rows = np.concatenate(parts).astype(dataset.X.dtype, copy=False)
     if correct_batch:
         yield Stage("Taking the batch effect away")
@@ -160,7 +164,7 @@ def map_cells(
         published = np.asarray(origin + reference.unit * embedding, np.float32)
     voters, distances = FittedSearch(fitted.points, "euclidean")(embedding, k)
     weights, source = vote_weights(distances), reference.name
-    of_reference = Added(
+    of_reference = AddedColumns(
         kind="predicted", reference=source, correct_batch=correct_batch
     )
     predicted = {}
@@ -223,7 +227,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     adata.obs["unlike_reference"] = mapped.unlike
     adata.obs["reference_likeness"] = mapped.likeness
     adata.obs["reference_distance"] = mapped.distance
-    record = {**storable(mapped.facts), "versions": versions()}
+    record = {**to_storable(mapped.facts), "versions": installed_versions()}
     adata.uns[f"{KEY}_reference"] = record
 
 
@@ -245,7 +249,7 @@ def _aligned(
     if cells.raw is not None:
         parts.append(("raw", cells.raw.X, cells.raw.var))
     present = [part for part in parts if part[1] is not None]
-    usable = [one for one in present if kind_of_genes(one[1]) != "values"]
+    usable = [one for one in present if guess_gene_kind(one[1]) != "values"]
     if not usable:
         raise DataError(
             f"{name} holds neither raw counts nor their logarithms (values below 0, or "
@@ -263,23 +267,23 @@ def _aligned(
     how: Any = {"also": also, "min_share": min_share, "where": name}
     match = match_genes(projection.genes, genes, aliases, **how)
     values = sp.csr_matrix(values) if sp.issparse(values) else np.asarray(values)
-    if are_logarithms := kind_of_genes(values) == "logarithms":
-        values = natural(values, log_base(cells))
+    if are_logarithms := guess_gene_kind(values) == "logarithms":
+        values = to_natural_log(values, read_log_base(cells))
     by = "" if match.by == "names" else f" by {match.by}"
     missing, n = match.missing, len(match.names)
-    ending = f"; missing: {match.listed}, taken to be as in its mean cell"
+    ending = f"; missing: {match.missing_text}, taken to be as in its mean cell"
     note = (
         f"Genes compared{by}, from {origin}: {n - len(missing):,} of {n:,} of the "
         f"reference are there{ending if missing else ''}."
     )
-    if are_logarithms and sum_of(values) is None:
+    if are_logarithms and infer_count_sum(values) is None:
         note += (
             f" The logarithms of {origin} are taken as they are, since the sums of "
             "these genes do not say what their counts were normalised to; the "
             f"reference's were to {projection.target_sum:,.0f} a cell. If these were "
             "not, give raw counts, or logarithms of all genes."
         )
-    return match, normalised(values, projection.target_sum, name), note
+    return match, normalise_expression(values, projection.target_sum, name), note
 
 
 def _brought_space(
@@ -291,9 +295,9 @@ def _brought_space(
     named: Any = cells.raw if space == RAW and cells.raw is not None else cells
     rows: Any = getattr(cells, group).get(key) if group else named.X
     if rows is not None and group != "obsm":
-        names = pd.Index(unique_names(named.var_names))
+        names = pd.Index(make_names_unique(named.var_names))
         indices = names.get_indexer(pd.Index(dataset.var_names))
-        is_alike = kind_of_genes(rows) == kind_of_genes(dataset.X)
+        is_alike = guess_gene_kind(rows) == guess_gene_kind(dataset.X)
         rows = rows[:, indices] if is_alike and (indices >= 0).all() else None
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     width = dataset.X.shape[1]
@@ -326,19 +330,22 @@ def _unexplained(
     if n_rows < MIN_ROWS or not has_genes or is_of_genes:
         return None
     sample = np.sort(np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS])
-    logs = normalised(profile[sample], projection.target_sum, dataset.name)
+    logs = normalise_expression(profile[sample], projection.target_sum, dataset.name)
     mine = match_genes(projection.genes, dataset.profile_names, min_share=0)
     # A gene that one side lacks would be unexplained in all cells.
-    both = (mine.each >= 0) & (match.each >= 0)
-    values, depth = projection.scaled(logs, mine), _n_detected(logs, mine.each[both])
+    both = (mine.index_of_each >= 0) & (match.index_of_each >= 0)
+    values, depth = (
+        projection.scale_genes(logs, mine),
+        _n_detected(logs, mine.index_of_each[both]),
+    )
     fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
     scores = ResidualScorer(*fitted, projection.loadings.shape[1], n_averaged)
     likeness = np.empty(n)
     order = np.random.default_rng(0).permutation(n)
     for part in np.array_split(order, -(-n // MAX_ROWS)):
-        scaled = projection.scaled(lognorm[part], match)
-        residual = projection.rest(scaled, projection.components(scaled))
-        depth = _n_detected(lognorm[part], match.each[both])
+        scaled = projection.scale_genes(lognorm[part], match)
+        residual = projection.residual(scaled, projection.project(scaled))
+        depth = _n_detected(lognorm[part], match.index_of_each[both])
         likeness[part] = scores(scaled[:, both], residual[:, both], depth)
     return likeness
 

@@ -16,21 +16,26 @@ from napari_embedding_game.core.settings import (
     fill_affinity,
     fill_approximation,
 )
-from napari_embedding_game.data.columns import KEY, unique_names
-from napari_embedding_game.data.dataset import Dataset, is_of_pairs
+from napari_embedding_game.data.columns import KEY, make_names_unique
+from napari_embedding_game.data.dataset import Dataset, is_pairwise_space
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.expression import (
     TARGET_SUM,
-    kind_of_genes,
-    log_base,
-    natural,
+    guess_gene_kind,
+    read_log_base,
+    to_natural_log,
 )
 from napari_embedding_game.data.formats import anndata
 from napari_embedding_game.data.formats.anndata import from_anndata
-from napari_embedding_game.data.formats.spaces import RAW, maps_of, root_of, split_space
-from napari_embedding_game.data.gene_names import names_of
-from napari_embedding_game.data.pca_projection import pca_projection
-from napari_embedding_game.data.projection import Projection, sum_of
+from napari_embedding_game.data.formats.spaces import (
+    RAW,
+    find_map_keys,
+    root_from_anndata,
+    split_space,
+)
+from napari_embedding_game.data.gene_names import gene_display_names
+from napari_embedding_game.data.pca_projection import reconstruct_pca_projection
+from napari_embedding_game.data.projection import Projection, infer_count_sum
 from napari_embedding_game.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -73,7 +78,7 @@ def read_all(path: Path) -> AnnData:
         )
     if not path.is_file():
         raise DataError(f"{path} does not exist: check the name and the folder.")
-    return anndata.read_all(path)
+    return anndata.read_whole_anndata(path)
 
 
 def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
@@ -121,7 +126,7 @@ def _symbols_of(adata: AnnData) -> dict[str, str]:
     symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
         if each is not None:
-            names = unique_names(names_of(each.var))
+            names = make_names_unique(gene_display_names(each.var))
             symbols |= zip(map(str, each.var.index), names, strict=True)
     return symbols
 
@@ -162,7 +167,7 @@ def _fitted(
 
 def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
     """Return the reference of a map that another program made."""
-    bases = maps_of(root_of(adata))
+    bases = find_map_keys(root_from_anndata(adata))
     if not bases:
         raise DataError(
             f"{name} holds no map to place new cells on: make one with "
@@ -214,7 +219,7 @@ def _searched(
     if space is not None:
         return space, ()
     of = str(parameters.get("use_rep", parameters.get("space")) or "")
-    if of and not is_of_pairs(of):
+    if of and not is_pairwise_space(of):
         raise DataError(
             f"The map of {name} is of {of}, which {name} does not hold: make it of X, "
             "of a layer or of an entry of obsm."
@@ -231,22 +236,22 @@ def _searched(
 def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space in ("X", RAW):
-        return _of_columns(_cells_of(adata, name, space), log_base(adata))
+        return _of_columns(_cells_of(adata, name, space), read_log_base(adata))
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
-        return pca_projection(adata, name)
+        return reconstruct_pca_projection(adata, name)
     return None
 
 
 def _of_columns(dataset: Dataset, base: Any) -> Projection | None:
     """Return the way from genes to genes: the map is of their logarithms of a base."""
-    if kind_of_genes(dataset.X) != "logarithms":
+    if guess_gene_kind(dataset.X) != "logarithms":
         return None
-    n, unit = dataset.X.shape[1], natural(1.0, base)
+    n, unit = dataset.X.shape[1], to_natural_log(1.0, base)
     mean = np.asarray(dataset.X.mean(axis=0), np.float32).ravel()
     eye = sp.eye_array(n, dtype=np.float32, format="csr")
     std = np.full(n, unit, np.float32)
-    target_sum = sum_of(natural(dataset.X, base)) or TARGET_SUM
+    target_sum = infer_count_sum(to_natural_log(dataset.X, base)) or TARGET_SUM
     return Projection(dataset.var_names, unit * mean, std, eye, -mean, target_sum)
 
 

@@ -22,7 +22,7 @@ from weakref import finalize
 import numba.core.event
 
 from napari_embedding_game.core.threads import count_cores
-from napari_embedding_game.data.own_process import start_process
+from napari_embedding_game.data.child_process import start_process
 
 KIND = "numba:compile"
 """Of the events that numba sends when it compiles a function; reading one from its

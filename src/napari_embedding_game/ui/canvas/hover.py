@@ -13,7 +13,7 @@ from superqt.utils import qdebounced
 
 from napari_embedding_game.core.snapshot import OUTLIER_ISOLATION
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.palette import hexes
+from napari_embedding_game.data.palette import to_hex_colors
 from napari_embedding_game.session.row_details import RowDetails, describe_row
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import row_at
@@ -127,7 +127,9 @@ class Hover(QObject):
         facts = self._facts(dataset, self.row)
         dim = theme_colors(self._viewer.theme).dim.name()
         points = self._layers.points
-        color = "" if points is None else hexes(points.face_color[[self.row]])[0]
+        color = (
+            "" if points is None else to_hex_colors(points.face_color[[self.row]])[0]
+        )
         text = as_html(facts, color, self._image, dim)
         position = canvas.mapToGlobal(QPoint(*self._pixel.round().astype(int).tolist()))
         QToolTip.showText(position, text, canvas, canvas.rect(), STAYS_MS)

@@ -29,7 +29,7 @@ from vispy.scene import Node
 from vispy.scene.visuals import Image
 from vispy.visuals.transforms import MatrixTransform
 
-from napari_embedding_game.data.export.plots import drawing_order
+from napari_embedding_game.data.export.plots import paint_order
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
@@ -79,7 +79,7 @@ class Looks:
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """The points as they are drawn, those above the others last."""
-        order = drawing_order(len(self.sizes))
+        order = paint_order(len(self.sizes))
         if self.above is None:
             return order
         is_above = self.above[order]

@@ -20,7 +20,7 @@ from superqt.utils import qdebounced
 
 from napari_embedding_game.core.inspect.correction import Correction, correct_layout
 from napari_embedding_game.core.snapshot import Snapshot
-from napari_embedding_game.data.columns import counted, given_maps
+from napari_embedding_game.data.columns import axes_by_external_map, count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.session.file.saved_map import PlacedOn
@@ -323,13 +323,15 @@ class Scene(QObject):
         if dataset is None or snapshot is None:
             return
         columns = {
-            "cluster": self.session.clusters.clustering.names,
+            "cluster": self.session.clusters.clustering.names_by_point,
             "pressure": snapshot.pressure,
             "stretch": snapshot.stretch,
             "isolation": snapshot.isolation,
         }
         computed = {name: x for name, x in columns.items() if x is not None}
-        of_maps = [axis for axes in given_maps(dataset.obs).values() for axis in axes]
+        of_maps = [
+            axis for axes in axes_by_external_map(dataset.obs).values() for axis in axes
+        ]
         metadata = dataset.obs.drop(columns=of_maps)  # napari shows all on hover
 
         def free(name: str) -> str:  # napari takes no name twice
@@ -405,7 +407,7 @@ def neighbors_text(correction: Correction) -> str:
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, and no strangers."
-    drawn_in, out = counted(n_in, "true neighbour"), counted(n_out, "stranger")
+    drawn_in, out = count_text(n_in, "true neighbour"), count_text(n_out, "stranger")
     return (
         f"Shown for as long as you press: {drawn_in} from elsewhere drawn in, "
         f"{out} stepped out."

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.export.plots import Plot, plain
+from napari_embedding_game.data.export.plots import Plot, escape_dollars
 from napari_embedding_game.data.quality_control import find_doublets
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
@@ -87,7 +87,7 @@ class QualityPlot(Plot):
             return
         for level in levels:
             of_it = values[(samples == level).to_numpy()]
-            axes.hist(of_it, bars, histtype="step", label=plain(str(level)))
+            axes.hist(of_it, bars, histtype="step", label=escape_dollars(str(level)))
         look: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
         look |= {"frameon": False, "fontsize": "small", "borderpad": 0}
         is_short = max(len(str(level)) for level in levels) <= SHORT

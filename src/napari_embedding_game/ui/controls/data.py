@@ -11,7 +11,7 @@ from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QWidget
 
 from napari_embedding_game.data.column_names import Role
-from napari_embedding_game.data.columns import counted, is_of_a_map
+from napari_embedding_game.data.columns import count_text, is_own_map_column
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.formats.tables import GENES_IN_ROWS
@@ -307,7 +307,7 @@ def _list_roles(loaded: ReadResult) -> dict[str, Role]:
     """Return the role of each column that can be taken for something else."""
     dataset, made = loaded.dataset, loaded.dataset.added_columns
     roles = {x: role for x, role in dataset.roles.items() if x not in made}
-    roles = {x: role for x, role in roles.items() if not is_of_a_map(x)}
+    roles = {x: role for x, role in roles.items() if not is_own_map_column(x)}
     embedded = loaded.columns if loaded.is_of_table else ()
     return {**dict.fromkeys(embedded, "numbers"), **roles}
 
@@ -319,10 +319,10 @@ def _summary(dataset: Dataset | None) -> str:
     if dataset.has_expression:
         genes = GENES_HOLD[dataset.expression.kind]
         meanings = f"Genes: {genes}. {meanings}".strip()
-    embedded = counted(len(dataset.obs), dataset.source_noun)
+    embedded = count_text(len(dataset.obs), dataset.source_row_noun)
     if dataset.is_distances:
         embedded += " by their neighbours"
     elif n:
         is_genes = dataset.has_expression and dataset.profile is dataset.X
-        embedded += f" × {counted(n, 'gene' if is_genes else 'value')}"
+        embedded += f" × {count_text(n, 'gene' if is_genes else 'value')}"
     return f"{embedded}, from {dataset.space}" + (f"\n{meanings}" if meanings else "")

@@ -9,9 +9,9 @@ import pandas as pd
 from magicgui.widgets import FloatSpinBox
 from qtpy.QtWidgets import QFormLayout, QWidget
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.quality_control import LIMITS, left_out
+from napari_embedding_game.data.quality_control import LIMITS, find_cells_left_out
 from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.ui.controls.cell_quality import CellQualityView, Limits
 from napari_embedding_game.ui.style.form_widgets import (
@@ -163,7 +163,7 @@ class RecipePanel(QWidget):
         recipe, (_, *columns) = self.recipe(), self._batches.choices
         batch, limits = recipe.batch_key, {x: getattr(recipe, x) for x in LIMITS}
         self.cells.show_limits(limits, batch or next(iter(columns), ""), batch)
-        reasons = left_out(recipe, self._quality).values()
+        reasons = find_cells_left_out(recipe, self._quality).values()
         n, n_out = len(self._quality), sum(int(r.sum()) for r, _ in reasons)
         texts = [
             f"{int(rows.sum()):,} with {why}" for rows, why in reasons if rows.any()
@@ -171,7 +171,7 @@ class RecipePanel(QWidget):
         count, then = self._doublet_count, ""
         if count is not None and count[0] == recipe:
             n_out += count[1]
-            texts.append(counted(count[1], "doublet"))
+            texts.append(count_text(count[1], "doublet"))
         elif recipe.doublets:
             then = " Doublets are found among those that stay."
         text = f"{n - n_out:,} of {n:,} cells stay."

@@ -103,7 +103,9 @@ class DrawnObjects:
         rows = np.flatnonzero(self.objects.label_ids == label)
         rows = rows[is_in_slice(self.objects.take(rows), self.axes, self.at)]
         if len(rows) > 1:  # time is seen as a depth
-            rows = rows[self.objects.take(rows).contain(position).all(axis=1)]
+            rows = rows[
+                self.objects.take(rows).contains_along_axes(position).all(axis=1)
+            ]
         return int(rows[0]) if len(rows) else None
 
 

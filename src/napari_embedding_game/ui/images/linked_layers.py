@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_embedding_game.data.images.join import Join
-from napari_embedding_game.data.label_objects import Objects, as_labels
+from napari_embedding_game.data.label_objects import Objects, mask_to_labels
 from napari_embedding_game.data.read_result import ReadResult
 from napari_embedding_game.ui.canvas.projection import displayed_axes
 
@@ -134,7 +134,7 @@ def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Lab
     mask.visible = False
     options = {name: getattr(mask, name) for name in ("units", *LAID)}
     metadata = {**mask.metadata, FILE: record_of(mask).path}
-    labels = as_labels(finest(mask), in_planes=first_axis != "z")
+    labels = mask_to_labels(finest(mask), in_planes=first_axis != "z")
     name = f"{mask.name} (labels)"
     layer = viewer.add_labels(labels, name=name, metadata=metadata, **options)
     _labels_of[mask] = ref(layer)
@@ -164,7 +164,7 @@ def is_in_slice(
 ) -> NDArray[np.bool_]:
     """Return the objects that are seen where the sliders are: (n,)."""
     hidden = np.setdiff1d(range(len(at)), axes)
-    return objects.present & objects.contain(at)[:, hidden].all(axis=1)
+    return objects.present & objects.contains_along_axes(at)[:, hidden].all(axis=1)
 
 
 def center_on(

@@ -11,7 +11,7 @@ from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox
 
-from napari_embedding_game.data.images.channels import COLORS, planes
+from napari_embedding_game.data.images.channels import COLORS, split_image
 from napari_embedding_game.data.images.join import JoinRequest
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
 from napari_embedding_game.data.label_objects import FirstAxis
@@ -217,7 +217,11 @@ class MeasurePanel(LayerPanel):
             if reason := misfit(image, labels):
                 self.images.addWidget(Text(f"{image.name} ({reason})"))
                 continue
-            n = 1 if image.rgb else len(planes(finest(image), finest(labels).shape))
+            n = (
+                1
+                if image.rgb
+                else len(split_image(finest(image), finest(labels).shape))
+            )
             # Of as many slices as channels nothing else tells which axis is taken.
             along = " along its first axis" * (finest(image).shape[:2] == (n, n))
             many = f"{image.name} ({n} channels{along})"
@@ -308,7 +312,7 @@ def _pixels(images: Sequence[Image], labels: Labels) -> Any:
         pixels = finest(image)[..., :3] if image.rgb else finest(image)  # no alpha
         if len(images) == 1:
             return pixels
-        parts = planes(pixels, tuple(finest(labels).shape))
+        parts = split_image(pixels, tuple(finest(labels).shape))
         names = COLORS if image.rgb else [f"channel {i + 1}" for i in range(len(parts))]
         for name, part in zip(names, parts, strict=True):
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part

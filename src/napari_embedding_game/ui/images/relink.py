@@ -20,7 +20,7 @@ from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.images.experiment import ExperimentImages, open_images
 from napari_embedding_game.data.images.measure import GROUPS, USUAL
-from napari_embedding_game.data.label_objects import Objects, share_matching
+from napari_embedding_game.data.label_objects import Objects, share_of_matching_objects
 from napari_embedding_game.data.network_paths import find_server
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
@@ -242,7 +242,9 @@ class Relink(LayerPanel):
             record.missed = None
         if previous is None or previous.labels is not new.labels:
             objects, pixels = self._session.dataset.source_objects, finest(new.labels)
-            share = share_matching(pixels, objects, COMPARED) if objects else 1.0
+            share = (
+                share_of_matching_objects(pixels, objects, COMPARED) if objects else 1.0
+            )
             changed = OTHERS.format(share_text(1 - share), new.labels.name)
             self._edit_text = changed if share < 1 else ""
 
@@ -374,7 +376,8 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     """
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
-        (share_matching(finest(x), objects), x.name == lost.labels.name) for x in layers
+        (share_of_matching_objects(finest(x), objects), x.name == lost.labels.name)
+        for x in layers
     ]
     if not layers or max(ranks)[0] < MOSTLY:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from napari.layers import Image, Labels
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.data.images.channels import planes
+from napari_embedding_game.data.images.channels import split_image
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
@@ -53,7 +53,7 @@ def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
     So that a small object looks small next to a large one.  Nearly all objects have
     room in it; the few larger ones are cut at its edge.
     """
-    first, last = np.moveaxis(objects.ends[objects.present], 1, 0)
+    first, last = np.moveaxis(objects.box_corners[objects.present], 1, 0)
     if not len(first):
         return MIN_PIXELS
     longer = ((last - first)[:, -2:] * spacing).max(axis=1)
@@ -78,7 +78,7 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     if misfit(layer, labels):
         return []
     pixels, shape = finest(layer), tuple(finest(labels).shape)
-    parts = [pixels] if layer.rgb else planes(pixels, shape)
+    parts = [pixels] if layer.rgb else split_image(pixels, shape)
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     names = [f"{layer.name} {i + 1}" for i in range(len(parts))]
     if len(parts) == 1:

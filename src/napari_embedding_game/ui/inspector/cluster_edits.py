@@ -18,9 +18,13 @@ from qtpy.QtWidgets import (
 )
 
 from napari_embedding_game.data.clustering import Cluster, Clustering
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.palette import cluster_colors, hexes, level_colors
+from napari_embedding_game.data.palette import (
+    cluster_colors,
+    level_colors,
+    to_hex_colors,
+)
 from napari_embedding_game.session.cell_names import (
     find_named_points,
     list_selected_names,
@@ -220,7 +224,7 @@ class ClusterEdits(QWidget):
 
     def _recolor(self) -> None:
         cluster = self._first
-        present = QColor(hexes(cluster_colors([cluster]))[0])
+        present = QColor(to_hex_colors(cluster_colors([cluster]))[0])
 
         def ask(parent: QWidget) -> tuple[QColor, bool]:
             title = f"Colour of {cluster.name}"
@@ -263,7 +267,7 @@ class ClusterEdits(QWidget):
         column = dataset.obs[name]
         levels = list(map(str, column.astype("category").cat.categories))
         colors = level_colors(levels, dataset.level_colors.get(column.name, {}))
-        color_of = dict(zip(levels, hexes(colors), strict=True))
+        color_of = dict(zip(levels, to_hex_colors(colors), strict=True))
         self._do(self._clusters.annotate_by_column, column, color_of)
         self._session.look.color_by = CLUSTER
 
@@ -282,7 +286,7 @@ class ClusterEdits(QWidget):
         if names is not None:
             QGuiApplication.clipboard().setText(names)
             n = len(self._session.selection.rows)
-            self._message.show_text(f"{counted(n, 'name')} copied.", "note")
+            self._message.show_text(f"{count_text(n, 'name')} copied.", "note")
 
     def _save_names(self) -> None:
         """Write the names of the selected points as a text file, if it is wanted."""

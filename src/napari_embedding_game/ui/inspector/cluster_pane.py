@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt
 
 from napari_embedding_game.core.snapshot import MISPLACED_STRETCH
 from napari_embedding_game.data.columns import share_text
-from napari_embedding_game.data.palette import cluster_colors, hexes
+from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.firmness import Firmness, firmness_job
 from napari_embedding_game.ui.connections import Listener
@@ -93,7 +93,7 @@ class ClusterPane(Listener):
             },
             index=pd.Index(ids, dtype=object),
         )
-        colors = hexes(cluster_colors(clusters))
+        colors = to_hex_colors(cluster_colors(clusters))
         self.table.show_frame(
             frame,
             colors=dict(zip(ids, colors, strict=True)),

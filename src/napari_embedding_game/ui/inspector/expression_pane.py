@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from qtpy.QtWidgets import QLineEdit
 
-from napari_embedding_game.data.columns import counted, share_text
+from napari_embedding_game.data.columns import count_text, share_text
 from napari_embedding_game.data.export.plots import (
     DotPlot,
     ExpressionPlot,
@@ -198,7 +198,7 @@ class ExpressionPane(PlotPane):
         if group is None:
             return f"{result.genes[gene]}: click to colour the map by it."
         name = rows.of_points.categories[group]
-        size = counted(result.sizes[group], "point")
+        size = count_text(result.sizes[group], "point")
         if gene is None:
             return f"{name}: {size}. Click to choose it, {CTRL}-click to add it."
         summary, cell = result.summary, (group, gene)

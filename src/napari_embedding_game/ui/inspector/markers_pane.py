@@ -290,7 +290,7 @@ class MarkersPane(Listener):
     def _show(self, compared: Compared) -> None:
         self.compared = compared
         markers, dataset = compared.markers, self._session.dataset
-        noun = "points" if dataset is None else f"{dataset.noun}s"
+        noun = "points" if dataset is None else f"{dataset.row_noun}s"
         words, tip = RANKS, RANKS_TIP
         if compared.groups.samples:
             noun, words, tip = "samples", EACH_SAMPLE_ONCE, SAMPLES_TIP

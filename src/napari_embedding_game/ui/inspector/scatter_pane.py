@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QCompleter, QLineEdit
 
 from napari_embedding_game.data.columns import share_text
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.export.plots import Plot, plain
+from napari_embedding_game.data.export.plots import Plot, escape_dollars
 from napari_embedding_game.data.palette import Colors, point_colors
 from napari_embedding_game.session.axis_values import (
     find_axis_values,
@@ -57,7 +57,7 @@ class ScatterPlot(Plot):
         """Draw the points in random order: neither of two mixed groups covers."""
         across, up = self.axes
         axes.set(xlim=_limits(across), ylim=_limits(up))
-        axes.set(xlabel=plain(across.name), ylabel=plain(up.name))
+        axes.set(xlabel=escape_dollars(across.name), ylabel=escape_dollars(up.name))
         axes.spines[["top", "right"]].set_visible(False)
         order = np.random.default_rng(0).permutation(len(across))
         parts = [(order, self.rgba)]

@@ -127,7 +127,7 @@ class SearchBox(QLineEdit):
         query, dataset = text.casefold(), self._workspace.session.dataset
         ranked: tuple[list[tuple[str, str]], ...] = [], [], []
         if dataset is not None and re.fullmatch(ENSEMBL, text, re.IGNORECASE):
-            genes = dataset.find_columns([text]).indices
+            genes = dataset.find_profile_columns([text]).indices
             names = (dataset.profile_names[index] for index in genes)
             ranked[0].extend((_kind_of_values(dataset), name) for name in names)
         for kind, names in self._names(text) if query else ():
@@ -160,7 +160,7 @@ class SearchBox(QLineEdit):
 
 
 def _kind_of_values(dataset: Dataset) -> str:
-    return VALUE if dataset.word == COLUMN else dataset.word
+    return VALUE if dataset.column_noun == COLUMN else dataset.column_noun
 
 
 def _has(text: str, part: str) -> bool:

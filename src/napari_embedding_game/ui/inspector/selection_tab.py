@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QLineEdit, QWidget
 from superqt.utils import qdebounced
 
 from napari_embedding_game.data.clustering import Clustering
-from napari_embedding_game.data.columns import counted, listed, share_text
+from napari_embedding_game.data.columns import count_text, list_text, share_text
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.cluster_report import (
     ClusterReport,
@@ -255,7 +255,7 @@ class SelectionTab(Listener):
         for page, is_there in pages.items():
             self.tabs.setTabVisible(self.tabs.indexOf(page), is_there)
         if is_other:
-            is_measured = dataset.word == "measure"
+            is_measured = dataset.column_noun == "measure"
             first = next(page for page, is_there in pages.items() if is_there)
             self.tabs.setCurrentWidget(self.differences if is_measured else first)
         self._on_tab()
@@ -428,7 +428,7 @@ class SelectionTab(Listener):
         if len(clusters) == 1 and present:
             return present[0].title
         if clusters:
-            return f"{len(clusters)} clusters: {listed([c.name for c in present])}"
+            return f"{len(clusters)} clusters: {list_text([c.name for c in present])}"
         rows, dataset = self._session.selection.rows, self._session.dataset
         if len(rows) == 1 and dataset is not None:
             return str(dataset.obs.index[rows[0]])
@@ -455,10 +455,10 @@ def _differences(sizes: pd.Series) -> pd.DataFrame:
 
 
 def _numbers(report: ClusterReport, dataset: Dataset) -> str:
-    count = counted(report.size, dataset.noun)
+    count = count_text(report.size, dataset.row_noun)
     words = [count, f"{share_text(report.share)} of all"]
     if report.stretched_share > 0:
         words.append(f"{share_text(report.stretched_share)} misplaced")
     if report.unlike_count:
-        words.append(counted(report.unlike_count, "outlier"))
+        words.append(count_text(report.unlike_count, "outlier"))
     return " · ".join(words)

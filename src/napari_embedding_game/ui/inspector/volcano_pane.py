@@ -39,7 +39,7 @@ class VolcanoPane(PlotPane):
         plot = self.canvas.plot
         if plot is None or self.canvas.needs_paint:  # what is seen is another
             return None
-        return self.canvas.nearest_position_index(plot.positions(), x, y)
+        return self.canvas.nearest_position_index(plot.gene_positions(), x, y)
 
     def _pick(self, x: float, y: float, is_added: bool) -> None:
         row = self._row_at(x, y)

@@ -17,11 +17,15 @@ from napari_embedding_game.core.snapshot import (
     OUTLIER_ISOLATION,
     Snapshot,
 )
-from napari_embedding_game.data.column_names import names_kinds
-from napari_embedding_game.data.columns import NO_LEVEL, drawable, n_levels
+from napari_embedding_game.data.column_names import is_cell_type_name
+from napari_embedding_game.data.columns import (
+    NO_LEVEL,
+    count_levels,
+    replace_infinite_by_nan,
+)
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.export.plots import PointColors
-from napari_embedding_game.data.images.join import id_columns
+from napari_embedding_game.data.images.join import find_id_columns
 from napari_embedding_game.data.palette import Colors, level_colors, point_colors
 from napari_embedding_game.session.cluster_report import is_continuous
 from napari_embedding_game.session.session import Session
@@ -124,7 +128,9 @@ def color_points(
     """
     if choice == CLUSTER:
         clustering = session.clusters.clustering
-        return Coloring(point_colors(clustering), find_levels=lambda: clustering.names)
+        return Coloring(
+            point_colors(clustering), find_levels=lambda: clustering.names_by_point
+        )
     if choice not in BUILT_IN:
         return color_by_column(choice, session.dataset, limits)
     values, usual = _built_in_values_and_limits(choice, session, snapshot)
@@ -171,7 +177,7 @@ def color_by_column(
     colorable = _find_colorable_columns(dataset)
     if choice not in colorable.columns:
         index = dataset.profile_names.index(colorable.values[choice])
-        log_values = dataset.expression.column(index)
+        log_values = dataset.expression.dense_column(index)
         return color_by_values(log_values, limits)
     column = colorable.columns[choice]
     values = dataset.obs[column]
@@ -187,7 +193,7 @@ def color_by_values(
     numbers: NDArray[np.floating], limits: tuple[float, float] | None = None
 ) -> Coloring:
     """Return the coloring of points by numbers (N,) on a scale; NaN is missing."""
-    numbers = drawable(numbers)
+    numbers = replace_infinite_by_nan(numbers)
     limits = limits or percentile_limits(numbers)
     title = "" if np.isfinite(numbers).all() else "Grey: missing."
     return _color_on_scale(title, numbers, limits, value_extent(numbers))
@@ -280,7 +286,7 @@ def _find_colorable_columns(dataset: Dataset) -> _ColorableColumns:
     if colorable is None:
         ranks = {c: _column_rank(obs[c]) for c in obs.columns}
         ranked = sorted((c for c in ranks if ranks[c]), key=ranks.__getitem__)
-        labels = [] if dataset.objects is None else id_columns(obs)[:1]
+        labels = [] if dataset.objects is None else find_id_columns(obs)[:1]
         usable = [c for c in ranked if ranks[c] != _CROWDED and str(c) not in labels]
         columns: dict[str, str] = {}
         for column in map(str, ranked):
@@ -311,7 +317,7 @@ def _column_rank(values: pd.Series) -> int:
         return 0
     if is_continuous(values):
         return _NUMBERS
-    n = n_levels(values, MAX_COLORS)
+    n = count_levels(values, MAX_COLORS)
     if n <= MAX_LEVELS:
         return _NAMES
     return _CROWDED if n <= min(MAX_COLORS, len(values) // 2) else 0
@@ -338,7 +344,9 @@ def composition_columns(dataset: Dataset) -> list[str]:
     columns = [name for name in named if dataset.roles[name] != "ids"]
 
     def is_no_kind(name: str) -> bool:
-        return not names_kinds(name) or is_continuous(dataset.obs[name].head(1000))
+        return not is_cell_type_name(name) or is_continuous(
+            dataset.obs[name].head(1000)
+        )
 
     return sorted(columns, key=is_no_kind)
 
@@ -365,7 +373,7 @@ def _choice_with_name(name: str, names: Mapping[str, str]) -> str:
 
 def replace_gene_word(text: str, dataset: Dataset | None) -> str:
     """Return a text with "gene" replaced by the dataset's word for its features."""
-    word = "gene" if dataset is None else dataset.word
+    word = "gene" if dataset is None else dataset.column_noun
     return text.replace("gene", word).replace("Gene", word.capitalize())
 
 

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from superqt import QDoubleRangeSlider
 
 from napari_embedding_game.data.columns import number_text
-from napari_embedding_game.data.palette import Colors, hexes
+from napari_embedding_game.data.palette import Colors, to_hex_colors
 from napari_embedding_game.ui.style.coloring import BINS, SHADES, UNCOLORED, Coloring
 from napari_embedding_game.ui.style.form_widgets import CLICK_TIP, Text
 from napari_embedding_game.ui.style.layouts import vertical_box
@@ -65,7 +65,7 @@ class LegendView(QWidget):
         elif has_levels:
             self.levels.set_first_heading(legend.title)
             frame = pd.DataFrame(legend.levels, columns=["level", "points"])
-            self.levels.show_frame(frame, dict(enumerate(hexes(legend.colors))))
+            self.levels.show_frame(frame, dict(enumerate(to_hex_colors(legend.colors))))
 
     def _on_level_rows_picked(self, indices: list[int], is_added: bool) -> None:
         self.levels.select_keys(())  # the same row can be clicked again

@@ -12,7 +12,7 @@ from qtpy.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtWidgets import QRubberBand, QScrollArea
 
 from napari_embedding_game.data.export.plots import Plot
-from napari_embedding_game.data.palette import category_colors, hexes
+from napari_embedding_game.data.palette import palette_colors, to_hex_colors
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.connections import Listener
 from napari_embedding_game.ui.style.form_widgets import Text, is_adding_click
@@ -267,5 +267,5 @@ def _matplotlib_style(colors: ThemeColors) -> dict[str, Any]:
     names = ("text.color", "axes.labelcolor", "axes.titlecolor", "xtick.color")
     style: dict[str, Any] = dict.fromkeys((*names, "ytick.color"), text)
     style |= {"axes.edgecolor": colors.dim.name(), "axes.facecolor": ground}
-    style["axes.prop_cycle"] = cycler(color=hexes(category_colors(N_COLORS)))
+    style["axes.prop_cycle"] = cycler(color=to_hex_colors(palette_colors(N_COLORS)))
     return style | {"font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 1}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_embedding_game.data.export.atomic import atomic_write
-from napari_embedding_game.data.export.plots import flat_map
+from napari_embedding_game.data.export.plots import project_to_plane
 from napari_embedding_game.session.run.record import RunRecord
 from napari_embedding_game.session.run.replay import replay_frames
 from napari_embedding_game.ui.canvas.frame import Frame
@@ -33,7 +33,8 @@ def write_film(
     """Play a run of the rows X again and write it as an animated .gif.
 
     ``colors`` are (N, 4), of each point in all frames; ``facing`` is as for
-    :func:`~.plots.flat_map`.  Of a branch, the film begins where the branch did.
+    :func:`~.plots.project_to_plane`.  Of a branch, the film begins where the branch
+    did.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def _paint(
     frame = Frame()
     line = SIDE * (1 - 2 * EDGE) / frame.side, SIDE * EDGE
     for embedding in maps:
-        flat, order = flat_map(embedding, facing)
+        flat, order = project_to_plane(embedding, facing)
         frame.follow(flat)
         size = max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / line[0]
         looks = np.full(len(flat), size), colors, (line, line), (SIDE, SIDE), order

@@ -17,7 +17,7 @@ from napari_embedding_game.data.identity import Identity
 from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.data.read_options import DEFAULT_OPTIONS, ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.reading_process import begin_process
+from napari_embedding_game.data.reading_process import start_reading_process
 from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
@@ -85,7 +85,7 @@ class ReadingTask(QObject):
         )
         """Busy while something is read."""
         self._then: Callable[[Any], None] = lambda result: None
-        begin_process()
+        start_reading_process()
 
     @property
     def latest(self) -> Request | None:
@@ -194,9 +194,11 @@ class ReadingTask(QObject):
 
         def read() -> Stages[ReadResult]:
             if request.is_again and shown is not None:
-                known = Identity.of(shown)
-                return (yield from source.read_again(options, known)).looked_at()
-            return (yield from source.read(options)).looked_at()
+                known = Identity.from_dataset(shown)
+                return (
+                    yield from source.read_again(options, known)
+                ).with_counts_and_batches()
+            return (yield from source.read(options)).with_counts_and_batches()
 
         def finish(loaded: ReadResult) -> None:
             self._show_result(loaded, request)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
-from napari_embedding_game.data.columns import counted
+from napari_embedding_game.data.columns import count_text
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.autosave import (
@@ -134,6 +134,6 @@ class SessionStore(QObject):
 def _recent_text(path: Path) -> str:
     saved, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
     begin = "" if was_closed(path) else "Not closed: "
-    names = f", {counted(saved.n_names, 'named cluster')}" if saved.n_names else ""
+    names = f", {count_text(saved.n_names, 'named cluster')}" if saved.n_names else ""
     size = f"{saved.n_points:,} points{names}"  # last: a dock is narrow
     return f"{begin}{saved.title}, {when:%d %b %H:%M}, {size}"

@@ -15,7 +15,7 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.plots import PointColors
 from napari_embedding_game.data.export.result import EmbeddingResult
-from napari_embedding_game.data.palette import cluster_colors, hexes
+from napari_embedding_game.data.palette import cluster_colors, to_hex_colors
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui.canvas.names import names_for_figure
@@ -111,7 +111,9 @@ def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     if dataset is None or result is None:
         raise DataError(NO_MAP)
     groups = result.groups
-    pairs = zip(groups.clusters, hexes(cluster_colors(groups.clusters)), strict=True)
+    pairs = zip(
+        groups.clusters, to_hex_colors(cluster_colors(groups.clusters)), strict=True
+    )
     clusters = tuple(replace(cluster, color=color) for cluster, color in pairs)
     return dataset, replace(result, clustering=replace(groups, clusters=clusters))
 
@@ -121,7 +123,7 @@ def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Wr
 
     Raises DataError: there is no map.
     """
-    from napari_embedding_game.data.export.writers import write
+    from napari_embedding_game.data.export.writers import write_result
 
     dataset, result = _result(workspace)
     saved = workspace.maps.capture()
@@ -129,17 +131,17 @@ def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Wr
 
     def save() -> str:
         if path.suffix.lower() != H5AD or saved is None:
-            write(dataset, result, path)
+            write_result(dataset, result, path)
             return ""
         session, left_out = packed()
-        write(dataset, replace(result, session=session), path)
+        write_result(dataset, replace(result, session=session), path)
         return left_out
 
     return save
 
 
 def _figure(workspace: Workspace, path: Path) -> Write:
-    from napari_embedding_game.data.export.writers import write_figure
+    from napari_embedding_game.data.export.writers import write_map_figure
 
     (dataset, result), session = _result(workspace), workspace.session
     options = {
@@ -147,7 +149,7 @@ def _figure(workspace: Workspace, path: Path) -> Write:
         "facing": session.view.facing,
         "names": names_for_figure(session),
     }
-    return lambda: write_figure(dataset, result, path, **options)
+    return lambda: write_map_figure(dataset, result, path, **options)
 
 
 def _film(workspace: Workspace, path: Path) -> Write:
@@ -168,7 +170,9 @@ def _page(workspace: Workspace, path: Path) -> Write:
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
-        from napari_embedding_game.data.export.anndata_result import new_anndata
+        from napari_embedding_game.data.export.anndata_result import (
+            build_result_anndata,
+        )
         from napari_embedding_game.session.run.replay import replay_frames
         from napari_embedding_game.session.web_page import write_web_page
 
@@ -176,8 +180,13 @@ def _page(workspace: Workspace, path: Path) -> Write:
         if played is not None and is_short:
             with suppress(DataError):  # begun from a map that is not here
                 for snapshot in replay_frames(dataset.X, played, N_FRAMES):
-                    frames.append(dataset.expand(snapshot.embedding, np.nan))
-        adata, more = new_anndata(dataset, result), {"gene_kind": dataset.gene_kind}
+                    frames.append(
+                        dataset.expand_to_source_rows(snapshot.embedding, np.nan)
+                    )
+        adata, more = (
+            build_result_anndata(dataset, result),
+            {"gene_kind": dataset.gene_kind},
+        )
         write_web_page(adata, path, frames=frames, title=dataset.name, **more)
 
     return write

@@ -10,7 +10,7 @@ from typing import Any
 import napari
 from qtpy.QtWidgets import QFileDialog
 
-from napari_embedding_game.data.predicted import PredictedLabels, with_predicted
+from napari_embedding_game.data.prediction import PredictedLabels, with_predicted_labels
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
@@ -136,7 +136,7 @@ class ReferenceWidget(MapTool):
 
     def _on_predicted(self, mapped: MappedCells) -> None:
         (predicted,) = mapped.labels.values()
-        name = self._session.add_columns(with_predicted, predicted)
+        name = self._session.add_columns(with_predicted_labels, predicted)
         self._session.look.color_by = choice_of_column(name, self._session.dataset)
         self._show_result(predicted, mapped.notes)
 

@@ -11,9 +11,13 @@ import pandas as pd
 from qtpy.QtWidgets import QSizePolicy
 
 from napari_embedding_game.core.inspect.teaching import Classification
-from napari_embedding_game.data.columns import counted, share_text
+from napari_embedding_game.data.columns import count_text, share_text
 from napari_embedding_game.data.dataset import CONFIDENCE, Examples
-from napari_embedding_game.data.palette import category_colors, cluster_colors, hexes
+from napari_embedding_game.data.palette import (
+    cluster_colors,
+    palette_colors,
+    to_hex_colors,
+)
 from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session import learned_classes
 from napari_embedding_game.session.clusters.annotation import Annotation
@@ -181,7 +185,9 @@ class TeachWidget(MapTool):
     def _column(self) -> str | None:
         """The newest column of classes that were learned; None without any."""
         dataset = self._session.dataset
-        return next(reversed({} if dataset is None else dataset.made("taught")), None)
+        return next(
+            reversed({} if dataset is None else dataset.added_of_kind("taught")), None
+        )
 
     def _show_classes(self) -> None:
         self._listed = annotation = self._annotation
@@ -210,9 +216,11 @@ class TeachWidget(MapTool):
         session, column = self._session, self._column
         if column is not None and session.look.color_by != CLUSTER:
             names = session.dataset.obs[column].astype("category").cat.categories
-            return dict(zip(names, hexes(category_colors(len(names))), strict=True))
+            return dict(
+                zip(names, to_hex_colors(palette_colors(len(names))), strict=True)
+            )
         named = [c for c in session.clusters.clusters if c.is_named]
-        colors = hexes(cluster_colors(named))
+        colors = to_hex_colors(cluster_colors(named))
         return {c.name: color for c, color in zip(named, colors, strict=True)}
 
     def _show_doubtful(self) -> None:
@@ -270,5 +278,5 @@ class TeachWidget(MapTool):
             )
         name = min(examples, key=lambda name: len(examples[name]))
         n, more = len(examples[name]), f"; {ENOUGH} of each class teach more"
-        has = counted(n, "example") + more * (n < ENOUGH)
+        has = count_text(n, "example") + more * (n < ENOUGH)
         return f"Press Learn: {name} has {has}."

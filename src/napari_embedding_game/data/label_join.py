@@ -9,12 +9,12 @@ import pandas as pd
 
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.formats import tables
-from napari_embedding_game.data.images.join import Join, JoinRequest, join
-from napari_embedding_game.data.loading import load_with_choices, prepared
+from napari_embedding_game.data.images.join import Join, JoinRequest, join_with_labels
+from napari_embedding_game.data.loader import apply_recipe_or_mixing, load_read_result
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.read_result import ReadResult
-from napari_embedding_game.data.readers import is_table
-from napari_embedding_game.data.reading_process import read_apart
+from napari_embedding_game.data.readers import is_table_file
+from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
@@ -22,7 +22,7 @@ ROW_NAMES = "(row names)"
 FINDING = Stage("Finding the objects")
 
 
-def load_joined(
+def load_with_labels(
     path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[ReadResult]:
     """Load a file in stages, with the label and the bounding box of each row.
@@ -30,34 +30,36 @@ def load_joined(
     The rows are objects where there is a match; its sentences, or why there is none,
     are among the notes of the dataset.
     """
-    if is_table(path):
-        return (yield from _table_joined(path, request, options))
-    result = yield from load_with_choices(path, options)
+    if is_table_file(path):
+        return (yield from _load_table_with_labels(path, request, options))
+    result = yield from load_read_result(path, options)
     yield FINDING
-    link = join(_table_of(result.dataset), request, path.name)
-    return replace(result, dataset=joined(result.dataset, link), join=link)
+    link = join_with_labels(_identifying_columns(result.dataset), request, path.name)
+    return replace(result, dataset=apply_join(result.dataset, link), join=link)
 
 
-def _table_joined(
+def _load_table_with_labels(
     path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[ReadResult]:
     """Join before anything is embedded: ids measure nothing."""
-    frame = yield from read_apart(path, tables.read_frame)
+    frame = yield from read_in_process(path, tables.read_frame)
     yield FINDING
-    table, _ = tables.named(frame, path.name)
+    table, _ = tables.split_off_row_names(frame, path.name)
     if table.shape[1] < frame.shape[1]:  # the first column, of ImageJ the numbers
         table = table.assign(**{ROW_NAMES: table.index})
-    link = join(table, request, path.name)
+    link = join_with_labels(table, request, path.name)
     column = link.column or request.column or options.id_column
     options = replace(options, id_column=column)
     yield Stage("Checking the numbers")
-    result = tables.of_file(frame, path, options)
+    result = tables.result_from_file_frame(frame, path, options)
     dataset = replace(result.dataset, read_options=options)
-    result = yield from prepared(replace(result, dataset=dataset), options)
-    return replace(result, dataset=joined(result.dataset, link), join=link)
+    result = yield from apply_recipe_or_mixing(
+        replace(result, dataset=dataset), options
+    )
+    return replace(result, dataset=apply_join(result.dataset, link), join=link)
 
 
-def joined(dataset: Dataset, link: Join) -> Dataset:
+def apply_join(dataset: Dataset, link: Join) -> Dataset:
     """Return a dataset with the objects of its rows, or with the reason why not."""
     if link.left_out is None:
         is_reported = link.refusal and not link.request.is_guess
@@ -74,7 +76,7 @@ def joined(dataset: Dataset, link: Join) -> Dataset:
     )
 
 
-def _table_of(dataset: Dataset) -> pd.DataFrame:
+def _identifying_columns(dataset: Dataset) -> pd.DataFrame:
     """Return what identifies all rows of the source, with names that are numbers."""
     obs, source = dataset.source_obs, dataset.source
     if obs is None:

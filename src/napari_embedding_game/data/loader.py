@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from napari_embedding_game.data import harmony
-from napari_embedding_game.data.columns import check_chosen
+from napari_embedding_game.data.columns import check_columns_exist
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.data.quality_control import cell_quality
+from napari_embedding_game.data.quality_control import compute_cell_quality
 from napari_embedding_game.data.raw_counts import looks_like_counts
 from napari_embedding_game.data.read_options import ReadOptions
-from napari_embedding_game.data.read_result import ReadResult, can_mix
-from napari_embedding_game.data.readers import read_stages
-from napari_embedding_game.data.reading_process import read_apart
-from napari_embedding_game.data.recipe import Prepared, apply_recipe
+from napari_embedding_game.data.read_result import ReadResult, can_mix_batches
+from napari_embedding_game.data.readers import read_in_stages
+from napari_embedding_game.data.reading_process import read_in_process
+from napari_embedding_game.data.recipe import RecipeResult, apply_recipe
 from napari_embedding_game.data.stages import Stages
 
 
@@ -39,24 +39,24 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     sentence that names the file and the way out.
     """
     chosen = ReadOptions(**options)
-    result = yield from read_stages(path, chosen)
+    result = yield from read_in_stages(path, chosen)
     if chosen.roles:
         names = [*result.dataset.roles, *result.columns]
-        check_chosen(names, list(chosen.roles), Path(path).name)
-    return (yield from prepared(result, chosen)).dataset
+        check_columns_exist(names, list(chosen.roles), Path(path).name)
+    return (yield from apply_recipe_or_mixing(result, chosen)).dataset
 
 
-def load_with_choices(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
+def load_read_result(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
     """Do what :func:`load` does, and return what else a window needs to know.
 
     The file is read in a separate process, the rest is done here.
     """
-    result = yield from read_apart(path, read_stages, options=options)
-    return (yield from prepared(result, options))
+    result = yield from read_in_process(path, read_in_stages, options=options)
+    return (yield from apply_recipe_or_mixing(result, options))
 
 
-def prepared(
-    result: ReadResult, options: ReadOptions, stored: Prepared | None = None
+def apply_recipe_or_mixing(
+    result: ReadResult, options: ReadOptions, stored: RecipeResult | None = None
 ) -> Stages[ReadResult]:
     """Apply the recipe, or mix batches, and tell of the quality of raw counts.
 
@@ -66,16 +66,16 @@ def prepared(
     if stored is not None and len(stored.kept) != dataset.n_source_rows:
         stored = None
     if looks_like_counts(dataset):
-        quality = cell_quality(dataset.X, dataset.var_names)
+        quality = compute_cell_quality(dataset.X, dataset.var_names)
     if options.recipe is not None:
         dataset = yield from apply_recipe(dataset, options.recipe, stored)
     elif options.batch_key is not None:
-        dataset = yield from with_batches_mixed(dataset, options.batch_key, stored)
+        dataset = yield from mix_dataset_batches(dataset, options.batch_key, stored)
     return replace(result, dataset=dataset, quality=quality)
 
 
-def with_batches_mixed(
-    dataset: Dataset, key: str, stored: Prepared | None = None
+def mix_dataset_batches(
+    dataset: Dataset, key: str, stored: RecipeResult | None = None
 ) -> Stages[Dataset]:
     """Return a dataset whose components have the batches of a column mixed.
 
@@ -83,7 +83,7 @@ def with_batches_mixed(
     another time.  Raises DataError if these are no components, the column names no
     batches, or there is no harmonypy.
     """
-    if not can_mix(dataset):
+    if not can_mix_batches(dataset):
         raise DataError(
             f"Harmony mixes batches in components, such as obsm['X_pca'], and not in "
             f"{dataset.space} of {dataset.name}: choose another space."
@@ -92,7 +92,7 @@ def with_batches_mixed(
     if stored is not None and np.array_equal(stored.kept, dataset.kept):
         mixed = stored.X
     else:
-        mixed = yield from harmony.mixed_by_harmony(dataset.X, dataset.obs, key)
+        mixed = yield from harmony.mix_batches(dataset.X, dataset.obs, key)
     facts = {
         "batch_key": key,
         "space": dataset.space,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from napari_embedding_game.data.dataset import CONFIDENCE, Added, Dataset
+from napari_embedding_game.data.dataset import CONFIDENCE, AddedColumns, Dataset
 
 PREDICTED = "_predicted"
 """Ends the name of the column with predicted labels."""
@@ -26,7 +26,7 @@ class PredictedLabels:
     Of n rows, see :mod:`~napari_embedding_game.session.reference.mapping`.
     """
 
-    how: Added
+    how: AddedColumns
     """From which column of which reference."""
     labels: pd.Categorical
     """(n,)"""
@@ -40,7 +40,7 @@ class PredictedLabels:
     """(n,) whether it has none like them."""
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns_by_suffix(self) -> Mapping[str, Any]:
         """(n,) each: by the ending of the column that they go into."""
         are_unlike = pd.Categorical.from_codes(self.unlike.astype(int), [LIKE, UNLIKE])
         names = list(dict.fromkeys([*self.labels.categories, UNLIKE]))
@@ -55,11 +55,13 @@ class PredictedLabels:
         }
 
 
-def with_predicted(dataset: Dataset, predicted: PredictedLabels) -> tuple[Dataset, str]:
+def with_predicted_labels(
+    dataset: Dataset, predicted: PredictedLabels
+) -> tuple[Dataset, str]:
     """Return the data with predicted labels of the n rows, and their column's name.
 
     That is ``<label>_predicted``, with a number where the file has such a column;
     confidence, likeness and distance are beside it.
     """
     name = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
-    return dataset.with_columns(name, predicted.columns, predicted.how)
+    return dataset.with_columns(name, predicted.columns_by_suffix, predicted.how)
