@@ -1,4 +1,4 @@
-"""Read what the window reads into an AnnData: :func:`read`."""
+"""Read a file, as the window reads it, into an AnnData: :func:`read`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 FEATURES = "X_features"
-"""Key of ``obsm`` that holds what is embedded."""
+"""Key of ``obsm`` that holds the matrix to embed."""
 SAMPLES = ("digits", "pbmc")
-"""Names of samples that are read without a file."""
+"""Names of the sample data sets, which are read without a file."""
 
 
 def read(source: str | Path, **options: Any) -> AnnData:
@@ -56,7 +56,7 @@ def read(source: str | Path, **options: Any) -> AnnData:
 
 
 def as_anndata(dataset: Dataset) -> AnnData:
-    """Return the rows of a dataset that are on the map, as :func:`read` does."""
+    """Return the kept rows of a dataset as an AnnData, as :func:`read` describes."""
     rows = pd.Index(make_names_unique(dataset.source_obs_names))[dataset.kept]
     obs = dataset.obs.set_axis(rows)
     names, ids = dataset.profile_names, dataset.gene_ids

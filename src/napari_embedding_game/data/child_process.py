@@ -1,4 +1,4 @@
-"""A second process of this program, in which a module serves the first one."""
+"""Start a child process of this program, in which a module serves the parent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def start_process(module: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start Python with the path of this process, and call ``serve`` of a module there.
+    """Start Python with this process's import path; call a module's ``serve`` there.
 
-    Its standard input and output are pipes.  ``options``: others of ``Popen``.
+    Its standard input and output are pipes. ``options``: further options of ``Popen``.
     """
     path = f"import sys; sys.path[:] = {sys.path!r}; "
     return subprocess.Popen(

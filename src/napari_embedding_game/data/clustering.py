@@ -1,4 +1,4 @@
-"""The clusters of rows, as a table, a legend or a file shows them."""
+"""Clusters of the points of a map: their ids, names, colours and labels per point."""
 
 from __future__ import annotations
 
@@ -13,53 +13,54 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster."""
+    """One cluster of a map, as tables, legends and files show it."""
 
     id: int
-    """Lasting number: the same cells keep it, and its colour goes by it."""
+    """Lasting number: a cluster of the same cells keeps this number, which sets its
+    colour."""
     name: str
-    """That of the group, or the number as text; no two clusters have the same."""
+    """Name of the annotated group, or the id as text; unique among the clusters."""
     is_named: bool = False
-    """Whether it is a group that a person annotated."""
+    """Whether a person annotated this cluster."""
     color: str = ""
-    """The given colour as "#rrggbb"; "" where none was given."""
+    """Colour chosen by a person as "#rrggbb"; "" for the colour of the palette."""
     note: str = ""
     size: int
 
     @property
     def title(self) -> str:
-        """What it is called in a sentence."""
+        """Name of the cluster in a sentence: the given name, or "Cluster 3"."""
         return self.name if self.is_named else f"Cluster {self.name}"
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The clusters at one moment; immutable, so it may be handed to a thread."""
+    """The clusters of all points at one moment; immutable, so threads may share it."""
 
     labels: NDArray[np.int32]
     """(n,) cluster id of each point."""
     clusters: tuple[Cluster, ...]
-    """All that have points, by ascending ids."""
+    """The clusters that have points, by ascending ids."""
 
     @cached_property
     def by_id(self) -> dict[int, Cluster]:
-        """The clusters by their ids."""
+        """Clusters keyed by their ids."""
         return {cluster.id: cluster for cluster in self.clusters}
 
     @cached_property
     def names_by_point(self) -> pd.Categorical:
-        """(n,) the name of each point's cluster."""
+        """(n,) name of the cluster of each point."""
         names = [cluster.name for cluster in self.clusters]
         codes = label_indices([*self.by_id], self.labels)
         return pd.Categorical.from_codes(codes, names)
 
     def rows_in_cluster(self, cluster: int) -> NDArray[np.intp]:
-        """Return the points of a cluster."""
+        """Return the ascending row indices of the points in a cluster."""
         return np.flatnonzero(self.labels == cluster)
 
 
 def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
-    """Return clusters (n,) that are called by their numbers."""
+    """Build a clustering from labels (n,); each cluster is named by its number."""
     ids, sizes = np.unique(labels, return_counts=True)
     pairs = zip(ids.tolist(), sizes.tolist(), strict=True)
     clusters = (Cluster(id=i, name=str(i), size=size) for i, size in pairs)
@@ -67,7 +68,7 @@ def clustering_from_labels(labels: NDArray[np.int32]) -> Clustering:
 
 
 def label_indices(ids: Sequence[int], labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the index of each label among the ids: (N,), -1 if it is missing."""
+    """Return the index of each label in `ids`, (N,); -1 for a label that is absent."""
     numbers = np.asarray(ids, np.intp)
     highest = max(labels.max(initial=0), numbers.max(initial=0))
     table = np.full(int(highest) + 1, -1)

@@ -1,4 +1,4 @@
-"""What a column of metadata holds, by its name: samples, or kinds of cells."""
+"""Tell from a column's name whether it holds samples, cell types or measures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["samples", "groups", "numbers", "positions", "ids", "texts"]
-"""What a column of metadata is taken for."""
+"""Use of a metadata column: to group rows, as numbers, or neither."""
 TEXT = re.compile(r"^(text|texts|sentence|document|abstract|word|words)$", re.I)
-"""Names of columns with a text or word for each row."""
+"""Names of columns that hold a text or word for each row."""
 # fmt: off
 SAMPLE_WORDS = frozenset({
     "batch", "sample", "donor", "patient", "subject", "individual",
@@ -27,26 +27,26 @@ KIND_WORDS = frozenset({
 })
 MEASURE_WORDS = frozenset({"n", "total", "pct", "percent", "score"})
 # fmt: on
-"""Words in the names of columns of samples, cell types, and figures of each cell."""
+"""Words in the names of columns of samples, cell types, and measures of each cell."""
 
 
 def is_sample_name(column: str) -> bool:
-    """Return whether a column has a name of samples, donors, batches or days."""
+    """Return whether a column name contains a word such as donor, batch or day."""
     return bool(_split_words(column) & SAMPLE_WORDS)
 
 
 def is_cell_type_name(column: str) -> bool:
-    """Return whether a column has a name of cell types, not of samples."""
+    """Return whether a column name has a word of cell types, and none of samples."""
     return bool(_split_words(column) & KIND_WORDS) and not is_sample_name(column)
 
 
 def is_measure_name(column: str) -> bool:
-    """Return whether a column has a name of figures of cells, as n_genes_by_counts."""
+    """Return whether a column name is one of a cell's measures: n_genes_by_counts."""
     return bool(_split_words(column) & MEASURE_WORDS) and not is_sample_name(column)
 
 
 def _split_words(column: str) -> set[str]:
-    """Return the words of a column's name, each with and without a plural's s."""
+    """Return the lower-case words of a column name, each also without a plural s."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower()
     words = re.findall(r"[a-z]+", spaced)
     return {*words, *(word.removesuffix("s") for word in words)}

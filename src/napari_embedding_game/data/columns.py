@@ -1,4 +1,4 @@
-"""Classify table columns, and write names, numbers and shares as people read them."""
+"""Parse and classify table columns, and format names, numbers and shares as text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.validation import row_text
 
 KEY = "embedding_game"
-"""Begins the name of every column that a map is written into."""
+"""Prefix of the name of each column that a map is written into."""
 NO_LEVEL = "(missing)"
-"""What rows without a level are called: a level of a file may be "missing"."""
+"""Name of the group of rows without a level: a level of a file may be "missing"."""
 # Numbers under these names tell rows apart or group them; they measure nothing.
 _NAME_OR_GROUP = re.compile(
     r"^(metadata_)?(row|column|col|field|plane|fov|slice|timestep|week|passage)$"
@@ -31,7 +31,8 @@ _NAME_OR_GROUP = re.compile(
     re.IGNORECASE,
 )
 _STAYS = re.compile(rf"{TEXT.pattern}|(.*[_ ])?well([_ ]?(id|name|position))?$", re.I)
-"""Names of a first column that never names the rows: what it says is looked at."""
+"""Names of a first column that is never taken as row names, since its texts are
+data."""
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Numbers under these names tell where an object lies, not what it is like: bbox_x0,
 # Centroid X µm, centroid_weighted-0-1, X_centroid, Object Center_0, Location_Center_X,
@@ -60,23 +61,24 @@ _MAY_BE_NUMBERS = {
     *("mixed", "mixed-integer", "mixed-integer-float"),
 }
 CODE = re.compile(r"0\d+")
-"""Such as 0012, which counts nothing."""
+"""Digits with a leading 0, such as 0012, which are a code and no count."""
 _HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
 _BEFORE_IT = re.compile(r"(^|[^\w.+-])[+-]?[\d.]+$")
-"""That of a number, and not of an id such as f47ac10b-58cc-4372-a567-0e0212345678."""
+"""Start of a number before its exponent; an id such as
+f47ac10b-58cc-4372-a567-0e0212345678 has no such start."""
 FIRST = 100
-"""Rows by which most columns are told to be no whole numbers."""
+"""Number of first rows by which most columns are recognised as not whole numbers."""
 
 
 def parse_numbers(
     column: pd.Series, where: str, chosen_columns: Collection[str] | None = None
 ) -> NDArray[np.float64] | None:
-    """Values of a column of numbers as (N,) float64, or None for another kind.
+    """Return the values of a numeric column as (N,) float64; None for other columns.
 
-    Missing values become NaN.  Numbers written as text count as numbers.
+    Missing values become NaN. Numbers written as text are parsed.
 
-    Raises DataError, with the first of them, if there are a few texts among numbers;
-    where columns are `chosen_columns`, in these alone.
+    Raises DataError that quotes the first text, if a numeric column has a few texts;
+    where `chosen_columns` are given, only for these columns.
     """
     types = pd.api.types
     if types.is_bool_dtype(column) or types.is_complex_dtype(column):
@@ -104,10 +106,10 @@ def parse_numbers(
 
 
 def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
-    """(n_rows,) whole numbers of a column, -1 where there is none; None for others.
+    """Return the whole numbers of a column, (N,) int64 with -1 for missing values.
 
-    Numbers written as text or as 1.0 count, and ids beyond 2^53 stay exact; those that
-    64 bits do not hold are none.
+    Numbers written as text or as 1.0 are parsed, and ids beyond 2^53 stay exact.
+    Returns None if any value is not a whole number of 64 bits.
     """
     types = pd.api.types
     # Most columns are measures: the first rows show it.
@@ -125,9 +127,9 @@ def parse_integers(column: pd.Series) -> NDArray[np.int64] | None:
 
 
 def coerce_to_numbers(column: pd.Series) -> pd.Series:
-    """Numbers of a column that may be written as text, missing for what is none.
+    """Convert a column to nullable numbers; a text that is no number becomes missing.
 
-    They are pandas' own, of which whole ones with gaps are exact.
+    Whole numbers stay exact also beside missing values.
     """
     column = column.astype(object)  # texts of Arrow would give NaN that is a value
     if has_huge_exponent("\n".join(map(str, column))):
@@ -136,13 +138,16 @@ def coerce_to_numbers(column: pd.Series) -> pd.Series:
 
 
 def has_huge_exponent(text: str) -> bool:
-    """Tell whether a number goes beyond 32 bits, where pandas 3.0 ends the program."""
+    """Return whether a text has a number whose exponent exceeds 32 bits.
+
+    pandas 3.0 ends the program at such a number.
+    """
     starts = (one.start() for one in _HUGE_EXPONENT.finditer(text))
     return any(_BEFORE_IT.search(text[max(0, at - 400) : at]) for at in starts)
 
 
 def are_zero_padded_codes(texts: Iterable[object]) -> bool:
-    """Tell whether texts are digits that count nothing, as some begin with a 0."""
+    """Return whether all texts are digits and any of them begins with a 0, as 0012."""
     filled = [text.strip() for text in texts if isinstance(text, str)]
     all_digits = all(text.isdecimal() or text == "None" for text in filled)
     return all_digits and any(map(CODE.fullmatch, filled))
@@ -161,7 +166,7 @@ def _text_among_numbers_message(
 
 
 def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
-    """Return whether these are whole numbers under a name such as ``cell_id``."""
+    """Return whether all values are whole numbers under a name such as ``cell_id``."""
     if not is_id_or_group_name(name):
         return False
     finite = values[np.isfinite(values)]
@@ -169,34 +174,34 @@ def is_id_or_group_column(name: object, values: NDArray[np.float64]) -> bool:
 
 
 def is_id_or_group_name(name: object) -> bool:
-    """Return whether numbers under a name tell rows apart or group them."""
+    """Return whether a column name says that its numbers identify or group rows."""
     return bool(_NAME_OR_GROUP.search(_CAMEL_CASE.sub("_", str(name))))
 
 
 def is_own_map_column(name: object) -> bool:
-    """Tell whether an earlier map wrote the column: its positions, its pressure."""
+    """Return whether this program wrote a column of this name with an earlier map."""
     return str(name).startswith(f"{KEY}_")
 
 
 def is_position_name(name: object) -> bool:
-    """Return whether a name such as ``centroid-0`` is a coordinate of an object."""
+    """Return whether a column name as ``centroid-0`` is a coordinate of an object."""
     return bool(_POSITION.fullmatch(str(name)))
 
 
 def is_external_map_name(name: object) -> bool:
-    """Return whether a name such as ``UMAP_1`` is a coordinate of another map."""
+    """Return whether a column name such as ``UMAP_1`` is an axis of an external map."""
     return bool(_OF_A_GIVEN_MAP.fullmatch(str(name)))
 
 
 def holds_integers(column: pd.Series) -> bool:
-    """Return whether all numbers of a column are whole."""
+    """Return whether all values of a column are whole numbers."""
     return pd.api.types.is_integer_dtype(column) or parse_integers(column) is not None
 
 
 def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
-    """Return the maps whose coordinates these columns are, by their names.
+    """Return the names of the axis columns of each external map, keyed by its name.
 
-    As programs call them: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
+    Recognised are maps of two or three axes: UMAP_1 and UMAP_2, ``tsne1`` to ``tsne3``.
     """
     maps: dict[str, list[str]] = {}
     for column in sorted(map(str, columns)):
@@ -207,7 +212,7 @@ def axes_by_external_map(columns: Iterable[object]) -> dict[str, list[str]]:
 
 
 def holds_row_names(column: pd.Series) -> bool:
-    """Tell whether a first column names the rows: unique texts, or no heading."""
+    """Return whether a first column holds row names: unique texts, or no heading."""
     if column.isna().any() or not column.is_unique:
         return False
     heading = str(column.name)
@@ -220,21 +225,24 @@ def holds_row_names(column: pd.Series) -> bool:
 
 
 def count_levels(values: pd.Series, stop_above: int) -> int:
-    """Return how many names a column has, or any number above ``stop_above`` of more.
+    """Return the number of distinct values, or any number above `stop_above` if more.
 
-    The first rows mostly tell: a million barcodes take a second.
+    The first rows mostly suffice: counting a million barcodes takes a second.
     """
     first = values.iloc[: 4 * stop_above].nunique()
     return int(first if first > stop_above else values.nunique())
 
 
 def replace_infinite_by_nan(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return numbers to draw: NaN also for infinite ones, and for 1.8e308 as a mark."""
+    """Return the numbers with NaN for infinite values and for magnitudes from 1e300.
+
+    Some programs write 1.8e308 for a missing value.
+    """
     return np.where(np.abs(numbers) < np.float64(1e300), numbers, np.nan)
 
 
 def to_text_levels(values: pd.Series) -> pd.Series:
-    """Return a column as levels that are texts; 1 and "1" are one."""
+    """Convert a column to a categorical with text levels; 1 and "1" are one level."""
     levels = values.astype("category").cat
     codes, names = pd.factorize(levels.categories.map(str))
     codes = np.append(codes, -1)[levels.codes]
@@ -245,7 +253,7 @@ def to_text_levels(values: pd.Series) -> pd.Series:
 def check_columns_exist(
     names: Sequence[str], chosen: Sequence[str], where: str
 ) -> None:
-    """Raise DataError if no column is wanted, or one that is not among `names`."""
+    """Raise DataError if `chosen` is empty or has a column that is not in `names`."""
     if not chosen:
         raise DataError(f"No column of {where} is chosen: choose at least one.")
     missing = set(chosen) - set(names)
@@ -256,7 +264,7 @@ def check_columns_exist(
 
 
 def make_names_unique(names: pd.Index) -> list[str]:
-    """Names of which the second "A" becomes "A-1", as AnnData does."""
+    """Return the names with "-1" appended to the second "A", as AnnData does."""
     from anndata.utils import make_index_unique
 
     with warnings.catch_warnings():
@@ -266,7 +274,7 @@ def make_names_unique(names: pd.Index) -> list[str]:
 
 
 def make_gene_names_unique(names: pd.Index) -> tuple[list[str], list[str]]:
-    """Names of genes that tell them apart, and a note if they did not before."""
+    """Return unique gene names, and a note in a list if any name was repeated."""
     unique, repeated = make_names_unique(names), np.flatnonzero(names.duplicated())
     if not len(repeated):
         return unique, []
@@ -277,7 +285,7 @@ def make_gene_names_unique(names: pd.Index) -> tuple[list[str], list[str]]:
 
 
 def note_repeated_row_names(names: pd.Index) -> list[str]:
-    """Return a note on rows of the same name; none where there are no such rows."""
+    """Return a list with a note on rows of the same name; empty if names are unique."""
     repeated = names.duplicated(keep=False)
     if not repeated.any():
         return []
@@ -289,19 +297,19 @@ def note_repeated_row_names(names: pd.Index) -> list[str]:
 
 
 def list_text(names: Sequence[str], most: int = 6) -> str:
-    """Names with commas between them, the first few of many."""
+    """Join names by commas; of more than `most`, the first and the number of others."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most:,} more"
 
 
 def number_text(number: float) -> str:
-    """Return a number as people write it: whole, or with three digits that count."""
+    """Format a number with thousands separators: whole, or with three digits."""
     is_whole = float(number).is_integer() or abs(number) >= 999.5
     return f"{number:,.0f}" if is_whole else f"{number:.3g}"
 
 
 def share_text(share: float) -> str:
-    """Return a share in percent: only 0 as 0%, only 1 as 100%; "" where not known."""
+    """Format a share as percent: only 0 as 0%, only 1 as 100%; "" for NaN."""
     if 0 < share < 0.0005:
         return "<0.1%"
     if 0 < share < 0.0995 or 0.995 <= share < 1:
@@ -310,5 +318,5 @@ def share_text(share: float) -> str:
 
 
 def count_text(n: int, what: str) -> str:
-    """Number and noun, such as "1 image" and "12 images"."""
+    """Return a count and its noun in singular or plural: "1 image", "12 images"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

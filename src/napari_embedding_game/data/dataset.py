@@ -30,47 +30,47 @@ Matrix: TypeAlias = Any  # float32 ndarray or scipy CSR matrix (scipy has no typ
 # (X is of float64 where float32 loses the differences between rows)
 
 Examples: TypeAlias = Mapping[str, tuple[int, ...]]
-"""Rows of the source by the class that they are examples of."""
+"""Source rows by the class that they are examples of."""
 CONFIDENCE = "_confidence"
-"""Ends the name of the column with the probability of a class that was taught."""
+"""Suffix of the name of a column with the probability of a taught class."""
 Kind: TypeAlias = Literal["score", "map", "taught", "predicted"]
-"""Columns scored by genes, worked out of a map, learned by example, voted for by a
-reference."""
+"""How columns were made: scored by genes, computed on a map, learned from examples, or
+predicted from a reference."""
 
 UNASSIGNED = "unassigned"
-"""The level of rows that are in no cluster, as they are not on the map."""
+"""Level of rows that are in no cluster, as they are not on the map."""
 SAMPLE = "sample"
-"""In the provenance: which sample these rows are."""
+"""Key of the provenance: which sample data set the rows are."""
 CYTOMETRY = "cytometry"
-"""In the provenance: the scale of a cytometer's channels, whose rows are events."""
+"""Key of the provenance: the scale of a cytometer's channels, whose rows are events."""
 MISSING_VALUES = "missing or infinite values"
 NOT_ON_THE_MAP = "not among the rows of this map"
-"""Default reason for which rows were left out."""
+"""Default reason for rows that were left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddedColumns:
-    """Columns of ``obs`` that were made here since it was read, and how."""
+    """Columns added to ``obs`` since it was read, and how they were made."""
 
     kind: Kind
     columns: tuple[str, ...] = ()
-    """Their names: that of the first, and the same with endings."""
+    """Names of the columns: the first one's name, and this name with suffixes."""
     genes: tuple[str, ...] = ()
-    """Of the set that was scored."""
+    """Genes of the set that was scored."""
     examples: Examples = field(default_factory=dict)
-    """That were learned from."""
+    """Examples that were learned from."""
     reference: str = ""
-    """File of the reference, of which the column ``label`` was predicted."""
+    """File of the reference, whose column ``label`` was predicted."""
     label: str = ""
     correct_batch: bool = False
-    """Whether a batch effect was taken away first."""
+    """Whether a batch effect was removed first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Usable rows of one source; n of its :attr:`n_source_rows` rows.
+    """Usable rows of one source: n of its :attr:`n_source_rows` rows.
 
-    Made by the readers, which have checked it: ``X`` is finite, has at least
+    Made by the readers, which have checked the numbers: ``X`` is finite, has at least
     two rows, and its rows are not all the same.
 
     A dataset never changes, so any thread may read it: a method that adds columns
@@ -80,69 +80,70 @@ class Dataset:
     name: str
     """Short name of the source, as a person calls it."""
     X: Matrix
-    """(n, D) ndarray or CSR matrix, as :func:`validation.to_sufficient_precision` makes it: what is
-    embedded; where ``is_distances`` (n, n), from each row to its neighbours."""
+    """(n, D) ndarray or CSR matrix to embed, in the precision of
+    :func:`~.validation.to_sufficient_precision`; where ``is_distances`` (n, n), from
+    each row to its neighbours."""
     obs: pd.DataFrame
-    """(n rows) metadata of the usable rows; the index holds their names."""
+    """(n rows) metadata of the usable rows; the index holds the row names."""
     var_names: tuple[str, ...]
     """(D,) names of the columns of ``X``."""
     space: str
-    """Where ``X`` comes from, such as ``obsm['X_pca']``."""
+    """Origin of ``X``, such as ``obsm['X_pca']``."""
     source: Path | None
     """File that was read; None for a sample or a layer."""
     kept: NDArray[np.bool_]
-    """(n_source_rows,) True where a row of the source is a row of ``X``."""
+    """(n_source_rows,) True where a source row is a row of ``X``."""
     source_obs_names: pd.Index
-    """(n_source_rows,) names of all rows of the source."""
+    """(n_source_rows,) names of all source rows."""
     read_options: ReadOptions | None = None
-    """How ``source`` was read; None where it was no file."""
+    """Options by which ``source`` was read; None where it is no file."""
     notes: tuple[str, ...] = ()
-    """Sentences: what was left out or changed, and why."""
+    """Sentences on what was left out or changed, and why."""
     images: NDArray[Any] | None = None
     """(n, h, w) or (n, h, w, 3) picture of each row, uint8 or float 0 to 1."""
     profile: Matrix = None
-    """(n, G) numbers to compare clusters by, in their own units; ``X`` if not given.
-
-    Raw counts stay raw counts here: see :attr:`expression`.
-
-    May hold NaN, as it is not embedded.
-    """
+    """(n, G) numbers to compare clusters by, in their own units; ``X`` if None. Raw
+    counts stay raw counts here: see :attr:`expression`. May hold NaN, as it is not
+    embedded."""
     profile_names: tuple[str, ...] = ()
     """(G,) names of the columns of ``profile``."""
     gene_ids: Mapping[str, str] = field(default_factory=dict)
-    """Ensembl identifiers of genes, by their names."""
+    """Ensembl identifiers keyed by the names of genes."""
     has_expression: bool = False
-    """Whether ``profile`` is expression: counts of genes, or what was made of them."""
+    """Whether ``profile`` is expression: counts of genes, or values computed from
+    counts."""
     gene_kind: GeneKind | None = None
-    """What a person says that it holds; None: its values tell."""
+    """Kind of the profile's values as a person states it; None: guessed from the
+    values."""
     source_obs: pd.DataFrame | None = None
-    """(n_source_rows rows) metadata of all rows, where it is at hand."""
+    """(n_source_rows rows) metadata of all source rows, where it is at hand."""
     source_objects: Objects | None = None
-    """(n_source_rows,) labels and boxes of all rows, if they are objects."""
+    """(n_source_rows,) labels and boxes of all source rows, if these are objects."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """What was done to the source, such as the recipe with every number of it."""
+    """What was done to the source, such as the recipe with all of its numbers."""
     projection: Projection | None = None
-    """The way from genes to ``X``, where these are principal components and it is
-    known."""
+    """Projection from genes to ``X``, where ``X`` are principal components and the
+    projection is known."""
     added: Mapping[str, AddedColumns] = field(default_factory=dict)
-    """What was made of the rows since, by the first of its columns of ``obs``."""
+    """Columns added since reading, keyed by the first column's name in ``obs``."""
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    """(n_source_rows,) figures of all cells of the source by which some were left out,
-    by scanpy's name of their column."""
+    """(n_source_rows,) quality measures of all source cells, by which some were left
+    out, keyed by scanpy's name of the column."""
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """(n_source_rows,) rows that were left out, by why."""
+    """(n_source_rows,) masks of the rows that were left out, keyed by the reason."""
     roles: Mapping[str, Role] = field(default_factory=dict)
-    """What each column of ``obs`` is taken for, decided when it was read or made."""
+    """Role of each column of ``obs``, decided when the column was read or made."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Colours that the file has for levels of columns of ``obs``."""
+    """Colours that the file has for levels of columns of ``obs``, by column and
+    level."""
     row_hashes: Mapping[Any, NDArray[np.uint64]] = field(default_factory=dict)
-    """(n_source_rows,) hashes of the raw numbers of all rows, whatever is embedded of
-    them, as :mod:`~.identity` has them; empty where no file was read."""
+    """(n_source_rows,) hashes of the raw numbers of all source rows, by parts as in
+    :mod:`~.identity`; empty where no file was read."""
     missing_reason: str = ""
-    """Where ``X`` has no columns: a sentence that says why, and the way out."""
+    """Sentence on why ``X`` has no columns, and the remedy; "" where it has columns."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What was worked out of ``X`` and the source; one dict for all datasets that
-    differ in added columns alone."""
+    """Cache of values computed from ``X`` and the source; one dict for all datasets
+    that differ in added columns alone."""
 
     def __post_init__(self) -> None:
         if self.profile is None:
@@ -156,23 +157,26 @@ class Dataset:
 
     @cached_property
     def expression(self) -> Expression:
-        """The ``profile`` as its columns are compared: raw counts as logarithms."""
+        """Values by which columns of the ``profile`` are compared: counts as log1p."""
         return Expression(self.profile, self.has_expression, self.gene_kind)
 
     def find_profile_columns(self, wanted: Sequence[str]) -> FoundNames:
-        """Find columns of the ``profile`` by their names, genes by identifiers too."""
+        """Find columns of the ``profile`` by name; genes by identifier, too."""
         gene_ids, names = self.gene_ids, self.profile_names
         ids = [gene_ids.get(name, "") for name in names] if gene_ids else []
         return find_names(wanted, names, data_ids=ids)
 
     @property
     def level_columns(self) -> list[str]:
-        """Names of columns of ``obs`` whose levels group the rows; no repeated ones."""
+        """Names of the ``obs`` columns whose levels group the rows.
+
+        Columns of a repeated name are excluded.
+        """
         names = map(str, self.obs.columns[~self.obs.columns.duplicated(keep=False)])
         return [name for name in names if self.roles[name] in LEVELS]
 
     def sort_samples_first(self, columns: Iterable[str]) -> list[str]:
-        """Return columns of ``obs``: those of samples first, kinds of cells last."""
+        """Sort columns of ``obs``: columns of samples first, of cell types last."""
         roles = self.roles
         return sorted(
             columns, key=lambda x: (is_cell_type_name(x), roles[x] != "samples")
@@ -180,12 +184,12 @@ class Dataset:
 
     @property
     def n_source_rows(self) -> int:
-        """Rows of the source, left-out ones included."""
+        """Number of rows of the source, including the rows left out."""
         return len(self.kept)
 
     @cached_property
     def texts(self) -> list[str] | None:
-        """(n,) text or word of each row, where a column has them."""
+        """(n,) text or word of each row; None without a column of texts."""
         for name, column in self.obs.items():
             if TEXT.match(str(name)):
                 return ["" if pd.isna(value) else str(value) for value in column]
@@ -193,14 +197,14 @@ class Dataset:
 
     @property
     def column_noun(self) -> Literal["gene", "measure", "column"]:
-        """What a column of the ``profile`` is called."""
+        """Noun for a column of the ``profile``."""
         if self.source_objects is not None:
             return "measure"
         return "gene" if self.has_expression else "column"
 
     @property
     def value_suffix(self) -> str:
-        """Ends the name of a column of the ``profile`` that one of ``obs`` has, too."""
+        """Suffix of a ``profile`` column's name where ``obs`` has the same name."""
         return f" ({self.column_noun})"
 
     @property
@@ -211,7 +215,7 @@ class Dataset:
 
     @property
     def row_noun(self) -> Literal["object", "cell", "event", "point"]:
-        """What a row is called on the map."""
+        """Noun for a row on the map."""
         if self.source_objects is not None:
             return "object"
         if CYTOMETRY in self.provenance:
@@ -220,28 +224,26 @@ class Dataset:
 
     @property
     def source_row_noun(self) -> str:
-        """What a row is called in its source, before there is a map."""
+        """Noun for a row of the source, before there is a map."""
         return "row" if self.row_noun == "point" else self.row_noun
 
     @property
     def is_distances(self) -> bool:
-        """Whether ``X`` holds distances between rows, such as ``obsp['distances']``."""
+        """Whether ``X`` holds distances between rows, as ``obsp['distances']``."""
         return is_pairwise_space(self.space)
 
     @property
     def objects(self) -> Objects | None:
-        """(n,) label and bounding box of each row; None if rows are no objects."""
+        """Labels and bounding boxes of the n rows; None if the rows are no objects."""
         if self.source_objects is None or self.kept.all():
             return self.source_objects
         return self.source_objects.take(self.kept)
 
     def subset(self, rows: NDArray[np.bool_], why: str = NOT_ON_THE_MAP) -> Dataset:
-        """Return the dataset of the rows where `rows` (n,) is True.
+        """Return the dataset of the rows where the mask `rows` (n,) is True.
 
-        The rows of the source stay what they are, so that what is found out about
-        a part can be given back to the whole.
-
-        The others are left out because of `why`, in a few words.
+        The source rows stay the same, so that values of the subset can be expanded to
+        all source rows. The other rows are recorded as left out, for the reason `why`.
         """
         kept = self.expand_to_source_rows(rows, False)
         removed, left_out = self.kept & ~kept, dict(self.left_out)
@@ -252,7 +254,7 @@ class Dataset:
         )
 
     def reorder_source_rows(self, order: NDArray[np.integer]) -> Dataset:
-        """Return the dataset with the rows of its source (n_source_rows,) reordered."""
+        """Return the dataset with its source rows in another order (n_source_rows,)."""
         rows = (np.cumsum(self.kept) - 1)[order[self.kept[order]]]
         objects = self.source_objects
         return replace(
@@ -271,7 +273,10 @@ class Dataset:
         )
 
     def _take_row_fields(self, rows: NDArray[Any]) -> dict[str, Any]:
-        """Return what has a value for each usable row, of these: indices, or a mask."""
+        """Return the fields with a value for each usable row, taken at `rows`.
+
+        `rows` are indices or a mask.
+        """
         X, names = self.X[rows], self.var_names
         if self.is_distances:
             X, names = X[:, rows], tuple(np.asarray(names, dtype=object)[rows])
@@ -284,7 +289,7 @@ class Dataset:
         }
 
     def differs_only_in_columns(self, other: Dataset | None) -> bool:
-        """Return whether two datasets differ in added columns of ``obs`` at most."""
+        """Return whether two datasets differ at most in added columns of ``obs``."""
         return other is not None and self.known is other.known
 
     def with_columns(
@@ -295,12 +300,14 @@ class Dataset:
         *,
         replaces: bool = True,
     ) -> tuple[Dataset, str]:
-        """Return the dataset with more columns of ``obs``, and the name of the first.
+        """Return the dataset with more columns of ``obs``, and the first column's name.
 
-        ``base_name``: the wanted name. ``columns_by_suffix``: values (n,) by the ending of their name.
+        ``base_name``: the wanted name of the first column. ``columns_by_suffix``:
+        values (n,) keyed by the suffix of the column's name. ``record``: how the
+        columns were made. ``replaces``: whether former columns of the same kind are
+        removed.
 
-        Columns that were made in the same way before are replaced.  Columns of the file
-        stay: the name gets a number where there are any of it.
+        Columns of the file stay: the name gets a number if any of the names is taken.
         """
         replaced, name, number = (
             self.added_of_kind(record.kind) if replaces else {},
@@ -325,9 +332,9 @@ class Dataset:
         return dataset, name
 
     def with_roles_and_gene_kind(self, options: ReadOptions) -> Dataset:
-        """Return it with columns, and genes, taken for what a person says.
+        """Return the dataset with the column roles and the gene kind of the options.
 
-        Raises DataError: a column is to be numbers, and holds a text.
+        Raises DataError if a column with the role of numbers holds a text.
         """
         given, kind = options.roles, options.gene_kind
         if (not given and kind is None) or self.source_obs is None:
@@ -341,16 +348,16 @@ class Dataset:
         return replace(self, **parts, gene_kind=kind, read_options=how)
 
     def with_added_columns_of(self, other: Dataset) -> Dataset:
-        """Return it with the columns that were added to another of the same rows."""
+        """Return this dataset with the columns added to another of the same rows."""
         obs = self.obs.drop(columns=other.added_columns, errors="ignore")
         return replace(self, obs=obs).restore_added_columns(other.obs, other.added)
 
     def restore_added_columns(
         self, table: pd.DataFrame, added: Mapping[str, AddedColumns]
     ) -> Dataset:
-        """Return the dataset with columns of a table (n rows) that were added before.
+        """Return the dataset with columns added before, from a table (n rows).
 
-        ``added``: how they were made, as in :attr:`added`.
+        ``added``: how the columns were made, as in :attr:`added`.
         """
         dataset = self
         for name, how in added.items():
@@ -359,11 +366,11 @@ class Dataset:
         return dataset
 
     def with_map_column(self, name: str, values: Any) -> tuple[Dataset, str]:
-        """Do :meth:`with_columns` for one column (n,) that was worked out of a map."""
+        """Do :meth:`with_columns` for one column (n,) that was computed on a map."""
         return self.with_columns(name, {"": values}, AddedColumns(kind="map"))
 
     def added_of_kind(self, kind: Kind) -> dict[str, AddedColumns]:
-        """Return what was made in one way."""
+        """Return the added columns of one kind, keyed by the first column's name."""
         return {name: one for name, one in self.added.items() if one.kind == kind}
 
     @property
@@ -393,10 +400,10 @@ class Dataset:
         left_out: Mapping[str, NDArray[np.bool_]] | None = None,
         **parts: Any,
     ) -> Dataset:
-        """Build a dataset from *all* rows of a source, keeping those of `kept`.
+        """Build a dataset from *all* rows of a source, using the rows of `kept`.
 
-        Every array given has one row for each row of the source.  Rows that are not
-        kept have missing values, unless `left_out` says otherwise.
+        Each array has one row for each source row. Rows that are not kept are recorded
+        as having missing values, unless `left_out` gives the reasons.
         """
         parts = {k: tuple(map(str, v)) if "names" in k else v for k, v in parts.items()}
         parts = {"source": None, "source_obs_names": obs.index, **parts}
@@ -406,7 +413,10 @@ class Dataset:
         return whole if left_out is None else replace(whole, left_out=left_out)
 
     def why_left_out(self) -> pd.Categorical:
-        """(n_source_rows,) why each row is not on the map; missing where it is."""
+        """Return the reason why each source row was left out, missing for kept rows.
+
+        The result is (n_source_rows,), with the reasons as categories.
+        """
         why = np.full(self.n_source_rows, None, dtype=object)
         why[~self.kept] = NOT_ON_THE_MAP
         for words, rows in self.left_out.items():
@@ -414,10 +424,11 @@ class Dataset:
         return pd.Categorical(why)
 
     def expand_to_source_rows(self, values: Any, fill: Any = None) -> Any:
-        """Return (n_source_rows, ...) values, of the n usable rows (n, ...).
+        """Expand values of the n usable rows (n, ...) to all source rows.
 
-        A left-out row receives the `fill`: by default "unassigned" among levels, -1
-        among whole numbers, nothing in a sparse matrix, else NaN.
+        Returns (n_source_rows, ...). A left-out row receives `fill`: by default
+        "unassigned" among levels, -1 among whole numbers, no entry in a sparse matrix,
+        else NaN.
         """
         rows = np.where(self.kept, np.cumsum(self.kept) - 1, -1)
         if sp.issparse(values):
@@ -435,7 +446,7 @@ class Dataset:
 
 
 def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Role]:
-    """Return the role of each column: as it is known, or decided now."""
+    """Return the role of each column of ``obs``: the known role, or a guess."""
     return {
         str(name): known.get(str(name)) or guess_role_unconverted(obs.iloc[:, at])
         for at, name in enumerate(obs.columns)
@@ -443,5 +454,5 @@ def _decide_roles(obs: pd.DataFrame, known: Mapping[str, Role]) -> dict[str, Rol
 
 
 def is_pairwise_space(space: str) -> bool:
-    """Return whether a space has a value for each pair of rows, and not for a row."""
+    """Return whether a space has a value for each pair of rows, as ``obsp`` has."""
     return space.startswith("obsp[")

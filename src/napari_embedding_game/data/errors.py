@@ -18,21 +18,22 @@ class DataError(ValueError):
 
 
 class MissingValuesError(DataError):
-    """Rows have missing values, and the reader is not to leave them out.
+    """Rows have missing values, and the options say not to leave them out.
 
-    Its text has the way out for whoever calls a reader; :meth:`sentence_with_remedy` another one.
+    ``str()`` names the remedy for a caller of a reader; :meth:`sentence_with_remedy`
+    puts another remedy into the sentence.
     """
 
     def __str__(self) -> str:
         return self.sentence_with_remedy('missing="drop"')
 
     def sentence_with_remedy(self, remedy: str) -> str:
-        """Return the sentence with the way in which rows are left out here."""
+        """Return the error sentence, ended by a remedy such as ``--missing drop``."""
         return f"{self.args[0]} ({remedy})."
 
 
 def check_installed(package: str, what: str, remedy: str = "") -> None:
-    """Raise DataError unless a package is there, which `what` needs."""
+    """Raise DataError unless a package, which `what` needs, is installed."""
     if find_spec(package) is None:
         raise DataError(
             f"{what} needs {package}, which is not installed: run "
@@ -42,7 +43,7 @@ def check_installed(package: str, what: str, remedy: str = "") -> None:
 
 @contextmanager
 def explain_damage(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser raises about `path` into a :class:`DataError`.
+    """Convert any exception in the block, raised while reading `path`, to a DataError.
 
     `kind` completes "could not be read as ...", for instance "an .npz file".
     """

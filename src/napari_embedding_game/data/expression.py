@@ -1,8 +1,8 @@
-"""Log-normalised gene expression, for comparing and colouring by genes.
+"""Log-normalise gene expression, to compare groups and to colour by genes.
 
-Raw counts do not compare between cells, as each cell was read to another depth.  They
+Raw counts do not compare between cells, as each cell was read to another depth. They
 are divided by the depth and log1p is taken, as ``scanpy.pp.normalize_total`` and
-``scanpy.pp.log1p`` do; what is in logarithms, or no expression, stays as it is.
+``scanpy.pp.log1p`` do; logarithms, and columns that are no genes, stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 TARGET_SUM = 10_000.0
-"""Counts of each cell after normalising; the recipe's too."""
+"""Sum of the counts of each cell after normalising; also the recipe's."""
 _LARGEST_LOG1P = 20.0
-"""log1p of the largest count there is stays below this."""
+"""Upper bound of log1p of any real count."""
 _SAMPLED = 100_000
-"""Values that are looked at to recognise counts."""
+"""Number of values inspected to recognise logarithms."""
 _BLOCK = 1 << 22
-"""Values that are normalised at a time, so that no other copy is needed."""
+"""Number of values normalised at a time, so that no second copy is needed."""
 
 GeneKind = Literal["counts", "logarithms", "values"]
 _NOTES: dict[GeneKind, str] = {
@@ -42,64 +42,64 @@ _NOTES: dict[GeneKind, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """The ``profile`` of a dataset as its columns are compared.
+    """The ``profile`` of a dataset in the values by which its columns are compared.
 
-    Parts are computed on demand, and cached.
+    Computed on demand, and cached.
     """
 
     profile: Any
     """(n, G) array or CSR matrix."""
     is_expression: bool
-    """Whether these are genes: the columns of a table are never normalised."""
+    """Whether the columns are genes: columns of a table are never normalised."""
     stated_kind: GeneKind | None = None
-    """What a person says that the profile holds; None: its values tell."""
+    """Kind of values as a person states it; None: guessed from the values."""
 
     @cached_property
     def has_counts(self) -> bool:
-        """Whether the profile holds raw counts of genes; some of its rows tell."""
+        """Whether the profile holds raw counts of genes, judged by some rows."""
         if not self.is_expression or self.stated_kind is not None:
             return self.is_expression and self.stated_kind == "counts"
         return are_counts(self.profile)
 
     @cached_property
     def kind(self) -> GeneKind:
-        """What the profile holds: raw counts, log1p of something, or neither."""
+        """What the profile's values are: raw counts, log1p of counts, or others."""
         if not self.is_expression:
             return "values"
         return self.stated_kind or guess_gene_kind(self.profile)
 
     @property
     def is_log1p(self) -> bool:
-        """Whether :attr:`values` are log1p, which a fold change undoes."""
+        """Whether :attr:`values` are log1p, so that a fold change takes expm1 first."""
         return self.kind != "values"
 
     @property
     def note(self) -> str:
-        """A sentence on what genes are compared by; empty without genes."""
+        """Sentence on the values by which genes are compared; "" without genes."""
         return _NOTES[self.kind] if self.is_expression else ""
 
     @cached_property
     def row_factors(self) -> NDArray[np.float64]:
-        """(n,) what the counts of each cell are multiplied by; 0 for an empty cell."""
+        """(n,) factor that normalises the counts of each cell; 0 for an empty cell."""
         return depth_factors(self.profile, TARGET_SUM)
 
     @cached_property
     def values(self) -> Any:
-        """(n, G) of the profile's type: sparse counts stay sparse."""
+        """(n, G) values to compare: log1p of counts, else the profile itself."""
         X = self.profile
         return scale_and_log1p(X, self.row_factors) if self.has_counts else X
 
     def dense_column(self, index: int) -> NDArray[np.floating]:
-        """Return one column of :attr:`values`, (n,), without working out the others."""
+        """Return one column of :attr:`values`, (n,), without computing others."""
         return to_dense(self.take_columns([index])).ravel()
 
     def take_columns(self, indices: Sequence[int]) -> Any:
-        """Return some columns of :attr:`values`, (n, k): sparse ones stay sparse."""
+        """Return the columns of :attr:`values` at `indices`: (n, k), maybe sparse."""
         part = self.profile[:, list(indices)]
         return scale_and_log1p(part, self.row_factors) if self.has_counts else part
 
     def value_at(self, row: int, index: int) -> float:
-        """Return one of :attr:`values`."""
+        """Return the value of :attr:`values` at a row and a column index."""
         value = self.profile[[row]][:, [index]]
         if self.has_counts:
             value = scale_and_log1p(value, self.row_factors[row : row + 1])
@@ -107,7 +107,7 @@ class Expression:
 
 
 def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:
-    """Raise DataError where genes (n, G) can't hold what a person says of them."""
+    """Raise DataError if genes (n, G) stated to be counts have a negative value."""
     if kind == "counts" and values.size and values.min() < 0:
         raise DataError(
             f"The genes of {where} hold negative numbers, so they are no raw counts: "
@@ -116,16 +116,16 @@ def check_gene_kind(values: Any, kind: GeneKind | None, where: str) -> None:
 
 
 def guess_gene_kind(values: Any) -> GeneKind:
-    """Return what a matrix (n, G) of genes holds: raw counts, log1p, or neither."""
+    """Return whether genes (n, G) seem to be counts, logarithms or other values."""
     if are_counts(values):
         return "counts"
     return "logarithms" if _looks_like_log1p(values) else "values"
 
 
 def depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
-    """Return what the counts (n, G) of each cell are multiplied by, (n,).
+    """Return the factor of each cell, (n,), that brings its counts to `target_sum`.
 
-    Their sum is ``target_sum`` then; 0 for an empty cell.
+    The factor of a cell without counts is 0.
     """
     depth = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
     factors = np.zeros_like(depth)
@@ -134,25 +134,25 @@ def depth_factors(counts: Any, target_sum: float) -> NDArray[np.float64]:
 
 
 def to_dense(values: Any) -> NDArray[Any]:
-    """Return a matrix, dense or sparse, as an array."""
+    """Return a dense or sparse matrix as an ndarray."""
     return np.asarray(values.toarray() if sp.issparse(values) else values)
 
 
 def read_log_base(adata: AnnData) -> Any:
-    """Return the base of logarithms that scanpy noted; None for e."""
+    """Return the base of the logarithms that scanpy stored in ``uns``; None for e."""
     noted = adata.uns.get("log1p")
     return noted.get("base") if isinstance(noted, Mapping) else None
 
 
 def to_natural_log(logarithms: Any, base: Any) -> Any:
-    """Return logarithms of a base as ln(1 + x); ``base`` None or text: as they are."""
+    """Convert logarithms of a base to natural ones; base None leaves them unchanged."""
     if not isinstance(base, int | float | np.number) or base in (0, 1):
         return logarithms
     return logarithms * math.log(base)
 
 
 def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
-    """Return log1p of each row times its factor, float32; of a sparse matrix as CSR."""
+    """Multiply each row by its factor and return log1p, float32; sparse becomes CSR."""
     if not sp.issparse(counts):
         return np.log1p(counts * row_factors[:, None].astype(np.float32))
     counts = sp.csr_matrix(counts)
@@ -165,7 +165,7 @@ def scale_and_log1p(counts: Any, row_factors: NDArray[np.float64]) -> Any:
 
 
 def _looks_like_log1p(profile: Any) -> bool:
-    """Tell whether values are from 0, never large, and no whole numbers."""
+    """Return whether values begin at 0, are not whole, and are small as log1p is."""
     values = profile.data if sp.issparse(profile) else profile
     some = values[:: max(1, values.size // _SAMPLED)]
     if np.array_equal(some, np.round(some)):  # counted, or none

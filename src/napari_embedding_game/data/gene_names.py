@@ -1,4 +1,4 @@
-"""Find names of genes, typed or read from a file, among those of the data."""
+"""Find gene names, typed or read from a file, among the genes of the data."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ SYMBOLS = (
     *("featurename", "genesymbols", "genesymbol", "genenames", "genename", "symbol"),
     *("symbols", "hgncsymbol", "mgisymbol", "externalgenename", "geneshortname"),
 )
-"""Letters of columns of var that name genes whose identifiers are its index."""
+"""Letters of the names of ``var`` columns that hold symbols beside Ensembl
+identifiers."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoundNames:
-    """Which of G names are in the data."""
+    """Result of a search for G names among the names of the data."""
 
     names: tuple[str, ...]
     index_of_each: NDArray[np.intp]
-    """(G,) index of each name among those of the data, -1 for a missing one.
-    """
+    """(G,) index in the data of each name searched for, -1 for a missing name."""
     by: str = "names"
-    """What was compared: "names", or the column with others."""
+    """What was compared: "names", or the name of the column with other names."""
 
     @property
     def indices(self) -> list[int]:
-        """Indices of the names among those of the data, each once."""
+        """Distinct indices in the data of the names that were found."""
         return list(dict.fromkeys(self.index_of_each[self.index_of_each >= 0].tolist()))
 
     @property
     def share(self) -> float:
-        """Share of the names that are there, 0 to 1."""
+        """Share of the names that were found, 0 to 1."""
         return float(np.mean(self.index_of_each >= 0))
 
     @property
     def missing(self) -> list[str]:
-        """The names that are not there."""
+        """Names that were not found, in the order of the search."""
         return [
             n
             for n, index in zip(self.names, self.index_of_each, strict=True)
@@ -50,20 +50,21 @@ class FoundNames:
 
     @property
     def missing_text(self) -> str:
-        """The first few of the missing names, and how many there are more."""
+        """The first eight missing names with commas, and how many more are missing."""
         first, more = ", ".join(self.missing[:8]), len(self.missing) - 8
         return f"{first} and {more:,} more" if more > 0 else first
 
     @property
     def note(self) -> str:
-        """A sentence on the names that are not there; empty if all are."""
+        """Sentence on the names that were not found; "" if all were found."""
         return f"Not in the data: {self.missing_text}." if self.missing else ""
 
 
 def gene_display_names(var: pd.DataFrame) -> pd.Index:
-    """Return what the genes of an AnnData are called, as people read it.
+    """Return the (G,) names of genes to show: the symbols in ``var``, else its index.
 
-    Symbols, where a file knows them beside Ensembl identifiers, as CELLxGENE's do.
+    Files of CELLxGENE, for instance, have symbols in a column beside Ensembl
+    identifiers.
     """
     ids = var.index.astype(str)
     columns = {re.sub(r"[\W_]", "", str(c)).casefold(): v for c, v in var.items()}
@@ -75,7 +76,7 @@ def gene_display_names(var: pd.DataFrame) -> pd.Index:
 
 
 def find_ensembl_ids(var: pd.DataFrame) -> pd.Series | None:
-    """Return the Ensembl identifiers of genes, "" for none; None of other names."""
+    """Return the (G,) Ensembl identifiers of genes, "" where absent; None if rare."""
     columns = (one.astype(str) for _, one in var.items() if one.dtype.kind == "O")
     every = (pd.Series(var.index.astype(str)), *columns)
     ids = next((one for one in every if _are_ensembl_ids(one)), None)
@@ -87,10 +88,10 @@ def _are_ensembl_ids(names: pd.Index | pd.Series) -> bool:
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a text, each once, in their order.
+    """Split a text into distinct names, in their order.
 
-    They stand between commas, semicolons, tabs or ends of lines; where there are none
-    of these, between spaces.
+    Separators are commas, semicolons, tabs and line ends; in a text without any of
+    these, spaces.
     """
     parts = re.split(r"[,;\t\r\n]+", text)
     if len(parts) == 1:
@@ -105,10 +106,10 @@ def find_names(
     by: str = "names",
     data_ids: Sequence[str] = (),
 ) -> FoundNames:
-    """Find names among those of the data, or else among their identifiers.
+    """Find each wanted name among the data's names, or else their identifiers.
 
-    Letters may be of the other case, and Ensembl identifiers of another version, where
-    only one name of the data is meant.
+    Upper and lower case, and versions of Ensembl identifiers, may differ where only one
+    name of the data then matches.
     """
     asked, known = (
         pd.Series(list(wanted), dtype=str),
@@ -125,11 +126,12 @@ def find_names(
 
 
 def _fold_case_and_version(names: pd.Series) -> pd.Series:
-    """Return names without the version of an Ensembl identifier, in small letters."""
+    """Return names in lower case, without the version of an Ensembl identifier."""
     texts = names.str.casefold()
     return texts.str.replace(r"^(ens[a-z]*g\d+)\.\d+$", r"\1", regex=True)
 
 
 def _lookup_indices(asked: pd.Series, known: pd.Series) -> NDArray[np.intp]:
+    """Return the index in `known` of each name in `asked`; -1 for a missing name."""
     indices = pd.Index(known).get_indexer(asked)
     return np.asarray(np.append(known.index, -1)[indices], np.intp)

@@ -1,4 +1,4 @@
-"""Gene sets: read from a file, or typed, and scored in every cell as scanpy does it."""
+"""Gene sets: read them from a file, and score each cell by a set as scanpy does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from napari_embedding_game.data.formats.tables import decode_utf8
 from napari_embedding_game.data.gene_names import FoundNames, split_names
 
 MAX_FILE = 64_000_000
-"""Bytes; all sets of MSigDB together are a third of it."""
+"""Largest size in bytes; all sets of MSigDB together have a third of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class GeneSet:
 
 
 def read_gene_sets(path: Path) -> list[GeneSet]:
-    """Read a .gmt file, or a text file with one set.
+    """Read the gene sets of a .gmt file, or the single set of a text file.
 
-    Each line of a .gmt file has a name, a description and genes between tabs.  Another
-    file is one set, called as the file; a line that begins with "#" is a remark.
+    A line of a .gmt file has a name, a description and genes between tabs. A text file
+    is one set named as the file; lines that begin with "#" are skipped.
 
     Raises DataError if the file cannot be read, is too large, or has no genes.
     """
@@ -60,10 +60,11 @@ def read_gene_sets(path: Path) -> list[GeneSet]:
 def score_genes(
     dataset: Dataset, gene_set: GeneSet
 ) -> tuple[NDArray[np.float64], FoundNames]:
-    """Return (n,) scores of ``scanpy.tl.score_genes``, and which genes were found.
+    """Return the (n,) scores of ``scanpy.tl.score_genes``, and which genes were found.
 
-    Raises DataError if scanpy is missing, these are no genes or more than fit into
-    memory, none of the set is in the data, or there are too few others to compare with.
+    Raises DataError if scanpy is missing, the data hold no expression or more than fits
+    into memory, no gene of the set is in the data, or too few other genes are left to
+    compare with.
     """
     if not dataset.has_expression:
         raise DataError(
@@ -102,9 +103,10 @@ def score_genes(
 def with_score(
     dataset: Dataset, gene_set: GeneSet, scores: NDArray[np.floating]
 ) -> tuple[Dataset, str]:
-    """Return the data with a column of scores (n,), and the column's name.
+    """Return the dataset with a column of scores (n,), and the name of that column.
 
-    That is the name of the set, with a number where a column has it already.
+    The name is that of the set, with a number appended if a column has this name
+    already.
     """
     name = gene_set.name.strip().replace("/", "_")  # as .h5ad needs it
     name = "gene set" if name in ("", "_index") else name

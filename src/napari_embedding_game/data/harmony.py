@@ -24,16 +24,16 @@ _CELLS_A_LEVEL = 5
 
 
 def batch_columns(dataset: Dataset) -> list[str]:
-    """Return the names of the columns of metadata whose levels can be batches.
+    """Return the metadata columns that can name batches, those of samples first.
 
-    Those of samples come first, those that name kinds of cells last.
+    Columns that name cell types are last.
     """
     usable = (x for x in dataset.level_columns if _can_be_batches(dataset.obs[x]))
     return dataset.sort_samples_first(usable)
 
 
 def mixing_note(key: str) -> str:
-    """Return what it means that the batches of a column were mixed."""
+    """Return sentences that say what mixing the batches of column `key` did."""
     warning = (
         f' "{key}" seems to tell kinds of cells: these were laid onto each other, and '
         "the map cannot show them apart. Choose the column of the samples, or none."
@@ -48,9 +48,9 @@ def mixing_note(key: str) -> str:
 def check_batches(
     dataset: Dataset, key: str, kept: NDArray[np.bool_] | None = None
 ) -> None:
-    """Raise DataError unless the column `key` of metadata names batches of the cells.
+    """Raise DataError unless column `key` of the metadata can name batches.
 
-    ``kept`` (n,) mask: of these cells; by default of all.
+    ``kept``: (n,) mask of the cells to check; None for all cells.
     """
     check_installed("harmonypy", "Harmony", ", or prepare the counts without it")
     obs = dataset.obs if kept is None else dataset.obs[kept]
@@ -72,13 +72,13 @@ def _can_be_batches(column: pd.Series) -> bool:
 def mix_batches(
     components: NDArray[Any], obs: pd.DataFrame, key: str
 ) -> Stages[NDArray[np.float32]]:
-    """Return principal components (n, D), float32, with the batches of `key` mixed.
+    """Return components (n, D), float32, with batches of column `key` mixed, in stages.
 
     Harmony moves the cells of each batch, in soft clusters, until each cluster has
-    cells of all batches.  The result is that of harmonypy's defaults and seed 0,
-    whatever the number of threads.
+    cells of all batches. The result is that of harmonypy's defaults and seed 0, for any
+    number of threads.
 
-    :func:`check_batches` has passed the metadata of the n rows.
+    :func:`check_batches` must have passed the metadata of the n rows.
     """
     yield Stage("Mixing batches by Harmony")
     from harmonypy import run_harmony

@@ -1,8 +1,9 @@
-"""Tell whether a source that is read again has the rows that it had.
+"""Decide whether a source that is read again has the same rows as before.
 
-Names prove nothing: "0" to "799" are of any 800 rows, and a table without names counts
-them anew when it is sorted.  A row is the same where its numbers are the same, so each
-row of a source has a hash of its raw numbers, whatever is embedded of them.
+Names prove nothing: "0" to "799" name the rows of any 800 rows, and a table without
+names numbers its rows anew when it is sorted. A row is the same where its numbers are
+the same, so each row of a source has a hash of its raw numbers, for any choice of
+columns to embed.
 """
 
 from __future__ import annotations
@@ -26,50 +27,50 @@ if TYPE_CHECKING:
     from napari_embedding_game.data.dataset import Dataset
 
 Part: TypeAlias = str | tuple[str, ...]
-"""A matrix of a source by its name, such as "X", or columns of a table by theirs."""
+"""A matrix of a source by its name, such as "X", or table columns by their names."""
 RowHashes: TypeAlias = Mapping[Part, NDArray[np.uint64]]
-"""(n_source_rows,) hash of the numbers that each row has in a part, by the part."""
+"""(n_source_rows,) hash of the numbers of each row in a part, keyed by the part."""
 
 MAX_COLUMNS = 256
-"""Of wide dense matrices so many columns are hashed, evenly spread: they tell rows
-apart as well as all of them do, and cost no time."""
+"""Number of evenly spaced columns of a wide dense matrix that are hashed: these
+distinguish rows as well as all columns do, and take little time."""
 TELLING = 0.9
-"""Share of the rows that the best part tells apart which another one has to."""
+"""Share of the distinct rows of the best part that another part needs to count."""
 _ROWS, _VALUES = 4_096, 1 << 15
-"""Rows, or values of a dense matrix, that are hashed at a time: all steps then stay in
-the processor's cache, which makes them five times as fast."""
+"""Number of rows, or of values of a dense matrix, hashed at a time: all steps then stay
+in the processor's cache, which makes them five times as fast."""
 CHANGED = "{} has changed since it was read: {}. {}"
 KEPT = (
     "The map is kept as it is: put the former file back, or open the new one under "
     '"Open other data".'
 )
-"""What can be done where a file that is read for a map has other rows by now."""
+"""Remedy where the file of an open map has other rows than before."""
 
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What the n rows of a source are known by."""
+    """Names and hashes by which the n rows of a source are recognised."""
 
     names: pd.Index
-    """(n,)"""
+    """(n,) names of the rows."""
     row_hashes: RowHashes
-    """Of any parts that were read; empty where a source can never change."""
+    """Hashes of the parts that were read; empty where a source can never change."""
 
     @classmethod
     def from_dataset(cls, dataset: Dataset) -> Identity:
-        """Return what the rows of the source of a dataset are known by."""
+        """Return the names and hashes of all rows of a dataset's source."""
         return cls(dataset.source_obs_names, dataset.row_hashes)
 
     @property
     def distinguishing_parts(self) -> list[Part]:
-        """The parts whose numbers tell rows apart: a mask, or zeros, prove nothing."""
+        """Parts whose numbers distinguish most rows: a mask of zeros does not."""
         hashes = self.row_hashes
         n_distinct = {part: len(pd.unique(one)) for part, one in hashes.items()}
         least = TELLING * max(n_distinct.values(), default=0)
         return [part for part, n in n_distinct.items() if n >= least]
 
     def shares_numbers(self, other: Identity) -> bool:
-        """Return whether a part of both holds the same numbers in the same order."""
+        """Return whether both have a part of equal numbers in the same row order."""
         shared = [
             part for part in self.distinguishing_parts if part in other.row_hashes
         ]
@@ -80,15 +81,16 @@ class Identity:
 def align_rows(
     known: Identity, found: Identity, source_name: str, remedy: str = KEPT
 ) -> NDArray[np.intp]:
-    """Return for each known row its index among the rows that were found, (n,).
+    """Return for each known row its index among the rows found, (n,).
 
-    Rows are found by unique names, else in their order; the numbers of a part have to
-    be the same for all of them.  One part is enough: another may have been computed
-    anew for the same cells.  Where either side has no hashes, names are all there is.
+    Rows are found by unique names, else in their order. The numbers of one shared part
+    have to be equal for all rows; another part may have been computed anew for the same
+    cells. If either side has no hashes, names decide alone.
 
-    ``source_name``: what the source is called. ``remedy``: a sentence on what can be done.
+    ``source_name``: name of the source in the message. ``remedy``: sentence at the end
+    of the message.
 
-    Raises DataError: the rows differ; one sentence says in what, then the remedy.
+    Raises DataError that says how the rows differ, then the remedy.
     """
     n, n_found = len(known.names), len(found.names)
     if n_found != n:
@@ -117,10 +119,10 @@ def align_rows(
 def find_row_order(
     known_names: pd.Index, found_names: pd.Index
 ) -> NDArray[np.intp] | None:
-    """Return the index of each known name among the names found; None if any is gone.
+    """Return the index of each known name among the found names; None if any is gone.
 
-    Names that come twice are told apart by their order, as "A" and "A-1", where either
-    side has none: another program may have made them unique.
+    Repeated names are distinguished by their order, as "A" and "A-1", where either side
+    has unique names: another program may have made the names unique.
     """
     known_names, found_names = known_names.astype(str), found_names.astype(str)
     if known_names.equals(found_names):
@@ -139,7 +141,7 @@ def find_row_order(
 
 
 def is_unchanged_order(order: NDArray[np.intp]) -> bool:
-    """Return whether rows stand in the order in which they were known."""
+    """Return whether the indices `order` (n,) are 0 to n - 1 in ascending order."""
     return bool((order == np.arange(len(order))).all())
 
 
@@ -149,9 +151,9 @@ def is_unchanged_order(order: NDArray[np.intp]) -> bool:
 def hash_rows(values: Any) -> NDArray[np.uint64]:
     """Return (n,) hashes of the rows of a dense or sparse matrix (n, D) of numbers.
 
-    Equal numbers have equal hashes, whatever the type or the matrix that holds them;
-    -0.0 is 0, and all missing values are equal.  It is the sum of their bits times an
-    odd number for each column, modulo 2^64.
+    Equal numbers have equal hashes in any type and kind of matrix; -0.0 equals 0, and
+    all missing values are equal. A hash is the sum of the numbers' bits times an odd
+    factor for each column, modulo 2^64.
     """
     n, n_columns = values.shape
     hashes = np.empty(n, np.uint64)
@@ -175,9 +177,9 @@ def hash_rows(values: Any) -> NDArray[np.uint64]:
 
 
 def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
-    """Return the hashes of the rows of a table, by its columns of numbers.
+    """Return the (n,) row hashes of a table, keyed by the sorted names of its columns.
 
-    The order of the columns does not matter.
+    ``numbers``: (n,) values of each column by name, in any order.
     """
     names = sorted(numbers)[:: max(1, len(numbers) // MAX_COLUMNS)]
     if not names:
@@ -193,7 +195,7 @@ def hash_table_rows(numbers: Mapping[str, NDArray[np.float64]]) -> RowHashes:
 
 
 def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
-    """Return numbers as integers of 64 bits, of which the low ones differ as well."""
+    """Return numbers as uint64 whose low bits depend on the high ones, too."""
     numbers = np.array(values, np.float64, order="C")
     numbers += 0.0  # of -0.0 it makes 0
     is_missing = np.isnan(numbers)
@@ -205,7 +207,7 @@ def _to_mixed_bits(values: Any) -> NDArray[np.uint64]:
 
 
 def _odd_hash_factors(n_columns: int) -> NDArray[np.uint64]:
-    """Return (n,) odd numbers that look like random ones: those of SplitMix64."""
+    """Return an odd factor for each column, (n_columns,), by SplitMix64."""
     z = np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
@@ -221,18 +223,18 @@ def _name_hash_factor(name: str) -> np.uint64:
 
 
 def absolute_row_sums(values: Any) -> NDArray[np.float64]:
-    """Return (n,) sums of the absolute values of each row, missing ones left out."""
+    """Return (n,) sums of the absolute values of each row; missing values count 0."""
     if sp.issparse(values):
         return np.asarray(abs(values).sum(axis=1), np.float64).ravel()
     return np.asarray(np.nansum(np.abs(np.asarray(values, np.float64)), axis=1))
 
 
 def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
-    """Raise DataError unless the rows of ``adata.X`` have these sums.
+    """Raise DataError unless the rows of ``adata.X`` have these absolute sums.
 
-    A notebook gives rows what was said of them in the window by their names, and this
-    shows that they are the same rows: to four digits, as logarithms are rounded
-    differently on other machines.
+    A notebook assigns annotations of the window to rows by name, and equal sums show
+    that these are the same rows: to four digits, as logarithms are rounded differently
+    on other machines.
     """
     known, found = sums.to_numpy(np.float64), absolute_row_sums(adata.X)
     is_other = ~np.isclose(found, known, rtol=1e-4, atol=1e-6)
@@ -247,7 +249,7 @@ def check_row_sums(adata: AnnData, sums: pd.Series) -> None:
 
 
 def missing_row_text(known: pd.Index, found: pd.Index) -> str:
-    """Return a clause that names a row which is gone; "" where all names are there."""
+    """Return a clause that names the first known row that is gone; "" if none is."""
     known, found = known.astype(str), found.astype(str)
     gone = known[~known.isin(found)]
     return f'it has no row "{gone[0]}" any more' if len(gone) else ""

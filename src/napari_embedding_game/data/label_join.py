@@ -18,17 +18,17 @@ from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages
 
 ROW_NAMES = "(row names)"
-"""Stands among the columns for the names of rows."""
+"""Name of the pseudo-column that holds the row names."""
 FINDING = Stage("Finding the objects")
 
 
 def load_with_labels(
     path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[ReadResult]:
-    """Load a file in stages, with the label and the bounding box of each row.
+    """Load a file in stages, with the label and bounding box of the object of each row.
 
-    The rows are objects where there is a match; its sentences, or why there is none,
-    are among the notes of the dataset.
+    Rows get objects if the join succeeds; the notes of the dataset say how many rows
+    match, or why the join was refused.
     """
     if is_table_file(path):
         return (yield from _load_table_with_labels(path, request, options))
@@ -41,7 +41,7 @@ def load_with_labels(
 def _load_table_with_labels(
     path: Path, request: JoinRequest, options: ReadOptions
 ) -> Stages[ReadResult]:
-    """Join before anything is embedded: ids measure nothing."""
+    """Join a table before its numbers are checked, so that ids are not embedded."""
     frame = yield from read_in_process(path, tables.read_frame)
     yield FINDING
     table, _ = tables.split_off_row_names(frame, path.name)
@@ -60,7 +60,10 @@ def _load_table_with_labels(
 
 
 def apply_join(dataset: Dataset, link: Join) -> Dataset:
-    """Return a dataset with the objects of its rows, or with the reason why not."""
+    """Return a dataset with the objects of its rows, or with a note on the refusal.
+
+    Rows about the background are left out.
+    """
     if link.left_out is None:
         is_reported = link.refusal and not link.request.is_guess
         notes = (link.refusal, *dataset.notes) if is_reported else dataset.notes
@@ -77,7 +80,7 @@ def apply_join(dataset: Dataset, link: Join) -> Dataset:
 
 
 def _identifying_columns(dataset: Dataset) -> pd.DataFrame:
-    """Return what identifies all rows of the source, with names that are numbers."""
+    """Return the metadata of all source rows, with numeric row names as a column."""
     obs, source = dataset.source_obs, dataset.source
     if obs is None:
         return pd.DataFrame(index=range(dataset.n_source_rows))

@@ -1,4 +1,4 @@
-"""The objects of a label image that rows are about: label ids and boxes."""
+"""Objects of a label image: label ids, bounding boxes and areas, one for each row."""
 
 from __future__ import annotations
 
@@ -13,27 +13,23 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 
 FirstAxis = Literal["z", "time", "image"]
-"""Meaning of the first of three axes; each picture of a series has its objects."""
+"""Meaning of the first of three axes; each picture of a series has its own objects."""
 NO_OBJECT = "The labels hold no object, only background: segment first."
 _MAX_LABEL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """Label and bounding box of N objects of one label image."""
+    """Labels, bounding boxes and areas of N objects of one label image."""
 
     label_ids: NDArray[np.int64]
-    """(N,) value of the object's pixels in the label image.
-
-    0, the background, marks a row that is no object; its box is empty.
-    """
+    """(N,) value of the object's pixels in the label image. 0, the background, marks a
+    row that is no object; its box is empty."""
     boxes: NDArray[np.int64]
-    """(N, 2 * ndim) first pixel along each axis, then the one after the last.
-
-    The axes are those of the label image, as in scikit-image's ``bbox``.
-    """
+    """(N, 2 * ndim) first pixel along each axis, then one past the last pixel. The axes
+    are those of the label image, as in scikit-image's ``bbox``."""
     areas: NDArray[np.int64]
-    """(N,) number of pixels."""
+    """(N,) number of pixels of each object."""
 
     def __post_init__(self) -> None:
         n = len(self.label_ids)
@@ -46,33 +42,36 @@ class Objects:
 
     @property
     def ndim(self) -> int:
-        """Axes of the label image."""
+        """Number of axes of the label image."""
         return int(self.boxes.shape[1]) // 2
 
     @property
     def box_corners(self) -> NDArray[np.int64]:
-        """(N, 2, ndim) the boxes: their first pixel, and the one after the last."""
+        """(N, 2, ndim) first pixel of each box, and one past its last pixel."""
         return self.boxes.reshape(len(self), 2, self.ndim)
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """(N,) whether each row is an object of the label image."""
+        """(N,) whether each row has an object of the label image."""
         return np.asarray(self.label_ids != 0)
 
     @property
     def centers(self) -> NDArray[np.float64]:
-        """(N, ndim) middle of each box, in pixels; where a camera may go."""
+        """(N, ndim) middle of each box, in pixels; a camera may be centred there."""
         return np.asarray((self.box_corners.sum(axis=1) - 1) / 2)
 
     def contains_along_axes(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """(N, ndim) whether a pixel (ndim,) lies within each box along each axis."""
+        """Return whether a pixel (ndim,) is in each box along each axis: (N, ndim)."""
         near = np.round(pixels)
         return np.asarray(
             (self.box_corners[:, 0] <= near) & (near < self.box_corners[:, 1])
         )
 
     def overlaps_counterpart(self, others: Objects) -> NDArray[np.bool_]:
-        """(N,) whether the middle of each, or that of its counterpart, lies in both."""
+        """Return whether the middle of a box lies in the same row's other box, (N,).
+
+        Either middle may lie in the other box. All are False if the shapes differ.
+        """
         if self.boxes.shape != others.boxes.shape:
             return np.zeros(len(self), bool)
         mine, theirs = (
@@ -82,10 +81,12 @@ class Objects:
         return np.asarray(mine.all(axis=1) | theirs.all(axis=1))
 
     def match_to(self, others: Objects, named: NDArray[np.intp]) -> NDArray[np.intp]:
-        """(N,) index of each among others, whose labels may be new numbers, or -1.
+        """Return the index of each object among `others`, (N,); -1 for no match.
 
-        That with its box and area; for an edited object that which is `named` so,
-        (N,), if it is still there, as most are: some lie as in another image by chance.
+        An object matches the object of the same box and area, whose label may be
+        another one by now. An edited object matches the object at its index in `named`
+        (N,), which has its label, if the boxes overlap and most objects match: some
+        objects lie alike in another image by chance.
         """
         theirs = others._box_and_area_keys()
         row_of = {key: i for i, key in enumerate(theirs)}
@@ -105,18 +106,18 @@ class Objects:
         return list(map(tuple, np.column_stack([self.boxes, self.areas]).tolist()))
 
     def take(self, rows: NDArray[Any]) -> Objects:
-        """Objects of these rows: indices, or a mask."""
+        """Return the objects at these rows: indices, or a mask."""
         return Objects(self.label_ids[rows], self.boxes[rows], self.areas[rows])
 
     def take_or_empty(self, indices: NDArray[np.integer]) -> Objects:
-        """(M,) the object at each of these indices (M,); no object where -1."""
+        """Return the object at each index (M,); for -1 an empty one with label 0."""
         result = self.take(indices)
         for values in (result.label_ids, result.boxes, result.areas):
             values[indices < 0] = 0
         return result
 
     def with_leading_index(self, index: Sequence[int]) -> Objects:
-        """Objects of one picture as those of a series, at this index."""
+        """Return these objects of one picture as objects of a series, at `index`."""
         first = np.tile(np.asarray(index, dtype=np.int64), (len(self), 1))
         ends = np.stack([first, first + 1], axis=1)
         ends = np.concatenate([ends, self.box_corners], axis=2)
@@ -124,14 +125,14 @@ class Objects:
         return Objects(self.label_ids, boxes, self.areas)
 
     def box_slices(self, row: int) -> tuple[slice, ...]:
-        """Slices that cut the box of one object out of the label image."""
+        """Return the slices that cut a row's box out of the label image."""
         return tuple(slice(*along) for along in self.box_corners[row].T.tolist())
 
 
 def mask_to_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.integer]:
-    """Return whole numbers as labels; of one value above 0, parts that do not touch.
+    """Label the connected parts of a mask; return labels of several values unchanged.
 
-    With `in_planes` parts in different planes (y, x) never touch.
+    With `in_planes` parts in different planes (y, x) are never connected.
     """
     from scipy import ndimage
 
@@ -146,10 +147,10 @@ def mask_to_labels(pixels: Any, *, in_planes: bool = False) -> NDArray[np.intege
 
 
 def find_objects(labels: NDArray[Any], n_series_axes: int = 0) -> Objects:
-    """All objects of a label image, by growing label; 0 and below is background.
+    """Find all objects of a label image, by ascending label; 0 and below is background.
 
-    Along `n_series_axes` first axes each index is a picture with separate objects.  Raises
-    DataError if the labels are no whole numbers, or all are background.
+    Along the first `n_series_axes` axes each index is a picture with its own objects.
+    Raises DataError if the labels are not whole numbers, or all are background.
     """
     labels = to_integer_labels(labels)
     indices = np.ndindex(labels.shape[:n_series_axes])
@@ -162,13 +163,13 @@ def find_objects(labels: NDArray[Any], n_series_axes: int = 0) -> Objects:
 
 
 def concatenate_objects(parts: Sequence[Objects]) -> Objects:
-    """All objects of several parts, one part after the other."""
+    """Return the objects of all parts, one part after the other."""
     values = ([one.label_ids, one.boxes, one.areas] for one in parts)
     return Objects(*map(np.concatenate, zip(*values, strict=True)))
 
 
 def renumber_objects(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
-    """Return the objects, and an image of their numbers 1 ... N; 0 elsewhere."""
+    """Return the objects, and an image of their numbers 1 to N; 0 for background."""
     from scipy import ndimage
 
     background = np.zeros(1, labels.dtype)
@@ -184,9 +185,10 @@ def renumber_objects(labels: NDArray[Any]) -> tuple[Objects, NDArray[np.int64]]:
 def share_of_matching_objects(
     labels: Any, objects: Objects, n_checked: int = 30
 ) -> float:
-    """Return the share of objects that a label image has, by ids, boxes and areas.
+    """Return the share of objects whose label fills an equal area of its box.
 
-    Only so many of the objects are looked at, evenly spread.
+    At most `n_checked` objects, evenly spaced, are compared with `labels`. 0 without
+    any object, or if the boxes do not fit the image.
     """
     objects = objects.take(objects.present)
     if labels.ndim != objects.ndim or not len(objects):
@@ -201,7 +203,7 @@ def share_of_matching_objects(
 
 
 def to_integer_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels as whole numbers, or raise DataError."""
+    """Return labels as whole numbers, masks as uint8; raise DataError otherwise."""
     if labels.dtype == bool:
         return labels.astype(np.uint8)
     if labels.dtype.kind not in "iu":

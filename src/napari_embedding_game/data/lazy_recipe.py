@@ -1,10 +1,10 @@
-"""The recipe for raw counts of a file that does not fit into memory, by scanpy on Dask.
+"""Apply the recipe to raw counts that do not fit into memory, by scanpy on Dask.
 
-The steps are those of :mod:`~.recipe`, on chunks of cells that are read when they are
-needed; the principal components are those of the covariance of the genes, which is
-small (``svd_solver="covariance_eigh"``).  In memory are some chunks at a time, and some
-8 kB that Dask keeps for each cell.  What it leaves behind is an
-array of components, for :class:`~.formats.lazy_rows.LazyRows`.
+The steps are those of :mod:`~.recipe`, on chunks of cells that are read when needed;
+the principal components are computed from the covariance of the genes, which is small
+(``svd_solver="covariance_eigh"``). Memory holds a few chunks at a time, and some 8 kB
+that Dask keeps for each cell. The result is an array of components, for
+:class:`~.formats.lazy_rows.LazyRows`.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from napari_embedding_game.data.read_options import Recipe
 from napari_embedding_game.data.stages import Stage, Stages
 
 CHUNK = 8_192
-"""Cells that are worked on at a time: 64 MB of 2,000 scaled genes."""
+"""Number of cells in a chunk: 64 MB of 2,000 scaled genes."""
 
 
 def write_components(
     source: Path, out: Path, recipe: Recipe | None = None, space: str | None = None
 ) -> Stages[tuple[NDArray[np.int64], dict[str, Any]]]:
-    """Make principal components of raw counts, chunk by chunk, in stages.
+    """Compute principal components of raw counts by chunks and write them, in stages.
 
-    They are computed by Dask: by its threads here, or by the workers of a cluster
-    whose client is the present one, which read the file at the same path.
+    Dask computes them: in its threads here, or in the workers of a cluster whose client
+    is the present one, which read the file at the same path.
 
     `source` is an .h5ad or .zarr of AnnData; its counts are in `space`, ``X`` or such
-    as ``layers['counts']``.  The recipe takes neither batches nor doublets.  Written to
-    `out` is an array of zarr, (n, n_comps) float32.  Returns (n,) the number of each
-    kept cell in the file, ascending, and every number of the recipe.
+    as ``layers['counts']``. The recipe may have neither batches nor doublets. Writes to
+    `out` a zarr array (n, n_comps) float32. Returns the number of each kept cell in the
+    file, (n,) ascending, and all numbers of the recipe.
 
-    Raises DataError if scanpy is missing, these are no counts, or too little is left.
+    Raises DataError if scanpy is missing, the values are no counts, or too few cells or
+    genes are left.
     """
     check_installed("scanpy", "The recipe for raw counts")
     from anndata.experimental import read_elem_lazy
@@ -102,7 +103,7 @@ def write_components(
 
 
 def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]:
-    """Return how many cells and genes a file has, reading none of them."""
+    """Return the numbers of cells and genes of a file, without reading the counts."""
     with store.open_store(source) as file:
         root = to_readable_root(file, source)
         return _matrix_shape(
@@ -112,9 +113,11 @@ def read_counts_shape(source: Path, space: str | None = None) -> tuple[int, int]
 
 def _matrix_shape(item: Any) -> tuple[int, int]:
     # Of a sparse matrix, which is a group, it is written down.
+    """Return the rows and columns of a stored matrix."""
     n_cells, n_genes = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     return int(n_cells), int(n_genes)
 
 
 def _count_cells_per_gene(counts: Any) -> NDArray[np.int64]:
+    """Return the number of cells with a count of each gene, (G,)."""
     return np.asarray((counts > 0).sum(axis=0), np.int64).ravel()

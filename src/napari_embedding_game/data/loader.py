@@ -31,12 +31,12 @@ from napari_embedding_game.data.stages import Stages
 def load(path: str | Path, **options: Any) -> Stages[Dataset]:
     """Read and check a file, and apply the recipe to its counts, in stages.
 
-    A generator of :class:`~.stages.Stage` that returns the
-    :class:`~.dataset.Dataset`.  Closing it cancels and closes the file; nothing is
-    left behind.  :func:`~.stages.finish` does it all at once.
+    A generator of :class:`~.stages.Stage` that returns the :class:`~.dataset.Dataset`.
+    Closing the generator cancels the reading and closes the file;
+    :func:`~.stages.finish` runs it to the end.
 
-    Takes all options of :class:`~.read_options.ReadOptions`.  Raises DataError with one
-    sentence that names the file and the way out.
+    `options` are those of :class:`~.read_options.ReadOptions`. Raises DataError with
+    one sentence that names the file and the remedy.
     """
     chosen = ReadOptions(**options)
     result = yield from read_in_stages(path, chosen)
@@ -47,9 +47,9 @@ def load(path: str | Path, **options: Any) -> Stages[Dataset]:
 
 
 def load_read_result(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Do what :func:`load` does, and return what else a window needs to know.
+    """Load a file as :func:`load` does, and return the choices that it offers, too.
 
-    The file is read in a separate process, the rest is done here.
+    The file is read in a separate process; the recipe is applied in this one.
     """
     result = yield from read_in_process(path, read_in_stages, options=options)
     return (yield from apply_recipe_or_mixing(result, options))
@@ -58,9 +58,10 @@ def load_read_result(path: str | Path, options: ReadOptions) -> Stages[ReadResul
 def apply_recipe_or_mixing(
     result: ReadResult, options: ReadOptions, stored: RecipeResult | None = None
 ) -> Stages[ReadResult]:
-    """Apply the recipe, or mix batches, and tell of the quality of raw counts.
+    """Apply the recipe, or else mix batches, and add the quality of raw counts.
 
-    What the recipe has `stored` another time is not made again.
+    `stored` results of an earlier run are used instead of computing them again, where
+    they fit.
     """
     dataset, quality = result.dataset, None
     if stored is not None and len(stored.kept) != dataset.n_source_rows:
@@ -77,11 +78,11 @@ def apply_recipe_or_mixing(
 def mix_dataset_batches(
     dataset: Dataset, key: str, stored: RecipeResult | None = None
 ) -> Stages[Dataset]:
-    """Return a dataset whose components have the batches of a column mixed.
+    """Return the dataset with the batches of column `key` mixed in its components.
 
-    Its components come with the file; `stored` is what came of the same
-    another time.  Raises DataError if these are no components, the column names no
-    batches, or there is no harmonypy.
+    The file has the components; `stored` may have the mixed ones of an earlier run.
+    Raises DataError if ``X`` are no components, the column cannot name batches, or
+    harmonypy is missing.
     """
     if not can_mix_batches(dataset):
         raise DataError(

@@ -1,8 +1,8 @@
-r"""Tell a path that leads to a server from one of this computer, touching neither.
+r"""Recognise paths that lead to a server, without contacting the server.
 
-Where a path of Windows names a server, as in ``\\server\share``, already asking
-whether the file exists contacts that server, and shows it who asks.  A path that a file
-of somebody else's holds must not do that.
+Where a Windows path names a server, as in ``\\server\share``, a mere check whether the
+file exists contacts that server and shows it who asks. A path in somebody else's file
+must not cause that.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from pathlib import PurePath, PureWindowsPath
 
 
 def find_server(path: str | PurePath) -> str:
-    r"""Return the server that a path names, in lower case; "" for none.
+    r"""Return the server that a path names, in lower case; "" if it names none.
 
-    It is read as Windows reads it on any system, as a device (``\\.\``) is, too.
+    The path is read as Windows reads it, on any system; a device (``\\.\``) counts as a
+    server, too.
     """
     drive = PureWindowsPath(path).drive.lower()
     if not drive.startswith("\\\\"):

@@ -1,8 +1,9 @@
-"""Colours of groups: those that a file has, else of a palette in which any two differ.
+"""Colours of groups: from the file, else of a palette in which any two differ.
 
 A palette begins with chosen colours (for colour-blind eyes those of Okabe and Ito).
-Each further one was computed: that of the screen which is farthest from all before it,
-in OKLab (Ottosson, 2020), as all such eyes see it (Machado and others, 2009).
+Each further colour was computed: the one of the screen that is farthest from all
+colours before it, in OKLab (Ottosson, 2020), as all such eyes see it (Machado and
+others, 2009).
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ _HEXES = {
     """,
 }
 _SEEN = 0.4, 0.88
-"""Least and most lightness of what can be seen on black and on white."""
+"""Lowest and highest lightness that is visible on black and on white."""
 _OF_LIGHT = np.array([0.21, 0.72, 0.07], np.float32)
-"""How much red, green and blue add to it: yellow is as bright as white."""
+"""Weights of red, green and blue in the lightness: yellow is as bright as white."""
 _chosen = {"palette": USUAL}
 
 
 def choose_palette(palette: str) -> None:
-    """Use a palette from now on; an unknown one is the usual one."""
+    """Use a palette from now on; an unknown name selects the usual palette."""
     _chosen["palette"] = palette if palette in _HEXES else USUAL
 
 
 def palette_colors(n_levels: int) -> Colors:
-    """Return colours of the chosen palette for so many groups: (n_levels, 4).
+    """Return the first colours of the chosen palette, (n_levels, 4).
 
-    From the hundredth on they are the same again.
+    After 99 colours they repeat.
     """
     content = bytes.fromhex(_HEXES[_chosen["palette"]])
     rgb = np.frombuffer(content, np.uint8).reshape(-1, 3) / 255
@@ -73,11 +74,11 @@ def level_colors(
     *,
     adjusts_lightness: bool = True,
 ) -> Colors:
-    """Return a colour for each level (L, 4): the one known of it, else the palette's.
+    """Return a colour for each level, (L, 4): the stored one, else the palette's.
 
-    A part of a map has all levels of the whole, so that they keep their colours.
-    ``adjusts_lightness``: white is a pale grey, and black a dark one, as a window is black or
-    white.
+    A child map has all levels of its parent, so that levels keep their colours.
+    ``adjusts_lightness``: whether white becomes a pale grey and black a dark grey, to
+    be visible in a white or black window.
     """
     colors = palette_colors(len(levels))
     if not stored_colors:
@@ -96,7 +97,7 @@ def level_colors(
 
 
 def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
-    """Return the colour of each cluster (C, 4): the given one, else that of its id."""
+    """Return the colour of each cluster, (C, 4): the chosen one, else by its id."""
     ids = np.array([cluster.id for cluster in clusters], int)
     # Ids count from 1; a landmark 0 that is a cluster has the last colour.
     colors: Colors = palette_colors(int(ids.max(initial=0)) + 1)[ids - 1]
@@ -108,7 +109,7 @@ def cluster_colors(clusters: Sequence[Cluster]) -> Colors:
 
 
 def point_colors(clustering: Clustering) -> Colors:
-    """Return the colour of each point by its cluster: (N, 4)."""
+    """Return the colour of each point's cluster, (N, 4)."""
     codes = label_indices([*clustering.by_id], clustering.labels)
     # ``take`` is many times quicker than an index here.
     colors: Colors = cluster_colors(clustering.clusters).take(codes, axis=0)
@@ -116,7 +117,7 @@ def point_colors(clustering: Clustering) -> Colors:
 
 
 def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
-    """Return colours (L, 4) as texts such as "#4c8dd6"."""
+    """Convert colours (L, 4) to texts such as "#4c8dd6"."""
     levels = np.rint(255 * colors[:, :3]).astype(np.uint8)
     return [f"#{level.tobytes().hex()}" for level in levels]
 
@@ -124,9 +125,9 @@ def to_hex_colors(colors: NDArray[np.floating]) -> list[str]:
 def scanpy_colors(
     obs: pd.DataFrame, colors_by_column: Mapping[str, Mapping[str, str]]
 ) -> dict[str, NDArray[Any]]:
-    """Return what scanpy keeps in ``uns``: colours of the levels of columns.
+    """Return arrays for ``uns`` as scanpy has them: colours of each column's levels.
 
-    `colors_by_column` are colours by column and level.
+    `colors_by_column` are colours by column and level; only its columns are returned.
     """
     categorical, arrays = obs.select_dtypes("category"), dict[str, NDArray[Any]]()
     for name in categorical.columns.intersection(list(colors_by_column)):

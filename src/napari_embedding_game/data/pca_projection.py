@@ -1,8 +1,8 @@
-"""The way from genes to the principal components that scanpy has left in an AnnData.
+"""Reconstruct the projection from genes to the principal components of an AnnData.
 
-``sc.pp.pca`` keeps loadings (``varm["PCs"]``), but not of which numbers: of logarithms,
-or of these scaled (``sc.pp.scale`` leaves ``mean`` and ``std`` in ``var``).  Which they
-were is found by computing the components of the reference's own cells again.
+``sc.pp.pca`` stores loadings (``varm["PCs"]``), but not whether of logarithms or of
+scaled logarithms (``sc.pp.scale`` stores ``mean`` and ``std`` in ``var``). Computing
+the components of the reference's own cells again shows which.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _SAMPLED = 2_000
-"""Number of cells of which the components are computed again."""
+"""Number of cells whose components are computed again."""
 _MIN_EXPLAINED = 0.98
-"""Of the variance of the components, by those computed again."""
+"""Share of the components' variance that the recomputed components must explain."""
 _MAX_VALUE = 10.0
-"""Cut of scaled values in scanpy's tutorials, the default."""
+"""Cap of scaled values in scanpy's tutorials, the default."""
 
 
 def reconstruct_pca_projection(adata: AnnData, where: str) -> Projection:
-    """Return how ``obsm["X_pca"]`` came of the genes of `adata`.
+    """Return the projection that gives ``obsm["X_pca"]`` from the genes of `adata`.
 
     Raises DataError if no numbers of `adata` give these components.
     """

@@ -1,4 +1,4 @@
-"""Labels of cells that were predicted from a reference."""
+"""Labels of cells predicted from a reference."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.dataset import CONFIDENCE, AddedColumns, Dataset
 
 PREDICTED = "_predicted"
-"""Ends the name of the column with predicted labels."""
+"""Suffix of the name of a column with predicted labels."""
 OR_UNLIKE, REFERENCE = "_or_unlike", "_reference"
-"""End the names of those that tell which cells are unlike any, with and without."""
+"""Suffixes of the names of columns that mark cells unlike the reference: with the
+labels of the other cells, and without."""
 LIKE, UNLIKE = "like the reference", "unlike the reference"
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedLabels:
-    """Labels that the cells of a reference voted for, and how far they hold.
+    """Labels that the cells of a reference voted for, with their reliability.
 
     Of n rows, see :mod:`~napari_embedding_game.session.reference.mapping`.
     """
 
     how: AddedColumns
-    """From which column of which reference."""
+    """Column and reference that were predicted from."""
     labels: pd.Categorical
-    """(n,)"""
+    """(n,) predicted label of each row."""
     confidence: NDArray[np.float32]
-    """(n,) share of the votes, 0 to 1."""
+    """(n,) share of the votes for the label, 0 to 1."""
     likeness: NDArray[np.float32]
     """(n,) share of the reference's cells that are as unlike the others, 0 to 1."""
     distance: NDArray[np.float32]
-    """(n,) mean distance to the nearest cells of it, 1 as between those."""
+    """(n,) mean distance to the nearest reference cells, 1 as among reference cells."""
     unlike: NDArray[np.bool_]
-    """(n,) whether it has none like them."""
+    """(n,) whether the reference has no cells like this row."""
 
     @property
     def columns_by_suffix(self) -> Mapping[str, Any]:
-        """(n,) each: by the ending of the column that they go into."""
+        """Six columns of n values, keyed by the suffix to append to the base name."""
         are_unlike = pd.Categorical.from_codes(self.unlike.astype(int), [LIKE, UNLIKE])
         names = list(dict.fromkeys([*self.labels.categories, UNLIKE]))
         codes = np.where(self.unlike, names.index(UNLIKE), self.labels.codes)
@@ -58,10 +59,10 @@ class PredictedLabels:
 def with_predicted_labels(
     dataset: Dataset, predicted: PredictedLabels
 ) -> tuple[Dataset, str]:
-    """Return the data with predicted labels of the n rows, and their column's name.
+    """Return the dataset with columns of predicted labels, and the first one's name.
 
-    That is ``<label>_predicted``, with a number where the file has such a column;
-    confidence, likeness and distance are beside it.
+    The name is ``<label>_predicted``, with a number if the file has such a column;
+    confidence, likeness and distance are further columns.
     """
     name = predicted.how.label.replace("/", "_") + PREDICTED  # as .h5ad needs it
     return dataset.with_columns(name, predicted.columns_by_suffix, predicted.how)

@@ -1,11 +1,11 @@
-"""The way from the expression of genes to principal components, as it was fitted.
+"""Project gene expression to principal components, as it was fitted.
 
-Kept with a map, it projects cells that come later into the same space:
+Kept with a map, a projection maps new cells into the same space:
 
-    ((log1p of normalised counts - mean) / std, cut at +-max_value) @ loadings - offset
+    ((log1p of normalised counts - mean) / std, clipped to +-max_value) @ loadings
+    - offset
 
-A gene that the new cells do not have is taken to be at its mean, so that it says
-nothing.
+A gene that the new cells lack is set to its mean, so that it has no effect.
 """
 
 from __future__ import annotations
@@ -29,34 +29,33 @@ from napari_embedding_game.data.expression import (
 from napari_embedding_game.data.gene_names import FoundNames, find_names
 
 _SAMPLED = 200
-"""Cells from which the sum of normalised counts is estimated."""
+"""Number of cells from which the sum of normalised counts is estimated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The steps after normalising, with all of their numbers."""
+    """The fitted numbers of all steps after normalising."""
 
     genes: tuple[str, ...]
-    """(G,) names of the genes that the components are of."""
+    """(G,) names of the genes that the components are computed from."""
     mean: NDArray[np.float32]
-    """(G,) what is taken away from the logarithm of each gene."""
+    """(G,) value subtracted from the logarithms of each gene."""
     std: NDArray[np.float32]
-    """(G,) what it is then divided by."""
+    """(G,) divisor of the centred values of each gene."""
     loadings: NDArray[np.float32]
-    """(G, C) what it is then multiplied by; sparse where it is that of genes to genes.
-    """
+    """(G, C) weights of the scaled genes; sparse where it maps genes to themselves."""
     offset: NDArray[np.float32]
-    """(C,) what is taken away from the components."""
+    """(C,) value subtracted from the components."""
     target_sum: float = TARGET_SUM
-    """Counts of each cell after normalising."""
+    """Sum of the counts of each cell after normalising."""
     max_value: float = np.inf
-    """Largest size of a scaled value."""
+    """Largest magnitude of a scaled value."""
 
     def scale_genes(self, lognorm: Any, genes: FoundNames) -> NDArray[np.float32]:
-        """Return the scaled genes of cells, (n, G).
+        """Return the scaled genes of cells, (n, G); genes that are missing are 0.
 
         ``lognorm`` (n, M) is log1p of counts normalised to ``target_sum``, and `genes`
-        tells where among the M columns the genes are.
+        holds the column of each gene among the M columns.
         """
         is_matched = genes.index_of_each >= 0
         values = np.zeros((lognorm.shape[0], len(self.genes)), np.float32)
@@ -73,19 +72,19 @@ class Projection:
     def residual(
         self, scaled: NDArray[np.float32], components: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Return what components leave of scaled genes, (n, G)."""
+        """Return scaled genes minus the values that components explain, (n, G)."""
         explained = (components + self.offset) @ self.loadings.T
         return np.asarray(scaled - explained, np.float32)
 
     def to_storable(self) -> dict[str, Any]:
-        """Return it in values that an .h5ad file can hold."""
+        """Return the fields as a dict of values that an .h5ad file can hold."""
         return {**vars(self), "genes": np.array(self.genes, dtype=object)}
 
     @classmethod
     def from_storable(cls, stored: Mapping[str, Any], where: str) -> Projection:
-        """Return what :meth:`to_storable` gave.
+        """Build a projection from the dict of :meth:`to_storable`.
 
-        Raises DataError if its parts do not fit together.
+        Raises DataError that names `where`, if the parts do not fit together.
         """
         try:
             parts = {one.name: stored[one.name] for one in fields(cls)}
@@ -116,11 +115,12 @@ def match_genes(
     min_share: float = 0.5,
     where: str = "The new cells",
 ) -> FoundNames:
-    """Find the genes of a reference among those of new cells, by :func:`find_names`.
+    """Find the genes of a reference among the genes of new cells.
 
-    `other_names` are other names of the M genes, by the column that they are of, and `other_genes`
-    of those of the reference; what finds the most is taken.  Raises DataError if less
-    than `min_share` of them are found.
+    Names are compared by :func:`find_names`. `other_names` are further names of the M
+    genes, keyed by their column, and `other_genes` further names of the reference's
+    genes; the combination that finds most genes is taken. Raises DataError if fewer
+    than `min_share` are found.
     """
     known = {"names": data_names} | {**(other_names or {}), "names": data_names}
     tried = [
@@ -144,8 +144,8 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
     """Return log1p of counts normalised to ``target_sum``, (n, M) float32.
 
     `values` (n, M), dense or sparse, are raw counts, or log1p of counts that were
-    normalised to any sum.  Logarithms that do not say which (see :func:`infer_count_sum`) stay
-    as they are.  Raises DataError if they are neither.
+    normalised to any sum. Logarithms without a common sum (see :func:`infer_count_sum`)
+    stay unchanged. Raises DataError if the values are neither counts nor logarithms.
     """
     kind = guess_gene_kind(values)
     if kind == "values":
@@ -163,10 +163,10 @@ def normalise_expression(values: Any, target_sum: float, where: str) -> Any:
 
 
 def infer_count_sum(logarithms: Any) -> float | None:
-    """Return the counts of a cell, of which `logarithms` (n, M) are log1p.
+    """Return the sum of a cell's counts, inferred from `logarithms` (n, M) = log1p.
 
-    The median, where they were normalised to one sum, or not at all.  None where the
-    sums differ, as they do over a choice of the genes that were normalised.
+    This is the median over cells, if the sums are equal or the counts whole. None if
+    sums differ, as after a selection of the normalised genes.
     """
     some = to_dense(logarithms[:: max(1, logarithms.shape[0] // _SAMPLED)])
     counts = np.expm1(some[some.any(axis=1)].astype(np.float64))

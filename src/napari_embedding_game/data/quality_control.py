@@ -1,7 +1,7 @@
-"""Quality of single cells from their raw counts: how many, of how many genes, whence.
+"""Quality of single cells by raw counts: total, number of genes, mitochondrial share.
 
-The figures are those of ``scanpy.pp.calculate_qc_metrics``, and carry its names in the
-metadata: ``total_counts``, ``n_genes_by_counts`` and ``pct_counts_mt``.
+The measures are those of ``scanpy.pp.calculate_qc_metrics``, under its names of
+columns: ``total_counts``, ``n_genes_by_counts`` and ``pct_counts_mt``.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from napari_embedding_game.data.errors import DataError
 
 MITOCHONDRIAL = re.compile(r"(\w+_)?mt[-.:]", re.IGNORECASE)
-"""How names of mitochondrial genes begin, as MT-CO1 and, of two species, mm10_mt-Co1.
-"""
+"""Prefix of the names of mitochondrial genes, as MT-CO1 and, of two species,
+mm10_mt-Co1."""
 MIN_CELLS_FOR_DOUBLETS = 50
-"""Cells below which doublets cannot be recognised."""
+"""Smallest number of cells among which doublets can be recognised."""
 FloatArray = NDArray[np.float64]
 Reasons = dict[str, tuple[NDArray[np.bool_], str]]
 """(n,) masks of the cells left out, and why ("fewer than 200 genes"), by the limit."""
 
 
 def compute_cell_quality(X: Any, names: Sequence[str]) -> pd.DataFrame:
-    """Return the quality of every cell, by raw counts (n, G), dense or sparse.
+    """Return the quality of each cell from raw counts (n, G), dense or sparse.
 
-    (n,) all counts of the cell, genes with a count, and per cent of the counts that are
-    of mitochondrial genes; without the last where no gene has such a name.
+    Columns of n rows: total counts, number of genes with a count, and percentage of
+    mitochondrial counts; without the last if no gene has a mitochondrial name.
     """
 
     def sums(values: Any) -> FloatArray:
@@ -53,15 +53,15 @@ _LIMITED = {
     "max_counts": ("total_counts", "counts"),
     "max_mito": ("pct_counts_mt", "% mitochondrial counts"),
 }
-"""The figure that each limit is of, and its words."""
+"""Column of the quality table and noun of each limit."""
 LIMITS = tuple(_LIMITED)
-"""Names of the limits, as the recipe has them; a lowest or highest of 0 is none."""
+"""Names of the recipe's limits; 0 switches a limit off."""
 
 
 def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
-    """Return the cells, (n,), that each limit of a recipe leaves out first, and why.
+    """Return a mask of the cells, (n,), that each limit leaves out, and the reason.
 
-    A cell is counted once, under the first of its reasons.
+    A cell is counted once, under the first limit that leaves it out.
     """
     is_out = np.zeros(len(quality), bool)
     reasons: Reasons = {}
@@ -76,28 +76,28 @@ def find_cells_left_out(limits: Any, quality: pd.DataFrame) -> Reasons:
 
 
 def limit_text(limit: str, number: float) -> str:
-    """Return what cells have that a limit leaves out."""
+    """Return the reason for cells beyond a limit, such as "fewer than 200 genes"."""
     than = "fewer" if limit.startswith("min") else "more"
     words = f"{than} than {f'{number:,}'.removesuffix('.0')} {_LIMITED[limit][1]}"
     return re.sub("^fewer than [01] genes", "no genes", words)
 
 
 def rare_gene_text(least: int) -> str:
-    """Return in how many cells a gene is found that is left out."""
+    """Return in how many cells a gene below the recipe's minimum is found, as words."""
     return f"fewer than {least:,} cells" if least > 1 else "no cell"
 
 
 def find_doublets(
     X: Any, batches: pd.Series | None = None
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Find cells that are two in one droplet, by ``scanpy.pp.scrublet``.
+    """Return doublet scores and a mask of doublets, (n,) each, by scanpy's scrublet.
 
-    Of raw counts (n, G), CSR, and the sample of each cell (n,): doublets are of cells
-    of one sample.  Returns how like a cell is to two that were added up, and whether it
-    is one, (n,) each.
+    ``X`` are raw counts (n, G), CSR; ``batches`` (n,) the sample of each cell, as
+    doublets are two cells of one sample. A score is higher for a cell more like the sum
+    of two cells.
 
-    Raises DataError if there are too few cells, cells of too few genes, or the scores
-    do not part.
+    Raises DataError if there are too few cells, cells of too few genes, or if the
+    scores do not separate.
     """
     texts = None if batches is None else batches.astype(str)
     smallest = X.shape[0] if texts is None else int(texts.value_counts().min())

@@ -15,8 +15,8 @@ _MIN_GENES = 100
 def looks_like_counts(source: Any) -> bool:
     """Return whether a matrix holds raw counts: whole numbers from 0, some above 1.
 
-    Of an AnnData or a :class:`~.dataset.Dataset`, its ``X`` is looked at.  2,000 rows
-    spread over the matrix are enough to tell.
+    Of an AnnData or a :class:`~.dataset.Dataset`, ``X`` is inspected. A matrix of fewer
+    than 100 genes never counts; of others 2,000 evenly spaced rows are inspected.
     """
     if getattr(source, "is_distances", False):
         return False
@@ -25,7 +25,10 @@ def looks_like_counts(source: Any) -> bool:
 
 
 def are_counts(X: Any) -> bool:
-    """Tell the same of a matrix of any width, or of some of its values."""
+    """Return whether sampled values are whole numbers from 0, some above 1.
+
+    `X` is a matrix of any width, or a vector of values.
+    """
     if X.dtype.kind not in "buif":
         return False
     step = max(1, X.shape[0] // _SAMPLED_ROWS)

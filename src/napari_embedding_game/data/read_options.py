@@ -1,4 +1,4 @@
-"""How a source is read: the one record of it, which goes wherever the data go."""
+"""Options that say how a source is read; they are kept with the data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How a source is to be read, or was read."""
+    """Options of reading a source, or by which it was read."""
 
     space: str | None = None
     """What is embedded, one of :attr:`~.read_result.ReadResult.spaces`; for a table,
@@ -100,9 +100,9 @@ class ReadOptions:
             object.__setattr__(self, "columns", tuple(self.columns))
 
     def choose_space(self, spaces: Sequence[str], where: str) -> str:
-        """Return the space that is asked for, by default the first.
+        """Return the requested space, by default the first of `spaces`.
 
-        Raises DataError if it is none of those that `where` has.
+        Raises DataError if the requested space is not among `spaces`.
         """
         if self.space is not None and self.space not in spaces:
             raise DataError(

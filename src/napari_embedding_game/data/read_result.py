@@ -1,4 +1,4 @@
-"""What comes of reading a source once: its data, and what else it could have given."""
+"""Result of reading a source: its dataset, and the choices that it offers."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ class ReadResult:
 
     dataset: Dataset
     spaces: Sequence[str] = ()
-    """What can be embedded, the default first; one or none: there is no choice."""
+    """Spaces that can be embedded, the default first; one or none: no choice."""
     columns: Sequence[str] = ()
     """All columns of the space that was read, of which some may be chosen."""
     quality: pd.DataFrame | None = None
-    """:func:`~.cell_quality` of every cell that was read, where it has raw counts."""
+    """:func:`~.compute_cell_quality` of each cell read, where it has raw counts."""
     is_of_table: bool = False
-    """Whether a column can be embedded or metadata, as of a table."""
+    """Whether each column can be embedded or be metadata, as in a table."""
     has_genes_in_rows: bool = False
     """Whether the file is a table whose rows look like genes, and may be transposed."""
     image: Any = None
     labels: Any = None
-    """The picture and the objects that were measured, where the source has its own."""
+    """Image and labels that were measured, where the source has its own."""
     images: Any = None
-    """:class:`~.ExperimentImages` that were measured, of a folder of them."""
+    """:class:`~.ExperimentImages` that were measured, for a folder of images."""
     join: Any = None
     """How the rows were joined with label images (:class:`~.Join`), if they were."""
     source: Any = None
-    """What was read, with ``options``: how."""
+    """Source that was read, with ``options``."""
     options: ReadOptions = DEFAULT_OPTIONS
     is_counts: bool = False
-    """Whether these are raw counts, which the recipe is meant for, or were."""
+    """Whether ``X`` holds raw counts, for which the recipe is meant, or was made of
+    counts."""
     batch_columns: Sequence[str] = ()
-    """Columns of the metadata that can be batches for Harmony."""
+    """Metadata columns that can name batches for Harmony."""
 
     def with_counts_and_batches(self) -> ReadResult:
-        """Return it after a look at all values: call it in a background thread."""
+        """Return the result with ``is_counts`` and ``batch_columns`` set.
+
+        Inspects all values: call it in a background thread.
+        """
         dataset, options = self.dataset, self.dataset.read_options
         is_prepared = options is not None and options.recipe is not None
         is_counts = is_prepared or looks_like_counts(dataset)
@@ -57,6 +61,6 @@ class ReadResult:
 
 
 def can_mix_batches(dataset: Dataset) -> bool:
-    """Return whether a dataset holds components that a file came with."""
+    """Return whether ``X`` are components that the file holds, to mix batches in."""
     is_dense = not dataset.is_distances and isinstance(dataset.X, np.ndarray)
     return dataset.space.startswith("obsm[") and is_dense and dataset.X.shape[1] > 1

@@ -42,20 +42,20 @@ _READERS: dict[str, _Reader] = {
 ENDINGS: tuple[str, ...] = tuple(_READERS)
 """Endings of the names of files that can be read."""
 FOLDER_ENDINGS: tuple[str, ...] = (".zarr",)
-"""Endings of folders that can be read; others have any name."""
+"""Endings of the names of folders that can be read; other folders have any name."""
 _HEADINGS_OF_LAYERS = ("index,axis-0", "index,shape-type")
 _KEYS_OF_IMAGES = {"multiscales", "plate", "well", "bioformats2raw.layout"}
 
 
 def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read and check a file or folder in stages: a generator that may be closed.
+    """Read and check a file or folder, in stages.
 
     `path` is a file with one of :data:`ENDINGS`, a .zarr folder (AnnData, or the first
-    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs
-    files, or of images with their labels, whose objects are measured.  The recipe is
-    not applied, see :func:`~.loader.load`.
+    table of SpatialData), a folder with ``matrix.mtx`` of 10x Genomics, of .fcs files,
+    or of images with their labels, whose objects are measured. The recipe is not
+    applied, see :func:`~.loader.load`.
 
-    Raises DataError with one sentence that names the file and the way out.
+    Raises DataError with one sentence that names the file and the remedy.
     """
     path = Path(path)
     reader = _find_reader(path)
@@ -68,10 +68,10 @@ def read_in_stages(path: str | Path, options: ReadOptions) -> Stages[ReadResult]
 def read_row_hashes(
     path: str | Path, known: Identity, options: ReadOptions
 ) -> RowHashes:
-    """Read again the numbers by which rows were `known`, and hash them.
+    """Read the parts of a file by which its rows were `known`, and return their hashes.
 
-    Where a file was read in another way since, it may be known by other numbers.
-    Returns hashes of what the file still holds of them.
+    A file that has been read with other options since may have other parts; parts that
+    are gone are absent from the result.
     """
     path = Path(path)
     reader = _find_reader(path)
@@ -84,12 +84,12 @@ def read_row_hashes(
 
 
 def is_table_file(path: str | Path) -> bool:
-    """Return whether this is a file of rows and columns of any kind, as a .csv is."""
+    """Return whether a path is a file of rows and columns of any kind, as .csv is."""
     return _find_reader(Path(path)) is read_table_in_stages
 
 
 def can_read(path: str | Path) -> bool:
-    """Tell whether this is the name of a file, or a folder, that may be read."""
+    """Return whether a path has the name of a readable file or is such a folder."""
     if str(path).lower().endswith((*ENDINGS, *FOLDER_ENDINGS)):
         return True
     with suppress(OSError):  # a name that no file has
@@ -98,9 +98,9 @@ def can_read(path: str | Path) -> bool:
 
 
 def holds_layers(path: Path) -> bool:
-    """Tell whether a file or folder holds layers or images, and no table of rows.
+    """Return whether a path holds napari layers or images, and no table of rows.
 
-    Points and shapes that napari saved as .csv, and OME-Zarr.
+    Such are points and shapes that napari saved as .csv, and OME-Zarr.
     """
     with suppress(OSError, ValueError):
         if path.suffix.lower() == ".csv":
@@ -116,11 +116,12 @@ def holds_layers(path: Path) -> bool:
 
 
 def is_experiment(path: Path) -> bool:
-    """Return whether this is a folder of images and labels, by their names."""
+    """Return whether a path is a folder of images with label images."""
     return _find_folder_reader(path) is measure_folder_in_stages
 
 
 def _find_reader(path: Path) -> _Reader:
+    """Return the reader of a file or folder; raise DataError where none can read it."""
     with explain_damage(path, "a file or folder"):
         if not path.exists():
             raise DataError(f"{path} does not exist: check the name and the folder.")
@@ -144,6 +145,7 @@ def _find_reader(path: Path) -> _Reader:
 
 
 def _find_folder_reader(path: Path) -> _Reader | None:
+    """Return the reader of a folder, or None if no reader can read it."""
     if not path.is_dir():
         return None
     if path.name.lower().endswith(FOLDER_ENDINGS) or is_zarr(path):

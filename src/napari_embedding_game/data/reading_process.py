@@ -1,12 +1,12 @@
-"""Read files in a separate process, which can be ended whatever a library does.
+"""Read files in a separate process, which can be killed whatever a library does.
 
 A damaged file can make a library loop or crash in C, where no thread can be stopped.
-The process is started with a window, waits for the next file, and is killed where a
-person cancels or where it takes too much memory or time; another one is started then.
-Without a window files are read in the program itself.
+The process is started with the window, waits for the next file, and is killed where a
+person cancels or where it takes too much memory or time; another process is started
+then. Without a window files are read in the program itself.
 
-Results come back pickled, arrays as plain bytes.  Both ends are this program: no
-content of a file is unpickled.
+Results come back pickled, arrays as plain bytes. Both ends are this program: no content
+of a file is unpickled.
 """
 
 from __future__ import annotations
@@ -35,30 +35,32 @@ from napari_embedding_game.data.limits import memory
 from napari_embedding_game.data.stages import Stage, Stages, finish
 
 LOOK_SECONDS = 0.1
-"""How often the memory is looked at, and whether somebody has cancelled."""
+"""Interval at which the memory, and whether somebody has cancelled, is checked."""
 SPARE, TIMES = 1 << 28, 10_000
-"""Bytes of memory, and of those for each of a file, that no file takes in earnest."""
+"""Bytes of memory, and bytes for each byte of a file, that no intact file needs."""
 SECONDS, A_BYTE = 4.0, 2e-5
-"""Of the processor, and for each byte, that no stage of a file takes in earnest."""
+"""Seconds of the processor, and for each byte, that no stage of an intact file
+needs."""
 _DEFLATED = 1_032
-"""Bytes that gzip packs into one, at most."""
+"""Largest number of bytes that gzip packs into one."""
 LISTENER = "Reading process"
 """Name of the thread that waits for messages of the process."""
 _LIBRARIES = ("anndata", "h5py", "pyarrow.parquet", "zarr", f"{__package__}.readers")
 
 _idle: list[_Process] = []
 begun = threading.Event()
-"""Whether there is a window."""
+"""Set once there is a window."""
 
 
 def read_in_process(
     path: str | Path, read: Callable[..., Any], *values: Any, **options: Any
 ) -> Stages[Any]:
-    """Call ``read(path, *values, **options)`` in the process that reads files, if any.
+    """Call ``read(path, *values, **options)`` in the reading process, in stages.
 
-    `read` is a function of a module; it returns a value, or stages.  Closing the
-    generator ends the process within :data:`LOOK_SECONDS`.  Raises what `read` has
-    raised, and DataError if the process took too much memory or time, or broke off.
+    Without a window it is called here. `read` is a function of a module that returns a
+    value, or stages. Closing the generator kills the process within
+    :data:`LOOK_SECONDS`. Raises what `read` raises, and DataError if the process took
+    too much memory or time, or broke off.
     """
     if not begun.is_set():
         result = read(path, *values, **options)
@@ -79,13 +81,14 @@ def read_in_process(
 
 
 def start_reading_process() -> None:
-    """Start the process where none waits, so that the first file is read at once."""
+    """Start a reading process if none is idle, so that a first file is read at once."""
     begun.set()
     with suppress(DataError):  # the first file says so
         _keep_idle(_take_idle_process())
 
 
 def _take_idle_process() -> _Process:
+    """Return an idle reading process, or start one; raise DataError if that fails."""
     with suppress(IndexError):  # of any thread that asks
         while (process := _idle.pop()).has_ended():
             pass
@@ -100,7 +103,7 @@ def _take_idle_process() -> _Process:
 
 
 def _keep_idle(process: _Process) -> None:
-    """Let a process wait for the next file; one is enough."""
+    """Keep a process for the next file; kill it if another one is idle already."""
     if _idle:
         process.kill()
     else:
@@ -108,7 +111,7 @@ def _keep_idle(process: _Process) -> None:
 
 
 class _Process:
-    """The process, seen from here."""
+    """Handle of a reading process in the main program."""
 
     def __init__(self) -> None:
         self._process = start_process(__name__, pipesize=1 << 20)
@@ -126,7 +129,7 @@ class _Process:
     def run_job(
         self, path: str | Path, job: tuple[Any, ...]
     ) -> Stages[tuple[str, Any]]:
-        """Have a job done; return ("result", value) or ("error", exception)."""
+        """Run a job in stages; return ("result", value) or ("error", exception)."""
         assert self._process.stdin is not None
         # Reading a file may take three quarters of what is free now.
         most, (before, _) = 3 * memory.budget() // 2, self._memory_and_seconds()
@@ -164,7 +167,7 @@ class _Process:
             yield stage
 
     def kill(self, *, waits: bool = False) -> None:
-        """End it, also where it loops."""
+        """Kill the process, also one that loops; with `waits` until it has ended."""
         self._process.kill()
         if waits:
             self._process.wait()
@@ -177,7 +180,7 @@ class _Process:
         return 0, 0.0
 
     def _receive_messages(self) -> None:
-        """Receive its messages, in a thread, until it has ended."""
+        """Queue the messages of the process until it ends; runs in a thread."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         reason: Exception | None = None
@@ -195,9 +198,9 @@ class _Process:
 
 
 def _unpacked_size(path: Path) -> float:
-    """Bytes of a file, or of all in a .zarr folder; inf where it is not known.
+    """Return the bytes of a file, or of all files in a .zarr folder; inf if unknown.
 
-    Of a .gz file the most that may be packed in it: damage is seen by its checksum.
+    For a .gz file this is the most that it may hold: damage shows by its checksum.
     """
     with suppress(OSError):
         if path.is_file():
@@ -234,7 +237,7 @@ def _receive_message(pipe: Any) -> tuple[str, Any]:
 
 
 def serve() -> None:
-    """Do what comes by the standard input, until it ends."""
+    """Run the jobs that arrive on the standard input, until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the other process
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     _send_message(answers, "pid", os.getpid())

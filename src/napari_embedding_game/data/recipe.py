@@ -45,28 +45,27 @@ class RecipeResult:
     """Results of a recipe from an earlier run, so that its long steps are skipped."""
 
     kept: NDArray[np.bool_]
-    """(n_source_rows,) the rows that the map is made of"""
+    """(n_source_rows,) mask of the rows of the map."""
     X: NDArray[np.floating]
-    """(n, C) their components"""
+    """(n, C) components of these rows."""
     projection: Projection | None = None
     """None where batches were mixed in components that the file came with."""
     doublet_scores: NDArray[np.floating] | None = None
-    """(n,) or None where doublets were not looked for"""
+    """(n,) doublet scores; None where doublets were not sought."""
 
 
 def apply_recipe(
     dataset: Dataset, recipe: Recipe | None = None, stored: RecipeResult | None = None
 ) -> Stages[Dataset]:
-    """Make principal components of raw counts, in stages.
+    """Compute principal components of raw counts by a recipe, in stages.
 
-    ``X`` are then the components, ``profile`` is ln(1 + normalised counts) of *all*
-    genes left, ``projection`` is the way from one to the other, and
-    ``provenance["recipe"]`` has every number.  Cells left out are rows of the source
-    that are not kept.  Results of an earlier run (`stored`) are not used where other
-    cells pass now.
+    In the dataset returned, ``X`` are the components, ``profile`` is ln(1 + normalised
+    counts) of *all* kept genes, ``projection`` maps the latter to the former, and
+    ``provenance["recipe"]`` has all numbers. Cells left out are source rows that are
+    not kept. Results of an earlier run (`stored`) are ignored if other cells pass now.
 
-    Raises DataError if scanpy is missing, these are no counts, too little is left, or
-    the batches cannot be mixed.
+    Raises DataError if scanpy is missing, the values are no counts, too few cells or
+    genes are left, or the batches cannot be mixed.
     """
     recipe = recipe or Recipe()
     name, key = dataset.name, recipe.batch_key
@@ -145,7 +144,7 @@ def apply_recipe(
 def _recipe_notes(
     recipe: Recipe, facts: Mapping[str, Any], reasons: Reasons, n_genes: int
 ) -> list[str]:
-    """Return sentences on what a recipe left out, and on its steps."""
+    """Return sentences on the cells and genes that a recipe left out, and its steps."""
     n_cells, notes = facts["cells_left_out"] + facts["cells_used"], list[str]()
     because = {_DOUBLET: "scrublet takes them for doublets"}
     for rows, why in reasons.values():
@@ -170,9 +169,9 @@ def _recipe_notes(
 def find_cells_outside_limits(
     recipe: Recipe, quality: pd.DataFrame, where: str
 ) -> Reasons:
-    """Return the cells that the limits of a recipe leave out.
+    """Return the cells that each limit of a recipe leaves out, and the reasons.
 
-    Raises DataError if fewer than three are left.
+    Raises DataError if fewer than three cells are left.
     """
     reasons = find_cells_left_out(recipe, quality)
     if (n_kept := int(passing_cells(reasons).sum())) < 3:
@@ -186,16 +185,17 @@ def find_cells_outside_limits(
 
 
 def passing_cells(reasons: Reasons) -> NDArray[np.bool_]:
-    """Return the cells, (n,), that nothing speaks against."""
+    """Return a mask of the cells, (n,), that no reason leaves out."""
     return np.asarray(~np.any([rows for rows, _ in reasons.values()], axis=0))
 
 
 def normalise_and_log(
     counts: Any, n_detected: NDArray[np.integer], recipe: Recipe, where: str
 ) -> Stages[tuple[NDArray[np.bool_], AnnData]]:
-    """Return which genes are found in enough cells, and log1p of counts of one sum.
+    """Return a mask of the genes kept, and log1p of normalised counts, in stages.
 
-    `n_detected` (G,) are the cells in which each gene is found.
+    `n_detected` (G,) is the number of cells in which each gene is found. Raises
+    DataError if fewer than three genes are in enough cells.
     """
     import scanpy as sc
     from anndata import AnnData
@@ -222,7 +222,7 @@ def compute_pca_of_variable_genes(
 ) -> Stages[AnnData]:
     """Return the scaled genes that vary most, with their principal components.
 
-    Raises DataError if the genes vary too little, or are more than the memory takes.
+    Raises DataError if the genes vary too little, or do not fit into memory.
     """
     import scanpy as sc
 
@@ -260,7 +260,10 @@ def recipe_facts(
     n_used: int,
     n_comps: int,
 ) -> dict[str, Any]:
-    """Return every number of a recipe; `kept_cells` and `kept_genes` are masks of what stayed."""
+    """Return all numbers of a recipe and of its run, for the provenance.
+
+    `kept_cells` and `kept_genes` are masks.
+    """
     return {
         **asdict(recipe),
         "space": space,
@@ -275,7 +278,7 @@ def recipe_facts(
 
 
 def _to_projection(variable: AnnData, recipe: Recipe) -> Projection:
-    """Return the way to the components, from their scaled genes and loadings."""
+    """Build the projection from the means, deviations and loadings of scaled genes."""
     loadings = np.asarray(variable.varm["PCs"], np.float32)
     return Projection(
         genes=tuple(map(str, variable.var_names)),
@@ -289,6 +292,6 @@ def _to_projection(variable: AnnData, recipe: Recipe) -> Projection:
 
 
 def _run_without_warnings(step: Any, *args: Any, **options: Any) -> None:
-    """Run a step of scanpy without its FutureWarnings."""
+    """Call a function of scanpy, ignoring its warnings."""
     with warnings.catch_warnings(action="ignore"):
         step(*args, **options)

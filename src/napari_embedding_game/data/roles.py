@@ -1,4 +1,4 @@
-"""What a column of metadata is taken for: decided once, when it is read."""
+"""Decide the role of each metadata column once, when it is read."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from napari_embedding_game.data.validation import row_text
 
 ROLES: tuple[Role, ...] = get_args(Role)
 LEVELS = ("samples", "groups")
-"""Roles of columns whose rows can be grouped by what they say."""
+"""Roles of columns whose levels group the rows."""
 MAX_GROUPS = 500
-"""Different values above which a column names its rows one by one."""
+"""Number of distinct values above which a column names single rows."""
 _MAX_UNNAMED = {"numbers": 30, "texts": 100}
-"""The same of columns whose names do not say that they hold groups."""
+"""Such a number for columns whose names do not say that they hold groups."""
 _MANY_GROUPS = re.compile(r"cluster|leiden|louvain", re.IGNORECASE)
 _TIMES = re.compile(r"day|date|time|week|passage|^(t|frame)$", re.IGNORECASE)
-"""Names of numbers that have an order and distances, so that many are no groups."""
+"""Names of numbers with an order and distances, which are no groups if many."""
 
 
 def convert_columns_by_role(
     obs: pd.DataFrame, chosen_roles: Mapping[str, Role], where: str
 ) -> tuple[pd.DataFrame, dict[str, Role]]:
-    """Decide what each column of metadata is taken for, and return them as that.
+    """Decide the role of each metadata column, and convert the columns to their roles.
 
-    ``obs`` (n rows): the columns as a file has them. ``chosen_roles``: roles that a person has
-    chosen, by the name of the column. ``where``: the source, for a sentence.
+    ``obs`` (n rows): the columns as a file has them. ``chosen_roles``: roles chosen by
+    a person, keyed by the column's name. ``where``: the source, for a sentence.
 
-    Returns the columns, groups as levels and numbers as numbers, and the role of each.
-    Raises DataError: a column is to be numbers, and holds a text.
+    Returns the columns, groups as levels and numbers as numbers, and the role of each
+    column. Raises DataError if a column with the role of numbers holds a text.
     """
     read, roles = dict[str, pd.Series](), dict[str, Role]()
     for name, column in obs.items():
@@ -52,7 +52,7 @@ def convert_columns_by_role(
 
 
 def guess_role(column: pd.Series) -> Role:
-    """Return what a column is taken for where nobody has said it: by type and name."""
+    """Return the role of a column by its type and name."""
     name, types = str(column.name), pd.api.types
     of_groups: Role = "samples" if is_sample_name(name) else "groups"
     if types.is_bool_dtype(column):
@@ -72,7 +72,7 @@ def guess_role(column: pd.Series) -> Role:
 
 
 def guess_role_unconverted(column: pd.Series) -> Role:
-    """Return what a column that no reader converts is taken for: numbers stay that."""
+    """Return the role of a column that stays unconverted: numbers are never groups."""
     role, types = guess_role(column), pd.api.types
     is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
     return "numbers" if is_number and role in LEVELS else role
@@ -109,9 +109,9 @@ def _has_few_levels(column: pd.Series, name: str, kind: str) -> bool:
 
 
 def _to_plain_column(column: pd.Series) -> pd.Series:
-    """Return a column without what no file and no list of levels can hold.
+    """Return a column in a type that files and lists of levels can hold.
 
-    Truth values with gaps are pandas' own, lists and other things become texts.
+    Truth values with gaps become pandas' own, lists and other objects become texts.
     """
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "unknown-array":  # levels or lists of Arrow
@@ -124,9 +124,9 @@ def _to_plain_column(column: pd.Series) -> pd.Series:
 
 
 def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
-    """Return a column as what it is taken for.
+    """Return a column converted to the type of its role.
 
-    Raises DataError: it is to be numbers, and holds a text.
+    Raises DataError if the role is of numbers, and the column holds a text.
     """
     types = pd.api.types
     is_levels = isinstance(column.dtype, pd.CategoricalDtype)
@@ -153,7 +153,7 @@ def convert_to_role(column: pd.Series, role: Role, where: str) -> pd.Series:
 
 
 def _to_levels(column: pd.Series) -> pd.Series:
-    """Return a column as levels; those of 1.0 and 2.0 are called 1 and 2."""
+    """Return a column as levels; the levels 1.0 and 2.0 become 1 and 2."""
     levels = column.astype("category")
     if pd.api.types.is_numeric_dtype(column):
         numbers = columns.parse_integers(levels.cat.categories.to_series())
@@ -163,7 +163,7 @@ def _to_levels(column: pd.Series) -> pd.Series:
 
 
 def roles_text(roles: Mapping[str, Role]) -> str:
-    """Return a sentence on the columns of each role, such as "Samples: donor."."""
+    """Return sentences that list the columns by role, as "Samples: donor. Ids: id"."""
     by_role: dict[Role, list[str]] = {role: [] for role in ROLES}
     for name, role in roles.items():
         if not columns.is_own_map_column(name):

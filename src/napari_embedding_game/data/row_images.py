@@ -15,11 +15,11 @@ _MIN_SIDE = 8  # nine columns are a table, 8 x 8 pixels a picture
 
 
 def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """Pictures held in an array of rows, or None if the rows are no pictures.
+    """Return the pictures in an array of rows as uint8; None if rows are no pictures.
 
     `values` are (N, h, w) or (N, h, w, 3 or 4) of any numbers, or (N, D) uint8 whose D
-    is a square number of at least 64.  The pictures (N, h, w) or (N, h, w, 3) are
-    uint8; numbers of another type are scaled from lowest to highest.
+    is a square number of at least 64. The pictures are (N, h, w) or (N, h, w, 3);
+    numbers of another type are scaled from lowest to highest.
     """
     if values.ndim == 2:
         side = math.isqrt(values.shape[1])
@@ -31,7 +31,7 @@ def to_thumbnails(values: NDArray[Any]) -> NDArray[np.uint8] | None:
 
 
 def to_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Pictures as uint8: as they are, or scaled from lowest to highest value.
+    """Return pictures as uint8: unchanged, or scaled from lowest to highest value.
 
     NaN and infinite pixels become black.
     """
@@ -46,7 +46,7 @@ def to_uint8(values: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def flatten_pixels(values: NDArray[Any]) -> Matrix:
-    """Rows of pictures as (N, D) numbers; uint8 is scaled to 0 ... 1."""
+    """Return pictures as rows (N, D) of numbers; uint8 is scaled to 0 ... 1."""
     flat = values.reshape(len(values), -1)
     if flat.dtype != np.uint8:
         return to_sufficient_precision(flat)
@@ -54,5 +54,5 @@ def flatten_pixels(values: NDArray[Any]) -> Matrix:
 
 
 def pixel_names(shape: tuple[int, ...]) -> list[str]:
-    """Names of the pixels of an (h, w) or (h, w, c) picture: "row,column[,c]"."""
+    """Return the names of the pixels of an (h, w[, c]) picture: "row,column[,c]"."""
     return [",".join(map(str, index)) for index in np.ndindex(*shape)]

@@ -17,7 +17,7 @@ _PBMC_FILE = Path("datasets", "10x_pbmc68k_reduced.h5ad")
 
 
 def digits() -> Dataset:
-    """1,797 handwritten digits of 8 x 8 pixels that come with scikit-learn."""
+    """Return 1,797 handwritten digits of 8 x 8 pixels, which come with scikit-learn."""
     from sklearn.datasets import load_digits
 
     loaded = load_digits()
@@ -37,12 +37,12 @@ def digits() -> Dataset:
 
 
 def pbmc() -> Dataset:
-    """700 blood cells (PBMC) that come with scanpy: 50 components, 765 genes."""
+    """Return 700 blood cells (PBMC) of scanpy: 50 components and 765 genes."""
     return read_pbmc(find_pbmc_file())
 
 
 def find_pbmc_file() -> Path:
-    """Return where scanpy has the cells; raise DataError where it has none."""
+    """Return the path of scanpy's PBMC file; raise DataError if scanpy has none."""
     scanpy = find_spec("scanpy")  # found without importing it, which takes seconds
     path = Path(str(scanpy and scanpy.origin)).parent / _PBMC_FILE
     if not path.exists():
@@ -54,6 +54,6 @@ def find_pbmc_file() -> Path:
 
 
 def read_pbmc(path: Path) -> Dataset:
-    """Read that file."""
+    """Read scanpy's PBMC file as a sample."""
     dataset = from_anndata(read_whole_anndata(path), "pbmc")
     return replace(dataset, provenance={SAMPLE: "pbmc"})

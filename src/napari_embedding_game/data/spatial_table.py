@@ -1,9 +1,9 @@
-"""The table of a napari layer that came from SpatialData.
+"""Find the table of a napari layer that came from SpatialData.
 
-napari-spatialdata puts into the metadata of a layer ``adata``, the table that annotates
-the layer; its ``uns["spatialdata_attrs"]`` says which column tells the region (the
-element that a row is about) and which the instance (the label in it).  The package is
-not imported: what looks like it is taken.
+napari-spatialdata stores ``adata``, the table that annotates a layer, in the layer's
+metadata; its ``uns["spatialdata_attrs"]`` names the column of the region (the element
+that a row is about) and the column of the instance (the label in the element). The
+package is not imported: its metadata are recognised by their form.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class SpatialTable:
     """The rows of an AnnData in memory that are about one layer."""
 
     adata: AnnData
-    """These rows, in their order: the table itself, or a view of it."""
+    """The rows about the layer, in their order: the table itself, or a view of it."""
     instance_key: str | None
     """Column of ``obs`` with the label of each row; None if unknown."""
     note: str
-    """Which rows were left out; "" if all are about the layer."""
+    """Sentence on the rows left out; "" if all rows are about the layer."""
 
 
 def table_of_layer(metadata: Mapping[str, Any], layer_name: str) -> SpatialTable | None:
-    """Return the rows of the table that annotates a layer; None where it has none.
+    """Return the table rows that annotate a layer; None for a layer without a table.
 
-    ``name`` of the metadata is what SpatialData calls the element, by default the
-    layer's name.  Raises DataError if no row is about this layer.
+    ``name`` in the metadata is the element's name in SpatialData, by default the
+    layer's name. Raises DataError if no row is about this layer.
     """
     adata: Any = metadata.get("adata")
     if not hasattr(adata, "obs"):

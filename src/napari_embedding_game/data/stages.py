@@ -1,8 +1,8 @@
-"""Iterate over the stages of slow work, to show progress and to cancel.
+"""Run slow work in stages, to show its progress and to cancel it.
 
-A function that takes long is a generator: it yields a :class:`Stage` between its
-steps and returns what it made.  Whoever drives it shows the stages, and closes the
-generator to cancel; :func:`finish` drives it to the end without showing anything.
+A slow function is a generator: it yields a :class:`Stage` between its steps and returns
+its result. The caller shows the stages, and closes the generator to cancel;
+:func:`finish` runs the generator to the end without showing anything.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stage:
-    """What is done now, in words for the user."""
+    """The present step of slow work, in words for the user."""
 
     text: str
-    """Such as "Reading obsm['X_pca']"."""
+    """Text such as "Reading obsm['X_pca']"."""
     share: float | None = None
-    """Share of this text's work that is done, 0 to 1; None if not known."""
+    """Share of this step that is done, 0 to 1; None if unknown."""
 
 
 Stages: TypeAlias = Generator[Stage, None, T]
@@ -29,7 +29,7 @@ Stages: TypeAlias = Generator[Stage, None, T]
 
 
 def finish(stages: Stages[T], report: Callable[[Stage], Any] = lambda stage: None) -> T:
-    """Do all of the work and return what it made; each stage is given to `tell`."""
+    """Run a generator of stages to the end, reporting each stage; return its result."""
     while True:
         try:
             report(next(stages))

@@ -27,7 +27,7 @@ _MAX_NUMBER = 1e18
 _COMPARED_ROWS = 200
 _MAX_LOST = 1e-3
 _ROWS = 4_096
-"""Rows of a sparse matrix that are looked through at a time."""
+"""Number of rows of a sparse matrix that are inspected at a time."""
 
 
 def check_shape(shape: tuple[int, ...], where: str) -> None:
@@ -52,10 +52,10 @@ def find_finite_rows(
     var_names: Sequence[object],
     missing: Missing,
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Rows in which every value is a finite number, and a note if others exist.
+    """Return a mask of the rows with finite numbers only, and notes on the others.
 
-    Raises DataError if a value is NaN or infinite and `missing` is "error", or if
-    "drop" leaves fewer than two rows.
+    Raises MissingValuesError if a value is NaN or infinite and `missing` is "error",
+    and DataError if fewer than two rows remain.
     """
     if sp.issparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
@@ -106,7 +106,7 @@ def check_rows_differ(X: Matrix, where: str) -> None:
 
 
 def column_range(X: Matrix) -> tuple[Any, Any]:
-    """Lowest and highest value of each column, each of shape (D,)."""
+    """Return the lowest and the highest value of each column, (D,) each."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     if sp.issparse(X):
         return lowest.toarray().ravel(), highest.toarray().ravel()
@@ -114,15 +114,15 @@ def column_range(X: Matrix) -> tuple[Any, Any]:
 
 
 def to_float32(X: Any) -> Matrix:
-    """`X`, dense or sparse, in single precision; sparse of any kind becomes CSR."""
+    """Return a dense or sparse matrix in single precision; sparse becomes CSR."""
     return _to_dtype(np.float32, X)
 
 
 def to_sufficient_precision(X: Any) -> Matrix:
-    """`X`, dense or sparse (CSR), to embed: in single precision where this will do.
+    """Return a matrix to embed in single precision, or in double where needed.
 
-    In double precision where single would round away the differences between rows, as
-    it does with small differences far from 0.
+    Double precision is needed where single precision would round away the differences
+    between rows, as with small differences far from 0. Sparse becomes CSR.
     """
     single = to_float32(X)
     if np.can_cast(X.dtype, np.float32):
@@ -157,13 +157,13 @@ def _to_dtype(dtype: Any, X: Any) -> Matrix:
 
 
 def _distances_to_next_row(X: Matrix) -> NDArray[np.float64]:
-    """Distance of each row to the next one."""
+    """Return the Euclidean distance of each row to the next row, (n - 1,)."""
     steps = X[1:] - X[:-1]
     squared = steps.multiply(steps) if sp.issparse(X) else np.square(steps)
     return np.asarray(np.sqrt(np.asarray(squared.sum(axis=1)).ravel()))
 
 
 def row_text(row: int, row_names: pd.Index) -> str:
-    """Row number counted from 1, with its name where that says more."""
+    """Return a row's number from 1, with its name unless the name is digits."""
     name = str(row_names[row])
     return f"row {row + 1}" if name.isdigit() else f'row {row + 1} ("{name}")'

@@ -1,4 +1,4 @@
-"""Wells of a plate: their names, and the plates that they fit on."""
+"""Wells of a plate: parse and format their names, and find the plate's format."""
 
 from __future__ import annotations
 
@@ -8,46 +8,47 @@ from string import ascii_uppercase
 from typing import TypeAlias
 
 Well: TypeAlias = tuple[int, int]
-"""Row and column, both from 0."""
+"""Row and column of a well, both from 0."""
 
 _SHAPES = (2, 3), (3, 4), (4, 6), (6, 8), (8, 12), (16, 24), (32, 48)
 FORMATS = {rows * columns: (rows, columns) for rows, columns in _SHAPES}
-"""Rows and columns of the usual plates, by their number of wells."""
+"""Rows and columns of the usual plates, keyed by their number of wells."""
 ROWS = (*ascii_uppercase, "AA", "AB", "AC", "AD", "AE", "AF")
-"""Names of the rows."""
+"""Letters of the rows."""
 _WELL = re.compile(r"\s*([A-Z]|A[A-F])[\s_-]*(\d+)\s*", re.IGNORECASE)
 
 
 def parse_well(text: object) -> Well | None:
-    """Return the well that a text such as "B03", "b3" or "B-3" names, or None."""
+    """Parse a text such as "B03", "b3" or "B-3" to a well; None if it is none."""
     match = _WELL.fullmatch(str(text))
     return parse_well_position(match[1], match[2]) if match else None
 
 
 def parse_well_position(row: object, column: object) -> Well | None:
-    """Return the well in a row and a column of these names, or None."""
+    """Parse the names of a row and of a column to a well; None if either is none."""
     position = parse_row(row), _parse_index(str(column).strip(), FORMATS[1536][1])
     return None if None in position else position  # type: ignore[return-value]
 
 
 def parse_row(text: object) -> int | None:
-    """Return the row, from 0, that a letter or a number from 1 names, or None."""
+    """Parse a letter, or a number from 1, to a row from 0; None if it is none."""
     name = str(text).strip().upper()
     return ROWS.index(name) if name in ROWS else _parse_index(name, FORMATS[1536][0])
 
 
 def _parse_index(text: str, n_most: int) -> int | None:
+    """Parse a number from 1 to `n_most` to an index from 0; None if it is none."""
     match = re.fullmatch(r"0*([1-9]\d?)(\.0*)?", text)
     return int(match[1]) - 1 if match and int(match[1]) <= n_most else None
 
 
 def well_name(well: Well) -> str:
-    """Return a sortable name such as "B03"."""
+    """Return a sortable name of a well such as "B03"."""
     return f"{ROWS[well[0]]}{well[1] + 1:02d}"
 
 
 def smallest_plate_format(wells: Iterable[Well]) -> int:
-    """Return the number of wells of the smallest usual plate that holds these."""
+    """Return the number of wells of the smallest usual plate that holds the wells."""
     rows, columns = zip((0, 0), *wells, strict=True)
     fitting = (n for n, (a, b) in FORMATS.items() if max(rows) < a and max(columns) < b)
     return next(fitting, max(FORMATS))
