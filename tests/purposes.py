@@ -116,7 +116,7 @@ class Purposes:
             return
         place = self.rng.randrange(len(names.clusters))
         self.note(f"drags the name {names.texts[place]!r}")
-        self._drag(dock.names.layout_at(drawn)[0][place])
+        self._drag(dock.names.label_positions_and_opacities(drawn)[0][place])
 
     def drag_landmark(self) -> None:
         """Drag a landmark, once its layer is chosen."""

@@ -316,7 +316,9 @@ def cytometry(path, n=300, is_mass=False, **keywords):
 def names_read(dock):
     """The names that can be read on the map of a dock, and how strongly: 0 to 1."""
     drawn, names = dock.controller.scene.layers.projection(), dock.names
-    seen = [] if drawn is None else names.layout_at(drawn)[1].tolist()
+    seen = (
+        [] if drawn is None else names.label_positions_and_opacities(drawn)[1].tolist()
+    )
     return {t: one for t, one in zip(names.names.texts, seen, strict=False) if one > 0}
 
 

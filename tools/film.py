@@ -138,7 +138,7 @@ def drag_cluster(person: Person, film: Film) -> None:
     """Drag a middle-sized cluster by its name to the other side of the map."""
     labels = person.dock.names
     drawn = person.dock.controller.scene.layers.projection()
-    middles, _ = labels.layout_at(drawn)
+    middles, _ = labels.label_positions_and_opacities(drawn)
     sizes = [cluster.size for cluster in labels.names.clusters]
     place = int(np.argsort(sizes)[::-1][min(4, len(sizes) - 1)])
     begin = middles[place]
@@ -221,7 +221,7 @@ def _draw_circle(person: Person, film: Film, radius: float) -> None:
     labels, canvas = person.dock.names, person.canvas
     drawn = person.dock.controller.scene.layers.projection()
     sizes = [cluster.size for cluster in labels.names.clusters]
-    middle = labels.layout_at(drawn)[0][int(np.argmax(sizes))]
+    middle = labels.label_positions_and_opacities(drawn)[0][int(np.argmax(sizes))]
     angles = np.linspace(0, 2 * np.pi, 16)
     way = middle + radius * np.column_stack([np.cos(angles), np.sin(angles)])
     QTest.mouseMove(canvas, _point(way[0]))

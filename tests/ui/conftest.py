@@ -19,7 +19,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.projection import projection_of
+from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.compat import canvas_widget
 from napari_embedding_game.ui.game_dock import SELECTION, GameDock
 from napari_embedding_game.ui.images.object_colors import COLOR
@@ -226,7 +226,7 @@ class Seen:
         """Where positions of the map, or places of another layer, are drawn."""
         drawn = self.layers.projection()
         if layer is not None:
-            drawn = projection_of(self.viewer, layer, of_slice=True)
+            drawn = layer_projection(self.viewer, layer, includes_slices=True)
         pixels = drawn.to_pixels(np.atleast_2d(np.asarray(places, float)))
         return [QPoint(*pixel) for pixel in np.round(pixels).astype(int).tolist()]
 

@@ -99,13 +99,13 @@ def keys_and_a_double_click_are_napari_s_once_it_is_put_away(painter, seen):
 def test_whatever_is_drawn_can_be_painted(
     painter, seen, session, slow, qtbot, make_snapshot
 ):
-    draw, flat = seen.dock.controller.scene.draw, session.snapshot
+    draw, flat = seen.dock.controller.scene.render_map, session.snapshot
     seen.key(Qt.Key.Key_B)
     # Maps side by side: what is painted on either is one set.
     session.view.set_comparison(
         make_comparison_job(session, session.timeline.newest.number)()
     )
-    qtbot.waitUntil(lambda: seen.layers.other(COMPARED) is not None)
+    qtbot.waitUntil(lambda: seen.layers.find_points_layer(COMPARED) is not None)
     qtbot.settle()  # the camera is fitted
     assert painter.stroke(40, 48) == painter.stroke(0, 8) == NINE
     session.view.set_comparison(None)

@@ -157,7 +157,7 @@ def test_colours_and_order_of_the_file_are_everywhere(tmp_path, dock, play, sess
     session.load(worlds.read(tmp_path / "cells.h5ad"))
     play()
     session.look.color_by = "kind"
-    legend = dock.controller.scene.colored
+    legend = dock.controller.scene.coloring
     assert [name for name, _ in legend.levels] == [*"CAB"]
     seen = list(map(to_hex, legend.colors))
     assert seen == ["#ff0000", "#00ff00", "#e0e0e0"]  # seen on a white canvas, too
@@ -188,12 +188,12 @@ def test_colour_blind_eyes_choose_a_palette_in_preferences(
 ):
     play()
     session.look.color_by = "kind"
-    before = dock.controller.scene.colored.colors
+    before = dock.controller.scene.coloring.colors
     preferences.group_colors = palette.COLOR_BLIND
-    after = dock.controller.scene.colored.colors
+    after = dock.controller.scene.coloring.colors
     assert to_hex(after[0]) == "#e69f00"
     drawn = dock.controller.scene.layers.points.face_color
     of_kind = color_by_column("kind", session.dataset).rgba
     np.testing.assert_allclose(drawn, of_kind, atol=1e-6)
     preferences.group_colors = palette.USUAL
-    np.testing.assert_array_equal(dock.controller.scene.colored.colors, before)
+    np.testing.assert_array_equal(dock.controller.scene.coloring.colors, before)

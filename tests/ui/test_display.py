@@ -101,14 +101,14 @@ def test_what_a_person_does_to_the_layers_is_kept(
     broken = make_snapshot(50)
     broken.embedding[3, 0] = np.nan
     for session.snapshot in (broken, shown):
-        dock.controller.scene.draw()
+        dock.controller.scene.render_map()
         np.testing.assert_array_equal(layers.points.data, before)
     # Landmarks that were far and are hidden make no map small.
     dock.look.landmarks.setChecked(True)
     far = replace(shown, landmarks=shown.landmarks * 50)
     for session.snapshot, least, most in ((far, 5_000, np.inf), (shown, 0, 2_000)):
-        dock.controller.scene.draw()
-        layers.finish()
+        dock.controller.scene.render_map()
+        layers.refresh_thumbnails_and_extents()
         assert least < np.ptp(layers.landmarks.extent.world[:, 0]) < most
         dock.look.landmarks.setChecked(False)
     layers.points.visible = False
@@ -140,7 +140,7 @@ def test_marks_are_seen_on_whatever_colour_the_canvas_has(dock, play, monkeypatc
         return (
             is_pale,
             layers.landmarks.face_color[0, 0] > 0.5,
-            dock.overlay.is_on_light,
+            dock.overlay.is_on_light_canvas,
         )
 
     try:
@@ -206,4 +206,4 @@ def test_the_map_makes_room_for_whatever_holds_something_when_it_comes(
         qtbot.waitUntil(lambda right=right: left() > right)
         viewer.layers.remove(layer)
         viewer.add_image(np.zeros((30, 30)))  # the map comes back beside it
-        dock.controller.scene.make_room()
+        dock.controller.scene.move_map_beside_layers()

@@ -2,7 +2,7 @@
 
 from qtpy.QtWidgets import QApplication, QDockWidget
 
-from napari_embedding_game.ui.canvas.projection import projection_of
+from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.compat import main_window_of
 from worlds import click
 
@@ -56,7 +56,7 @@ def a_smaller_window_shows_all_of_the_map(seen, qtbot):
         QApplication.processEvents()
 
     def is_seen():
-        drawn = projection_of(viewer, points)
+        drawn = layer_projection(viewer, points)
         return drawn.contains(drawn.to_pixels(points.data)).all()
 
     resize(1500, 950)

@@ -110,9 +110,11 @@ def test_names_stand_where_their_clusters_are_drawn_and_go_with_them(
         embedding[labels == number] += x, y
     session.selection.clear()
     session.snapshot = replace(session.snapshot, embedding=embedding)
-    dock.controller.scene.show_stored()
+    dock.controller.scene.show_stored_map()
     qtbot.settle()
-    at, _ = dock.names.layout_at(dock.controller.scene.layers.projection())
+    at, _ = dock.names.label_positions_and_opacities(
+        dock.controller.scene.layers.projection()
+    )
     place = QPointF(*at[0]).toPoint()
     QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=place)
     assert session.selection.clusters == (0,)

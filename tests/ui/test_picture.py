@@ -5,8 +5,8 @@ import pytest
 
 from napari_embedding_game.ui.canvas import picture as map_picture
 from napari_embedding_game.ui.canvas.layers import COMPARED, MapLayers
-from napari_embedding_game.ui.canvas.picture import Looks, paint
-from napari_embedding_game.ui.canvas.projection import Projection, projection_of
+from napari_embedding_game.ui.canvas.picture import PointStyle, paint_points
+from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
 from napari_embedding_game.ui.compat import scene_of
 from napari_embedding_game.ui.tasks.worker import running_workers
 
@@ -18,7 +18,7 @@ def looks(n, chosen=None):
     colors = np.tile(BLUE, (n, 1))
     if chosen is not None:
         colors[chosen] = RED
-    return Looks(colors, np.full(n, 2.0, np.float32), chosen)
+    return PointStyle(colors, np.full(n, 2.0, np.float32), chosen)
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def viewer(make_napari_viewer):
 @pytest.fixture
 def layers(viewer, make_snapshot):
     layers = MapLayers(viewer, print)
-    layers.show_landmarks(False)
-    layers.begin(make_snapshot())
-    layers.show(make_snapshot(50), looks(40, np.arange(40) == 7))
+    layers.set_landmarks_visible(False)
+    layers.prepare_layers(make_snapshot())
+    layers.show_snapshot(make_snapshot(50), looks(40, np.arange(40) == 7))
     yield layers
     layers.close()
 
@@ -45,7 +45,7 @@ def shown(viewer, qtbot):
     qtbot.waitUntil(lambda: not running_workers())
     qtbot.settle()
     picture = viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
-    pixels = projection_of(viewer, points).to_pixels(
+    pixels = layer_projection(viewer, points).to_pixels(
         points.data[:, [a for a in viewer.dims.order if a < 2][-2:]]
     )
     scale = picture.shape[0] / viewer.canvas.size[0]
@@ -121,7 +121,7 @@ def what_somebody_sets_in_the_layer_is_drawn(viewer, layers, qtbot):
     n_usual = n_lit()
     points.size = points.size * 2
     assert n_lit() > 2 * n_usual
-    layers.show(layers._snapshot, looks(40, order == 3))  # as in a selection
+    layers.show_snapshot(layers._snapshot, looks(40, order == 3))  # as in a selection
     assert n_lit() > 2 * n_usual
     assert np.argmax(lit()[3]) == 0
     points.symbol = "cross"
@@ -159,7 +159,9 @@ def what_comes_into_view_is_painted(viewer, qtbot):
 def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
     painted = []
     monkeypatch.setattr(
-        map_picture, "paint", lambda *how: painted.append(how) or paint(*how)
+        map_picture,
+        "paint_points",
+        lambda *how: painted.append(how) or paint_points(*how),
     )
     viewer.screenshot(flash=False)
     qtbot.settle()
@@ -172,9 +174,9 @@ def a_screenshot_is_painted_once(viewer, qtbot, monkeypatch):
 
 
 def markers_of_points_that_go_are_not_filled(viewer, layers):
-    layers.show_extra(COMPARED, np.zeros((3, 2), np.float32), looks(3))
-    markers = scene_of(viewer, layers.other(COMPARED)).points
-    layers.show_extra(COMPARED, None, looks(0))
+    layers.show_extra_points(COMPARED, np.zeros((3, 2), np.float32), looks(3))
+    markers = scene_of(viewer, layers.find_points_layer(COMPARED)).points
+    layers.show_extra_points(COMPARED, None, looks(0))
     assert len(markers.symbol) == 1
 
 
@@ -190,8 +192,8 @@ PLANE = Projection(np.eye(3)[[1, 0, 2]], (0.0, 0.0, 40.0, 30.0))
 
 
 def test_a_point_is_a_round_disc_of_its_size():
-    of = Looks(RED[None], np.array([12.0], np.float32))
-    red = paint(np.array([[15.0, 20.0]], np.float32), of, PLANE).picture[..., 0]
+    of = PointStyle(RED[None], np.array([12.0], np.float32))
+    red = paint_points(np.array([[15.0, 20.0]], np.float32), of, PLANE).picture[..., 0]
     rows, columns = np.indices(red.shape)
     from_middle = np.hypot(rows + 0.5 - 15, columns + 0.5 - 20)
     assert (red[from_middle < 5.5] == 255).all()
@@ -203,7 +205,7 @@ def test_a_point_is_a_round_disc_of_its_size():
 def test_the_chosen_are_above():
     positions = np.tile([[15.0, 20.0]], (3, 1)).astype(np.float32)
     chosen = np.array([0, 1, 0], bool)
-    painted = paint(positions, looks(3, chosen), PLANE)
+    painted = paint_points(positions, looks(3, chosen), PLANE)
     assert painted.picture[15, 20, 0] > 200
     assert painted.picture[15, 20, 2] < 60
 
@@ -214,8 +216,8 @@ def test_no_group_covers_another_because_it_is_later_in_the_file():
     for few in (n // 2, n // 10):
         is_last = np.arange(n) >= n - few
         colors = np.where(is_last[:, None], RED, BLUE)
-        of = Looks(colors, np.full(n, 4.0, np.float32))
-        picture = paint(positions, of, PLANE).picture
+        of = PointStyle(colors, np.full(n, 4.0, np.float32))
+        picture = paint_points(positions, of, PLANE).picture
         red = (picture[..., 0] > picture[..., 2]).mean()
         assert 0.7 * few / n < red < 1.4 * few / n
 
@@ -225,12 +227,12 @@ def test_more_points_than_pixels_are_a_density_on_which_the_chosen_are_found():
     positions = rng.uniform([0, 0], [15, 40], (5_000, 2)).astype(np.float32)
     positions[0] = 25, 30
     chosen = np.arange(5_000) == 0
-    painted = paint(positions, looks(5_000, chosen), PLANE)
+    painted = paint_points(positions, looks(5_000, chosen), PLANE)
     assert (painted.picture[25, 29:31, 0] > 200).all()
     assert (painted.picture[:14, :, 2] > 0).mean() > 0.99
     assert not painted.picture[16:22].any()
     chosen = np.arange(5_000) % 3 == 0  # too many to be discs
-    picture = paint(positions, looks(5_000, chosen), PLANE).picture
+    picture = paint_points(positions, looks(5_000, chosen), PLANE).picture
     rows, columns = positions[chosen].astype(int).T
     assert (picture[rows, columns, 0] > 100).all()
     assert not picture[rows, columns, 2].any()
@@ -241,5 +243,5 @@ def test_in_space_the_nearest_is_on_top():
     space = Projection(matrix, (0.0, 0.0, 40.0, 30.0), np.array([1.0, 0, 0]))
     positions = np.array([[0, 15, 20], [5, 15, 20]], np.float32)
     for sight, top in ((positions, 0), (positions * [-1, 1, 1], 2)):
-        picture = paint(sight, looks(2, np.array([True, False])), space).picture
+        picture = paint_points(sight, looks(2, np.array([True, False])), space).picture
         assert picture[15, 20, top] > 200

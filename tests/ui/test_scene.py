@@ -17,7 +17,7 @@ from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.session.run.run import UNPACED
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.layers import COMPARED
-from napari_embedding_game.ui.canvas.projection import projection_of
+from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.compat import scene_of
 from napari_embedding_game.ui.game_dock import GameDock
 from napari_embedding_game.ui.workspace import open_workspace, workspace_of
@@ -212,9 +212,9 @@ def test_in_the_grid(mapped):
     layer = mapped.viewer.layers["embedding"]
     node = scene_of(mapped.viewer, layer).node
     former, node.parent = node.parent, None
-    assert projection_of(mapped.viewer, layer) is None
+    assert layer_projection(mapped.viewer, layer) is None
     node.parent = former
-    assert projection_of(mapped.viewer, layer) is not None
+    assert layer_projection(mapped.viewer, layer) is not None
     layer.visible = False  # napari takes its node out of the grid
     mapped.viewer.screenshot(flash=False)
     layer.visible = True
@@ -232,7 +232,7 @@ def follows_in_the_grid(mapped, spacing):
         assert viewer.canvas.grid.actual_shape(viewer.layers) == cells
         assert mapped.dock.overlay.line
 
-    x, y, width, height = mapped.layers.projection().cell
+    x, y, width, height = mapped.layers.projection().canvas_box
     corners = [(x + 4, y + 4), (x + width - 4, y + 4), (x + width - 4, y + height - 4)]
     mapped.draw_around(np.array(corners), no_layer_comes)
     # In the part of the image there are no points.
@@ -318,7 +318,7 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     qtbot.settle()
     names = spatial.dock.names
     before = spatial.session.snapshot.embedding
-    begun = names.layout_at(spatial.layers.projection())[0][0]
+    begun = names.label_positions_and_opacities(spatial.layers.projection())[0][0]
     assert names.handle_at(begun) is not None
     by = np.array([60, -40])
     spatial.session.pace = UNPACED
@@ -333,8 +333,8 @@ def is_dragged_parallel_to_the_canvas(spatial, qtbot, perspective):
     drawn = spatial.layers.projection()
     assert spatial.viewer.scene.camera.angles == angles  # it was no turn
     step = moved[rows[0]]
-    most = np.linalg.norm(step) * np.linalg.norm(drawn.sight)
-    assert abs(step @ drawn.sight) < 1e-3 * most
+    most = np.linalg.norm(step) * np.linalg.norm(drawn.view_direction)
+    assert abs(step @ drawn.view_direction) < 1e-3 * most
     qtbot.waitUntil(lambda: spatial.session.state == "finished")
 
 
@@ -349,7 +349,9 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     qtbot.waitUntil(lambda: spatial.dock.names.names.panels.any())
     pixels = layers.projection().to_pixels(session.view.positions)
     assert pixels[:n, 0].max() < pixels[n:, 0].min()
-    drawn = np.concatenate([spatial.drawn(), spatial.drawn(layers.other(COMPARED))])
+    drawn = np.concatenate(
+        [spatial.drawn(), spatial.drawn(layers.find_points_layer(COMPARED))]
+    )
     np.testing.assert_allclose(drawn, pixels, atol=0.05)
     row = int(np.argmax(pixels[n:, 0]))
     QTest.mouseClick(spatial.native, LEFT, pos=spatial.place(pixels[n + row]))
@@ -357,11 +359,13 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     session.selection.clear()
     spatial.viewer.canvas.grid.enabled = True
     qtbot.settle()
-    beside = spatial.drawn(layers.other(COMPARED))
-    there = projection_of(spatial.viewer, layers.other(COMPARED)).cell
+    beside = spatial.drawn(layers.find_points_layer(COMPARED))
+    there = layer_projection(
+        spatial.viewer, layers.find_points_layer(COMPARED)
+    ).canvas_box
     seen = (beside > there[:2]) & (beside < np.add(there[:2], there[2:]))
     names = spatial.dock.names
-    lie, _ = names.layout_at(layers.projection())
+    lie, _ = names.label_positions_and_opacities(layers.projection())
     is_other = names.names.panels == 1
     at = layers.projection(COMPARED).to_pixels(names.names.positions[is_other])
     assert np.abs(at - lie[is_other]).max() < there[2] / 4
@@ -371,7 +375,7 @@ def lie_side_by_side_as_the_camera_sees_them(spatial, qtbot):
     x, y, width, height = there
     right, low = x + width, y + height
     around = np.array([(x, y), (x, low), (right, low), (right, y)], float)
-    spatial.dock.mouse.select_inside(around)
+    spatial.dock.mouse.select_in_line(around)
     np.testing.assert_array_equal(session.selection.points, seen.all(axis=1))
 
 

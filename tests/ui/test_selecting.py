@@ -12,7 +12,7 @@ from napari_embedding_game.session.cluster_report import to_levels
 from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.overlay import COLOR
-from napari_embedding_game.ui.canvas.projection import projection_of
+from napari_embedding_game.ui.canvas.projection import layer_projection
 from napari_embedding_game.ui.images.linked_layers import Linked
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.widgets.teach import TeachWidget
@@ -46,13 +46,13 @@ def nuclei(load, qtbot, viewer, dock, session, play):
 
 def clicker(viewer, dock, labels):
     """Return what clicks on a place of the labels, in a viewer without a window."""
-    drawn = projection_of(viewer, labels, of_slice=True)
+    drawn = layer_projection(viewer, labels, includes_slices=True)
 
     def click(place, adds):
         (pixel,) = drawn.to_pixels(np.array([place]))
         keys = ["Control"] if adds else []
         event = SimpleNamespace(pos=pixel, modifiers=keys, view_direction=None)
-        dock.mouse.click(event)
+        dock.mouse.select_at_click(event)
 
     return click
 
@@ -341,7 +341,9 @@ def drag_a_cluster(qtbot, seen, session, way):
     for _ in range(5):
         middle, hold = session.snapshot.embedding[rows].mean(axis=0), name_of(seen)
         seen.press([hold, hold + by / 3, hold + by])
-        begin, end = map(seen.layers.projection().under, ends(hold, hold + by))
+        begin, end = map(
+            seen.layers.projection().position_at_pixel, ends(hold, hold + by)
+        )
 
         def is_at_the_hand(place=middle + end - begin):
             springs = hand.forces.springs
@@ -378,7 +380,9 @@ def drag_a_landmark(qtbot, seen, session):
     QTest.mouseRelease(seen.native, LEFT, CONTROL, end)
     (hold,) = session.hand.forces.landmarks
     assert (hold.number, hold.is_pinned) == (2, True)
-    assert np.allclose(hold.place, seen.layers.projection().under(*ends(end)))
+    assert np.allclose(
+        hold.place, seen.layers.projection().position_at_pixel(*ends(end))
+    )
     assert seen.dock.select.by_hand.text() == "By hand: 1 landmark pinned."
     assert session.selection.is_empty
     QTest.mouseClick(seen.dock.select.release, LEFT)
@@ -461,7 +465,7 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
         return
     qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
     begun = session.run.warm_start.embedding - before.embedding
-    begin, end = map(seen.layers.projection().under, ends(hold, hold + by))
+    begin, end = map(seen.layers.projection().position_at_pixel, ends(hold, hold + by))
     assert np.allclose(begun[rows], end - begin, atol=1e-3)
     assert not np.delete(begun, rows, axis=0).any()
     assert session.timeline.find_mark(n_marks + 1).label.endswith("moved by hand")

@@ -5,7 +5,7 @@ import pytest
 
 from napari_embedding_game.ui.canvas import marks
 from napari_embedding_game.ui.canvas.frame import SIDE
-from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 
 
 @pytest.fixture
@@ -22,7 +22,9 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     layers, dock, session, dataset, qtbot, viewer, monkeypatch
 ):
     before, written, camera = layers.points.data, [], viewer.scene.camera
-    monkeypatch.setattr(marks, "write", lambda painter, at, *_: written.append(at.y()))
+    monkeypatch.setattr(
+        marks, "paint_text_with_halo", lambda painter, at, *_: written.append(at.y())
+    )
     dock.look.landmarks.setChecked(True)
     assert layers.landmarks.visible
     choose(dock, "kind")
@@ -51,12 +53,12 @@ def test_groups_lie_side_by_side_are_hovered_and_together_again(
     choose(dock, "kind")
     drawn = layers.projection().to_pixels(session.view.drawn.embedding)
     for row in (0, 1, 20, 39):
-        found = row_at(layers, session.view.drawn.embedding, drawn[row])
+        found = find_row_at_pixel(layers, session.view.drawn.embedding, drawn[row])
         assert found == row or np.allclose(drawn[found], drawn[row], atol=3)
 
     def told():
-        dock.controller.scene.show_true_neighbors(True)
-        dock.controller.scene.show_true_neighbors(False)
+        dock.controller.scene.set_true_neighbors_shown(True)
+        dock.controller.scene.set_true_neighbors_shown(False)
         return next(text for text in said[::-1] if text)
 
     said = []
@@ -87,7 +89,7 @@ def test_names_stand_in_each_panel_where_their_clusters_have_points(
     for (cluster, panel), place in zip(named, names.positions, strict=True):
         of_both = drawn[(labels == cluster) & (panels == panel)]
         assert np.abs(of_both - place).max(axis=1).min() < 1e-3
-    pixels, strengths = dock.names.layout_at(layers.projection())
+    pixels, strengths = dock.names.label_positions_and_opacities(layers.projection())
     is_read = (strengths == 1) & (names.panels == 1)
     assert is_read.any()  # and taken in each panel
     assert all(dock.names.handle_at(pixel) for pixel in pixels[is_read])

@@ -15,7 +15,7 @@ from napari_embedding_game.core.inspect.quality import (
 )
 from napari_embedding_game.session.run.record import Moment
 from napari_embedding_game.ui.canvas.layers import COMPARED
-from napari_embedding_game.ui.canvas.pick import row_at
+from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 from napari_embedding_game.ui.controls import trust as trust_module
 from napari_embedding_game.ui.controls.timeline import mark_text
 from napari_embedding_game.ui.controls.trust import WAITING
@@ -231,15 +231,15 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
     n_layers, layers = len(viewer.layers), finished.controller.scene.layers
     compare()
     are_side_by_side_and_chosen_from_together(session, finished, len(here.embedding))
-    viewer.layers.remove(layers.other(COMPARED))
+    viewer.layers.remove(layers.find_points_layer(COMPARED))
     assert not bar.end.isVisible()
     compare()
     assert len(viewer.layers) == n_layers + 1
-    assert layers.other(COMPARED) in viewer.layers
+    assert layers.find_points_layer(COMPARED) in viewer.layers
     bar.end.click()
     assert len(viewer.layers) == n_layers
     compare()
-    chosen = [layers.points, layers.other(COMPARED)]
+    chosen = [layers.points, layers.find_points_layer(COMPARED)]
     for layer in chosen:  # as napari removes those that are selected
         viewer.layers.remove(layer)
     finished.run.run.click()
@@ -259,18 +259,18 @@ def test_a_map_is_compared_with_another_by_colours_and_side_by_side(
 def are_side_by_side_and_chosen_from_together(session, dock, n_points):
     """What is under the mouse on either map is the same row; a lasso, too."""
     layers = dock.controller.scene.layers
-    beside = layers.other(COMPARED)
+    beside = layers.find_points_layer(COMPARED)
     assert len(beside.data) == n_points
     assert beside.data[:, 1].min() > layers.points.data[:, 1].max()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)
     seen = layers.projection().to_pixels(session.view.positions)
     for row in (0, 20, 39):
         for pixel in (seen[row], seen[n_points + row]):
-            found = row_at(layers, session.view.positions, pixel) % n_points
+            found = find_row_at_pixel(layers, session.view.positions, pixel) % n_points
             near = seen[[found, found + n_points]]
             assert found == row or np.isclose(near, pixel, atol=3).all(axis=1).any()
     around = seen[n_points + 5] + np.array([[-4, -4], [4, -4], [4, 4], [-4, 4]])
-    dock.mouse.select_inside(around)
+    dock.mouse.select_in_line(around)
     assert 5 in session.selection.rows
     assert not session.selection.points.all()
     np.testing.assert_array_equal(beside.face_color, layers.points.face_color)

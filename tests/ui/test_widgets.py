@@ -79,9 +79,9 @@ def test_cells_are_placed_among_those_of_the_reference(
     assert names == ["cells of the reference", "embedding", "landmarks"]
     layers = dock.controller.scene.layers
     # The same cells: each lies about where it lies in the reference, in a full colour.
-    apart = np.abs(layers.other(REFERENCE).data - layers.points.data)
+    apart = np.abs(layers.find_points_layer(REFERENCE).data - layers.points.data)
     assert np.median(apart) < 0.05 * np.ptp(layers.points.data)
-    grey = layers.other(REFERENCE).face_color[:, :3]
+    grey = layers.find_points_layer(REFERENCE).face_color[:, :3]
     assert (grey == grey[0, 0]).all()
     assert dock.close()
     again = GameDock(viewer, workspace, warm_up=False)

@@ -21,8 +21,8 @@ from napari_embedding_game.session.run.compilers import Compilers
 from napari_embedding_game.session.run.run import Progress, Run
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui import pixels
-from napari_embedding_game.ui.canvas.pick import compile_loop
-from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.canvas.pick import compile_pick_loop
+from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.images.linked_layers import center_on
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.reading import ReadingTask
@@ -48,7 +48,7 @@ class Controller(QObject):
         self.session_store = SessionStore(workspace)
         self.writing = WritingTask(workspace)
         self.reading = ReadingTask(viewer, workspace, self.session_store)
-        self.scene = Scene(viewer, workspace)
+        self.scene = MapScene(viewer, workspace)
         self._run: Run
         """The one that is played, as soon as one is."""
         self._playing = Latest(
@@ -94,8 +94,10 @@ class Controller(QObject):
         if progress.snapshot is None:
             self.session.receive(run, progress)
             return
-        self.scene.prepare(run, progress.snapshot)
-        with self.scene.frozen():  # of whatever changes with a frame, one drawing
+        self.scene.prepare_layers(run, progress.snapshot)
+        with (
+            self.scene.hold_rendering()
+        ):  # of whatever changes with a frame, one drawing
             self.session.receive(run, progress)
 
     def close(self) -> None:
@@ -127,7 +129,7 @@ class Controller(QObject):
 
     def select_level(self, index: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""
-        levels = self.scene.colored.find_levels()
+        levels = self.scene.coloring.find_levels()
         if self.session.snapshot is not None and levels is not None:
             code = index if index < len(levels.categories) else -1  # those of none
             self.session.selection.toggle_points(
@@ -167,4 +169,4 @@ def _warm_up(compilers: Compilers) -> None:
         return goes_on
 
     engine.warm_up(wait)
-    compile_loop()
+    compile_pick_loop()

@@ -15,8 +15,11 @@ from qtpy.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit
 
 from napari_embedding_game.core.energy.methods import METHODS
 from napari_embedding_game.data.palette import choose_palette
-from napari_embedding_game.ui.canvas.hover import Hover
-from napari_embedding_game.ui.canvas.marks import add_captions, add_hand_marks
+from napari_embedding_game.ui.canvas.hover import HoverTooltip
+from napari_embedding_game.ui.canvas.marks import (
+    add_caption_painter,
+    add_hand_mark_painter,
+)
 from napari_embedding_game.ui.canvas.mouse import MapMouse
 from napari_embedding_game.ui.canvas.names import MapNames
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
@@ -178,11 +181,11 @@ class GameDock(MapWidget):
         self.trust = TrustControls(session)
         self.timeline = Timeline(session)
         self.look = DisplayControls(workspace)
-        self.look.legend.set_legend(controller.scene.colored)
+        self.look.legend.set_legend(controller.scene.coloring)
         self.clusters = ClusterPane(workspace)
-        add_hand_marks(overlay)
+        add_hand_mark_painter(overlay)
         self.names = MapNames(overlay)
-        add_captions(overlay)
+        add_caption_painter(overlay)
         self.mouse = MapMouse(overlay, self.names.handle_at)
         acts = {
             "lasso": partial(self.mouse.toggle_tool, "lasso"),
@@ -191,14 +194,14 @@ class GameDock(MapWidget):
             "objects": controller.show_objects,
             "hold": partial(play, hand.hold_points, hand.show_refusal),
             "free": partial(play, hand.release_points, hand.show_refusal),
-            "neighbors": scene.show_true_neighbors,
+            "neighbors": scene.set_true_neighbors_shown,
         }
         self.select = SelectionControls(workspace, acts)
         self.inspector = SelectionTab(workspace, self.clusters.edits, self.select)
         self.plots = PlotsTab(self.inspector.markers)
         ObjectColors(scene, self)
         ShownField(scene, self)
-        self.hover = Hover(overlay)
+        self.hover = HoverTooltip(overlay)
         self.larger = LargerMap(self)
 
     def _build(self) -> None:
@@ -245,7 +248,7 @@ class GameDock(MapWidget):
         hear(controller.play, session.play_wanted)
         hear(self._show_trouble, self.workspace.trouble)
         hear(self._on_reading, controller.reading.changed)
-        hear(self._on_picked, mouse.picked)
+        hear(self._on_picked, mouse.selection_picked)
         hear(self._on_opened, self.clusters.table.enter_pressed)
         hear(legend.set_legend, scene.legend_changed)
         hear(self.select.show_correction, scene.neighbors_message)

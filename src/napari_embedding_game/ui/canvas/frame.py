@@ -1,9 +1,9 @@
 """Fit the map into a box of napari's world, next to the images.
 
-The map keeps filling one box of the world while it grows out of its start
-layout, so that the camera stays where the person has put it.  A few points far from
-all others lie outside of the box: they do not make the rest small.  The map stands as
-every figure of it does, x to the right and y upwards: napari counts rows downwards.
+The map keeps filling the same box while it grows out of its start layout, so that the
+camera can stay where a person has put it.  A few points far from all others may lie
+outside the box, since they would make the map small.  As in figures x goes to the right
+and y upwards, although napari counts rows downwards.
 """
 
 from __future__ import annotations
@@ -14,45 +14,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIDE = 1000.0
-"""Side of the box where there is nothing else in the world."""
+"""Side of the box, in world units, where there are no other layers."""
 GAP = 0.08
-"""Between the images and the map, relative to the side."""
+"""Gap between the images and the map, relative to the side."""
 MIN_HALF = 3.0
-"""Half a side, in units of the map, below which a map is shown small.
+"""The least half side of the box, in units of the map.
 
-The repulsion has length 1, so a map this small has collapsed: it must look so.
+The repulsion has length 1, so a map smaller than this has collapsed and must look
+small.
 """
 TOLERANCE = 0.01
-"""Move of the extent, relative to it, that the frame does not follow."""
+"""Relative change of the extent up to which the frame stays."""
 _SIGNS = np.array([1.0, -1.0, 1.0])
-"""Of depth, row and column: rows grow downwards, y upwards, and both z and napari's
-depth towards the eye."""
+"""Signs of depth, row and column: rows grow downwards and y upwards, while z and
+napari's depth both grow towards the eye."""
 TAIL, MARGIN = 0.002, 0.25
-"""Share of the points at each end of an axis that may be outliers; so far beyond all
-others, relative to their extent, they are."""
-SAMPLE = 20_000
-"""Points of which the tails are found."""
+"""Share of the points at each end of an axis that may be outliers, and how far beyond
+the other points, relative to their extent, a point is an outlier."""
+MAX_SAMPLED = 20_000
+"""About so many points are used to find the tails."""
 EASE = 0.3
-"""Share of the way to the new extent that the frame goes with each snapshot."""
+"""Share of the way to a smaller extent that the frame goes with each snapshot."""
 
 
-def main_extent(values: NDArray[np.floating]) -> tuple[float, float, float]:
-    """Return where values (N,) begin and end without outliers, and the lowest of all.
+def extent_without_outliers(values: NDArray[np.floating]) -> tuple[float, float, float]:
+    """Return the lowest and highest of values (N,) without outliers, and the minimum.
 
-    The same twice where there are no outliers.
+    The first and the third number are equal where no low value is an outlier.
     """
     lowest, highest = float(values.min()), float(values.max())
-    some = values[:: max(1, len(values) // SAMPLE)]
-    low, high = map(float, np.quantile(some, [TAIL, 1 - TAIL]))
+    subset = values[:: max(1, len(values) // MAX_SAMPLED)]
+    low, high = map(float, np.quantile(subset, [TAIL, 1 - TAIL]))
     reach = MARGIN * (high - low)
     return max(lowest, low - reach), min(highest, high + reach), lowest
 
 
 class Frame:
-    """Scale and shift from the units of the map to a box of the world.
+    """Scale and shift from the units of the map to a box of napari's world.
 
-    A map of three dimensions fills a cube; its depth is around that of flat layers.
-    The box lies to the right of all extents, each [[top, left], [bottom, right]].
+    The box is a square, or a cube centred on the depth of flat layers.  It lies to the
+    right of ``extents``, each [[top, left], [bottom, right]] of another layer.
     """
 
     def __init__(
@@ -68,40 +69,48 @@ class Frame:
         self._center = np.zeros(n_axes)  # [depth,] row and column, in the map's units
         self._half = 0.0
         self._shift = 0.0
-        """World units to the right, so that no outlier lies on an image."""
+        """World units by which the map is shifted right to keep outliers off images."""
 
     @property
     def is_fitted(self) -> bool:
-        """Whether a map has been followed: without, there is no scale."""
+        """Whether an extent has been followed; before that there is no scale."""
         return self._half > 0
 
     @property
     def n_axes(self) -> int:
-        """Axes of what is drawn: 2, or 3 in space."""
+        """Number of axes of the map as rendered: 2, or 3 in space."""
         return len(self._center)
 
-    def restart(self) -> None:
-        """Fit the next snapshot at once: it starts another layout."""
+    def reset_fit(self) -> None:
+        """Forget the scale, so that the next extent is fitted at once."""
         self._half = 0.0
 
-    def follow(self, positions: NDArray[np.floating], *, settle: bool = False) -> None:
-        """Move towards the extent of positions (N, d); all the way to settle."""
-        # Axis by axis, which is many times quicker than all at once.
+    def follow_extent(
+        self, positions: NDArray[np.floating], *, is_immediate: bool = False
+    ) -> None:
+        """Adapt center and scale to the extent of positions (N, d) of the map.
+
+        A growing map is fitted at once, a shrinking map step by step unless
+        ``is_immediate``, which also updates the shift for outliers.
+        """
+        # The loop over axes is many times faster than an operation on all of them.
         signs = _SIGNS[-positions.shape[1] :]
         pairs = zip(signs.astype(np.float32), positions.T[::-1], strict=True)
-        low, high, first = np.array([main_extent(s * x) for s, x in pairs]).T
+        low, high, first = np.array(
+            [extent_without_outliers(s * x) for s, x in pairs]
+        ).T
         center = (low + high) / 2
         half = max(float((high - low).max()) / 2, MIN_HALF)
         reach = half + float(np.abs(center - self._center).max())
-        settle = settle or not self.is_fitted
+        is_immediate = is_immediate or not self.is_fitted
         ease = 0.0
-        if settle or reach > self._half * (1 + TOLERANCE):
-            ease = 1.0  # what grows may not leave the box
+        if is_immediate or reach > self._half * (1 + TOLERANCE):
+            ease = 1.0  # a growing map must not leave the box
         elif reach < self._half * (1 - TOLERANCE):
-            ease = EASE  # a shrinking map is followed gently
+            ease = EASE  # a shrinking map is followed step by step
         self._center = self._center + ease * (center - self._center)
         self._half += ease * (half - self._half)
-        if settle and self._has_neighbors:
+        if is_immediate and self._has_neighbors:
             beyond = (low[-1] - first[-1]) * self.scale
             self._shift = max(0.0, beyond - GAP * self.side)
 
@@ -112,7 +121,7 @@ class Frame:
 
     @property
     def corners(self) -> NDArray[np.floating]:
-        """First and last corner of the box, (2, 2)."""
+        """First and last corner (row, column) of the box in the world, (2, 2)."""
         return np.stack([self._corner, self._corner + self.side])
 
     @property
@@ -121,20 +130,20 @@ class Frame:
         return self.side / (2 * self._half)
 
     @property
-    def step(self) -> NDArray[np.floating]:
-        """From (x, y[, z]) on the map to steps of ([depth,] row, column): (d, d)."""
+    def step_matrix(self) -> NDArray[np.floating]:
+        """Matrix (d, d) from (x, y[, z]) steps to ([depth,] row, column) steps."""
         return np.fliplr(np.diag(self.scale * _SIGNS[-self.n_axes :]))
 
     @property
     def origin(self) -> NDArray[np.floating]:
-        """World position of the map's origin."""
+        """World position ([depth,] row, column) of the map's origin."""
         middle = np.zeros(self.n_axes)
         middle[-2:] = self._corner + self.side / 2
         middle[-1] += self._shift
         return middle - self.scale * self._center
 
     def to_world(self, positions: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return (x, y[, z]) (..., d) of the map as ([depth,] row, column)."""
+        """Convert map positions (x, y[, z]), (..., d), to ([depth,] row, column)."""
         slopes = self.scale * _SIGNS[-self.n_axes :]
         return positions[..., ::-1] * slopes + self.origin
 
@@ -144,9 +153,9 @@ class Frame:
         world: NDArray[np.floating],
         axes: Sequence[int],
     ) -> None:
-        """Write :meth:`to_world` of (N, d) into columns ``axes`` of an array (N, d).
+        """Write :meth:`to_world` of positions (N, d) into ``axes`` of ``world``.
 
-        Axis by axis, without arrays in between: a third of the time for a million.
+        Without intermediate arrays it takes a third of the time for a million points.
         """
         slopes = self.scale * _SIGNS[-self.n_axes :]
         parts = zip(axes, positions.T[::-1], slopes, self.origin, strict=True)
@@ -155,7 +164,7 @@ class Frame:
             np.multiply(values, column.dtype.type(slope), out=column)
             column += column.dtype.type(offset)
 
-    def meets(self, extent: NDArray[np.floating]) -> bool:
-        """Return whether an extent [[top, left], [bottom, right]] lies on the box."""
+    def overlaps_box(self, extent: NDArray[np.floating]) -> bool:
+        """Return whether an extent [[top, left], [bottom, right]] overlaps the box."""
         low, high = self.corners
         return bool((extent[0] < high).all() and (extent[1] > low).all())

@@ -1,4 +1,4 @@
-"""Place names on the map without overlaps, by zoom."""
+"""Place names on the map, and fade out names that overlap at the present zoom."""
 
 from __future__ import annotations
 
@@ -8,44 +8,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 RADIUS_SHARE = 0.8
-"""Share of a cluster's points that its radius holds."""
+"""Share of a cluster's points within its radius."""
 CLEAR, COVERED = 3.0, 2.0
-"""Radii of a cluster, in half heights of its name: a name stands in the middle of a
-larger one, and above a smaller one, which it would hide."""
+"""Radii of a cluster, in half heights of its name: from the first on the name is in the
+middle of the cluster, and up to the second it is above, since it would hide points."""
 MAX_ROWS = 1_000
 """About so many points of a cluster are used to find its position."""
-SOFTLY = 1.25
-"""From the zoom at which a name finds room, times this, it is seen in full."""
+FADE_ZOOM = 1.25
+"""A name is opaque from the zoom at which it has room times this factor."""
 
 
-def group_rows(groups: NDArray[np.integer]) -> tuple[list[int], list[NDArray[np.intp]]]:
-    """Return the groups (N,) of int that have points, ascending, and rows of each.
+def groups_and_their_rows(
+    groups: NDArray[np.integer],
+) -> tuple[list[int], list[NDArray[np.intp]]]:
+    """Return the distinct groups in ascending order, and some rows of each group.
 
-    Below 0 is no group.
+    Rows with a negative group are left out; of a large group about ``MAX_ROWS`` rows
+    are returned, evenly spaced.
     """
     if groups.max(initial=0) < np.iinfo(np.int16).max:
-        groups = groups.astype(np.int16)  # which are sorted many times as quickly
+        groups = groups.astype(np.int16)  # small integers are sorted much faster
     order = np.argsort(groups, kind="stable")
     ordered = groups.take(order)
     begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    parts = [
+    rows_by_group = [
         rows[:: max(1, len(rows) // MAX_ROWS)] for rows in np.split(order, begins[1:])
     ]
     present = ordered[begins].tolist()
-    return [n for n in present if n >= 0], parts[sum(n < 0 for n in present) :]
+    n_negative = sum(n < 0 for n in present)
+    return present[n_negative:], rows_by_group[n_negative:]
 
 
 def centers_and_radii(
-    embedding: NDArray[np.floating], parts: Sequence[NDArray[np.intp]]
+    embedding: NDArray[np.floating], rows_by_group: Sequence[NDArray[np.intp]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return where each of some parts is, (m, d), and how far most of it lies: (m,).
+    """Return the center (m, d) and the radius (m,) of each of m groups of rows.
 
-    The position is that of a point, the nearest to the median: a ring has none in its
-    middle.
+    The center is the point nearest to the median, since a ring has no points in its
+    middle; most points of the group are within the radius.
     """
-    positions = np.empty((len(parts), embedding.shape[1]))
-    radii = np.zeros(len(parts))
-    for number, rows in enumerate(parts):
+    positions = np.empty((len(rows_by_group), embedding.shape[1]))
+    radii = np.zeros(len(rows_by_group))
+    for number, rows in enumerate(rows_by_group):
         points = embedding.take(rows, axis=0)
         distances = ((points - np.median(points, axis=0)) ** 2).sum(axis=1)
         positions[number] = points[int(distances.argmin())]
@@ -57,9 +61,9 @@ def centers_and_radii(
 def label_offsets(
     radii: NDArray[np.floating], half_heights: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return the height of each name above its position: (m,) pixels, as all of these.
+    """Return the offsets (m,) of names above the centers of their clusters, in pixels.
 
-    By the radius of its cluster, as that is drawn, and half its own height.
+    ``radii`` of the clusters and ``half_heights`` of the names are (m,) in pixels.
     """
     share = (CLEAR - radii / half_heights) / (CLEAR - COVERED)
     above: NDArray[np.float64] = np.clip(share, 0.0, 1.0) * (radii + half_heights)
@@ -67,25 +71,28 @@ def label_offsets(
 
 
 def zooms_without_overlap(
-    positions: NDArray[np.floating], halves: NDArray[np.floating]
+    positions: NDArray[np.floating], half_sizes: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return how many times as near each name overlaps no earlier one: (m,).
+    """Return for each name the zoom factor (m,) from which on it overlaps no other.
 
-    Positions (m, 2) are pixels, down and across, the most important first; infinite
-    where there never is room.  Halves are half the height and half the width of each,
-    in pixels.  Who comes nearer never sees a name vanish.
+    Only names before it, which are more important, count; a name without room at any
+    zoom has infinity.  Zooming in never makes a name overlap again.
+
+    ``positions`` (m, 2) and ``half_sizes`` (m, 2), half the height and half the width,
+    are in pixels, down and across.
     """
     zooms = np.zeros(len(positions))
     for number in range(1, len(positions)):
         distances = np.abs(positions[:number] - positions[number])
         with np.errstate(divide="ignore"):
-            parting = ((halves[:number] + halves[number]) / distances).min(axis=1)
-        touched = parting > zooms[:number]  # seen before they part
-        zooms[number] = parting[touched].max(initial=0.0)
+            needed = half_sizes[:number] + half_sizes[number]
+            parting = (needed / distances).min(axis=1)
+        is_hidden = parting > zooms[:number]  # the other name appears before they part
+        zooms[number] = parting[is_hidden].max(initial=0.0)
     return zooms
 
 
-def opacity(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return how strongly each name is seen, (m,) from 0 to 1; see above."""
+def label_opacities(zooms: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the opacities (m,) of names, 0 to 1, by :func:`zooms_without_overlap`."""
     with np.errstate(divide="ignore"):
-        return np.clip(-np.log(zooms) / np.log(SOFTLY), 0.0, 1.0)
+        return np.clip(-np.log(zooms) / np.log(FADE_ZOOM), 0.0, 1.0)

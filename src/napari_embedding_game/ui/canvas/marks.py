@@ -1,4 +1,4 @@
-"""What is painted over the map besides names: captions, and what a hand holds."""
+"""Paint captions of panels, and marks of dragged, pinned and held points."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from napari_embedding_game.ui.style.halo_text import (
 
 HAND_ON_DARK, HAND_ON_LIGHT = QColor(94, 214, 240), QColor(0, 92, 122)
 LINE, PIN, STEM, HELD = 1.6, 5.0, 14.0, 6.0
-"""Width of a line, radius of a pin's head and how high it stands above its point, side
-of the square around a held point: in pixels."""
+"""Width of a line, radius of a pin's head, height of the head above its point, and side
+of the square around a held point, in pixels."""
 MAX_HELD = 60
-"""Points that are marked as held, about: more would hide their colours."""
+"""About so many held points are marked: more marks would hide their colours."""
 
 
-def add_captions(overlay: MapOverlay) -> None:
-    """Say which group, or which map, each panel shows, and something of it."""
+def add_caption_painter(overlay: MapOverlay) -> None:
+    """Paint above each panel which group or map it shows, with a detail."""
     session = overlay.scene.session
 
-    def paint(painter: QPainter, projection: Projection) -> None:
+    def paint_captions(painter: QPainter, projection: Projection) -> None:
         if (panels := session.view.panels) is None:  # a signal follows
             return
-        colors = ON_LIGHT if overlay.is_on_light else ON_DARK
+        colors = ON_LIGHT if overlay.is_on_light_canvas else ON_DARK
         half = panels.width * (1 + GAP) / 2 * panels.facing[0]
         ends = projection.to_pixels(panels.positions[0] + np.stack([-half, half]))
         width = float(np.abs(ends[1] - ends[0]).max())
@@ -46,41 +46,43 @@ def add_captions(overlay: MapOverlay) -> None:
                 lines = [(text, True)] if is_short else [(title, True), (detail, False)]
                 height = 2 * text_half_size(title, True)[0]
                 room = height * len(lines)
-                # Above its panel; on it where the canvas ends there.
-                top = max(y - room, min(projection.cell[1], y + room))
+                # The caption is above its panel, or on it where the canvas ends.
+                top = max(y - room, min(projection.canvas_box[1], y + room))
                 for number, (line, is_bold) in enumerate(lines):
                     at = QPointF(x, top + (number + 0.5) * height)
                     paint_text_with_halo(
                         painter, at, elide_text(line, is_bold, width), is_bold, colors
                     )
 
-    def follow() -> None:
-        overlay.want(paint, session.view.panels is not None)
+    def update_painter() -> None:
+        overlay.set_painter(paint_captions, session.view.panels is not None)
 
-    overlay.connections.connect(follow, session.view.panels_changed)
-    follow()
+    overlay.connections.connect(update_painter, session.view.panels_changed)
+    update_painter()
 
 
-def add_hand_marks(overlay: MapOverlay) -> None:
-    """Show what is dragged, pinned and held, while it is."""
+def add_hand_mark_painter(overlay: MapOverlay) -> None:
+    """Paint lines to dragged points, pins of pinned points, squares of held points."""
     session = overlay.scene.session
 
-    def paint(painter: QPainter, projection: Projection) -> None:
+    def paint_hand_marks(painter: QPainter, projection: Projection) -> None:
         layout, forces = session.view.layout, session.hand.forces
         if layout is None or layout.panel_of_points is not None:
             return
         snapshot = layout.snapshot
-        color = HAND_ON_LIGHT if overlay.is_on_light else HAND_ON_DARK
+        color = HAND_ON_LIGHT if overlay.is_on_light_canvas else HAND_ON_DARK
         painter.setPen(QPen(color, 1.0))
         for hold in forces.holds:
-            some = hold.rows[:: max(1, len(hold.rows) // MAX_HELD)]
+            marked = hold.rows[:: max(1, len(hold.rows) // MAX_HELD)]
             square = QRectF(-HELD / 2, -HELD / 2, HELD, HELD)
-            pixels = _pixels(projection, snapshot.embedding[some])
+            pixels = _visible_pixels(projection, snapshot.embedding[marked])
             painter.drawRects([square.translated(pixel) for pixel in pixels])
         pins = [h.place for h in forces.landmarks if h.is_pinned]
         for spring in forces.springs:
             middle = snapshot.embedding[spring.rows].mean(axis=0, dtype=float)
-            ends = _pixels(projection, middle) + _pixels(projection, spring.place)
+            ends = _visible_pixels(projection, middle) + _visible_pixels(
+                projection, spring.place
+            )
             painter.setPen(QPen(color, LINE, Qt.PenStyle.DotLine))
             if len(ends) == 2:
                 painter.drawLine(*ends)
@@ -91,19 +93,19 @@ def add_hand_marks(overlay: MapOverlay) -> None:
         painter.setPen(QPen(color, LINE))
         painter.setBrush(color)
         for pin in pins:
-            for pixel in _pixels(projection, pin):
+            for pixel in _visible_pixels(projection, pin):
                 head = pixel + QPointF(STEM / 3, -STEM)
                 painter.drawLine(pixel, head)
                 painter.drawEllipse(head, PIN, PIN)
 
-    def follow() -> None:
-        overlay.want(paint, bool(session.hand.forces))
+    def update_painter() -> None:
+        overlay.set_painter(paint_hand_marks, bool(session.hand.forces))
 
-    overlay.connections.connect(follow, session.hand.changed)
-    follow()
+    overlay.connections.connect(update_painter, session.hand.changed)
+    update_painter()
 
 
-def _pixels(projection: Projection, positions: object) -> list[QPointF]:
-    """Return where positions (n, d) or (d,) are drawn in front of the camera."""
+def _visible_pixels(projection: Projection, positions: object) -> list[QPointF]:
+    """Return the pixels of positions (n, d) or (d,) that are in front of the camera."""
     pixels = projection.to_pixels(np.atleast_2d(np.asarray(positions)))
     return [QPointF(x, y) for x, y in pixels.tolist() if np.isfinite(x + y)]

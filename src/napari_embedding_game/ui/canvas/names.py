@@ -1,4 +1,4 @@
-"""The names of the clusters, written over the map; each is a handle of its cluster."""
+"""Paint the names of clusters over the map; a name is a handle of its cluster."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from napari_embedding_game.data.clustering import Cluster, label_indices
 from napari_embedding_game.data.export.plots import Name
 from napari_embedding_game.session.session import RESTING, Session
 from napari_embedding_game.session.view import are_same_objects
-from napari_embedding_game.ui.canvas.hand import Handle, live_handle
+from napari_embedding_game.ui.canvas.handles import Handle, make_game_handle
 from napari_embedding_game.ui.canvas.label_layout import (
     centers_and_radii,
-    group_rows,
+    groups_and_their_rows,
     label_offsets,
-    opacity,
+    label_opacities,
     zooms_without_overlap,
 )
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
@@ -34,39 +34,39 @@ from napari_embedding_game.ui.style.halo_text import (
 )
 
 MAX_NUMBERED = 40
-"""More clusters than this show the names that were given, and no numbers."""
+"""With more clusters only given names are shown, and no numbers."""
 MAX_LETTERS = 32
 """Letters of a name on the map."""
 UNSELECTED_OPACITY = 0.25
-"""Of the names of other clusters, while some are selected."""
+"""Opacity of names of unselected clusters, while clusters are selected."""
 MIN_OPACITY = 0.3
-"""Names that are seen less are no handles."""
-MAX_NAMED_RUNNING = 100_000
-"""Points; with more, positioning the names would slow down moving maps."""
+"""Names below this opacity are no handles."""
+MAX_RUNNING_POINTS = 100_000
+"""With more points a running game has no names: placing them would slow it down."""
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
-    """The names to write, the most important first."""
+class PlacedNames:
+    """The m names to paint with their places, the most important first."""
 
     clusters: tuple[Cluster, ...]
     texts: tuple[str, ...]
     positions: NDArray[np.floating]
-    """(m, d) the middle of each cluster, in units of the map."""
+    """(m, d) center of each cluster, in units of the map."""
     radii: NDArray[np.floating]
-    """(m,) how far most points of its cluster lie from there."""
-    halves: NDArray[np.floating]
-    """(m, 2) half the height and half the width of each, in pixels."""
+    """(m,) distance from the center within which most points of the cluster lie."""
+    half_sizes: NDArray[np.floating]
+    """(m, 2) half the height and half the width of each name, in pixels."""
     panels: NDArray[np.intp]
-    """(m,) the panel of each, 0 where there is one map."""
+    """(m,) index of each name's panel; 0 on a single map."""
 
 
 EMPTY = np.empty((0, 2))
-NO_NAMES = Names((), (), EMPTY, EMPTY[:, 0], EMPTY, np.empty(0, np.intp))
+NO_NAMES = PlacedNames((), (), EMPTY, EMPTY[:, 0], EMPTY, np.empty(0, np.intp))
 
 
 class MapNames(QObject):
-    """Paints the names of clusters, of a map at rest or late in a game."""
+    """Paints the names of clusters on a map at rest or late in a game."""
 
     def __init__(self, overlay: MapOverlay) -> None:
         super().__init__(overlay.dock)
@@ -75,61 +75,65 @@ class MapNames(QObject):
         self._layers = scene.layers
         self.names = NO_NAMES
         self._source: tuple[object, ...] = ()
-        """What they were found of."""
+        """The objects that the names were placed for."""
         self._drag: tuple[int, NDArray[np.floating]] | None = None
-        """The name of a map at rest that is dragged, and by how many pixels (2,)."""
-        Connections(self).connect(self.update, scene.drawn)
-        overlay.want(self._paint, False)
-        self.update()
+        """Index of the name dragged on a map at rest, and its shift in pixels (2,)."""
+        Connections(self).connect(self.refresh_names, scene.map_rendered)
+        overlay.set_painter(self._paint_names, False)
+        self.refresh_names()
 
-    def update(self) -> None:
-        """Find the names that are to be seen, and where, if that has changed."""
+    def refresh_names(self) -> None:
+        """Place the names again if clusters, map or look have changed."""
         session, look = self._session, self._session.look
-        view, is_read = session.view, self._is_read()
+        view, is_read = session.view, self._is_map_readable()
         of = session.clusters.clustering, look.show_names, look.color_by == CLUSTER
         of = *of, view.drawn, view.panels, is_read
         if not are_same_objects(of, self._source):
             self._source = of
-            self.names = self._find_names() if is_read else NO_NAMES
-            self._overlay.want(self._paint, bool(self.names.clusters))
+            self.names = self._place_names() if is_read else NO_NAMES
+            self._overlay.set_painter(self._paint_names, bool(self.names.clusters))
 
-    def layout_at(
+    def label_positions_and_opacities(
         self, projection: Projection
     ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """Return the pixels in the middle of each name, and how strongly it is seen.
+        """Return the center pixels (x, y) of the names, (m, 2), and opacities (m,).
 
-        (m, 2) of x and y, and (m,) from 0, also behind the camera, to 1.
+        Opacities go from 0 to 1; they are 0 where a name has no room or lies behind the
+        camera.
         """
         names, selection = self.names, self._session.selection
         pixels = projection.to_pixels(names.positions)
-        zooms = projection.zooms_at(names.positions)
+        zooms = projection.pixels_per_unit_at(names.positions)
         is_ahead, strengths = np.isfinite(pixels).all(axis=1), np.zeros(len(pixels))
-        room = zooms_without_overlap(pixels[is_ahead, ::-1], names.halves[is_ahead])
-        strengths[is_ahead] = opacity(room)
+        room = zooms_without_overlap(pixels[is_ahead, ::-1], names.half_sizes[is_ahead])
+        strengths[is_ahead] = label_opacities(room)
         if not selection.is_empty:
             chosen = set(selection.clusters) or set(selection.shares())
-            back = [cluster.id not in chosen for cluster in names.clusters]
-            strengths[back] *= UNSELECTED_OPACITY
-        pixels[:, 1] -= label_offsets(names.radii * zooms, names.halves[:, 0])
-        x, _, width, _ = projection.cell  # a name at an edge is read in full
-        across, halves = pixels[:, 0], names.halves[:, 1]
+            is_muted = [cluster.id not in chosen for cluster in names.clusters]
+            strengths[is_muted] *= UNSELECTED_OPACITY
+        pixels[:, 1] -= label_offsets(names.radii * zooms, names.half_sizes[:, 0])
+        x, _, width, _ = projection.canvas_box  # a name at an edge stays complete
+        across, half_sizes = pixels[:, 0], names.half_sizes[:, 1]
         is_near = (across > x) & (across < x + width)
         across[:] = np.where(
-            is_near, np.clip(across, x + halves, x + width - halves), across
+            is_near, np.clip(across, x + half_sizes, x + width - half_sizes), across
         )
         pixels[names.panels > 0] += self._layers.grid_offset()
         return pixels, strengths
 
     def handle_at(self, pixel: NDArray[np.floating]) -> Handle | None:
-        """Return the cluster whose name is read at a pixel (x, y), to be dragged."""
-        number, hand = self._number_at(pixel), self._session.hand
+        """Return a handle of the cluster whose name is at a pixel (x, y), or None."""
+        number, hand = self._name_index_at(pixel), self._session.hand
         if number is None:
             return None
         cluster, through = self.names.clusters[number].id, self.names.positions[number]
 
         def shift_to(at: NDArray[np.floating]) -> NDArray[np.floating] | None:
-            """Return the way (d,) on the map; in space parallel to the canvas."""
-            ends = [self._layers.point_under(end, through) for end in (pixel, at)]
+            """Return the shift (d,) on the map from the start pixel to ``at``.
+
+            In space the shift is parallel to the canvas.
+            """
+            ends = [self._layers.position_at_pixel(end, through) for end in (pixel, at)]
             return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
 
         def follow(at: NDArray[np.floating]) -> None:
@@ -139,7 +143,7 @@ class MapNames(QObject):
 
         if self._session.state == "running":
             begin = partial(hand.begin_cluster_drag, cluster)
-            return live_handle(hand, begin, follow, cluster)
+            return make_game_handle(hand, begin, follow, cluster)
 
         def show(at: NDArray[np.floating] | None) -> None:
             self._drag = None if at is None else (number, at - pixel)
@@ -155,20 +159,18 @@ class MapNames(QObject):
 
         return Handle(show, drop, lambda: show(None), cluster)
 
-    # Inside
-
-    def _number_at(self, pixel: NDArray[np.floating]) -> int | None:
+    def _name_index_at(self, pixel: NDArray[np.floating]) -> int | None:
         names, projection = self.names, self._layers.projection()
         if not names.clusters or projection is None or not projection.contains(pixel):
             return None
-        pixels, strengths = self.layout_at(projection)
-        is_hit = (np.abs(pixels - pixel) <= names.halves[:, ::-1]).all(axis=1)
+        pixels, strengths = self.label_positions_and_opacities(projection)
+        is_hit = (np.abs(pixels - pixel) <= names.half_sizes[:, ::-1]).all(axis=1)
         is_hit &= strengths > MIN_OPACITY
         if self._session.view.is_side_by_side:
-            is_hit &= names.panels == 0  # points of other maps are not to be moved
+            is_hit &= names.panels == 0  # only points of this map can be moved
         return int(np.argmax(is_hit)) if is_hit.any() else None
 
-    def _is_read(self) -> bool:
+    def _is_map_readable(self) -> bool:
         """Whether the map is at rest, or in the second half of a game."""
         session, snapshot = self._session, self._session.snapshot
         run = session.run
@@ -177,15 +179,19 @@ class MapNames(QObject):
         if run is None or snapshot is None or not session.is_map_of(run):
             return False
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
-        return bool(is_late) and len(snapshot.embedding) <= MAX_NAMED_RUNNING
+        return bool(is_late) and len(snapshot.embedding) <= MAX_RUNNING_POINTS
 
-    def _find_names(self) -> Names:
-        """Return the names on each map, or in each panel with points of their clusters.
+    def _place_names(self) -> PlacedNames:
+        """Return the names of shown clusters, placed on each map or panel.
 
-        The most important of each come before the next one of any.
+        A cluster has a name in each panel that holds its points.  Names are in order of
+        their clusters, then of panels.
         """
         layout = self._session.view.layout
-        clusters, labels = named_clusters(self._session), self._session.clusters.labels
+        clusters, labels = (
+            clusters_with_shown_names(self._session),
+            self._session.clusters.labels,
+        )
         if layout is None or not clusters:
             return NO_NAMES
         seen = layout.positions
@@ -196,23 +202,23 @@ class MapNames(QObject):
         labels = np.resize(labels, len(seen))
         groups = label_indices([c.id for c in clusters], labels)
         groups = np.where(groups < 0, -1, groups * n_maps + panels)
-        present, parts = group_rows(groups)
+        present, parts = groups_and_their_rows(groups)
         named = tuple(clusters[group // n_maps] for group in present)
-        texts = tuple(map(name_text, named))
+        texts = tuple(map(shorten_name, named))
         pairs = zip(texts, named, strict=True)
-        halves = np.array([text_half_size(text, c.is_named) for text, c in pairs])
+        half_sizes = np.array([text_half_size(text, c.is_named) for text, c in pairs])
         centers, radii = centers_and_radii(seen, parts)
         panels = np.array(present) % n_maps
-        return Names(named, texts, centers, radii, halves, panels)
+        return PlacedNames(named, texts, centers, radii, half_sizes, panels)
 
-    def _paint(self, painter: QPainter, projection: Projection) -> None:
-        """Write the present names, and the one that is dragged at the hand."""
+    def _paint_names(self, painter: QPainter, projection: Projection) -> None:
+        """Paint the names, a dragged name at the mouse."""
         names, (held, moved) = self.names, self._drag or (-1, np.zeros(2))
-        colors = ON_LIGHT if self._overlay.is_on_light else ON_DARK
-        pixels, seen = self.layout_at(projection)
+        colors = ON_LIGHT if self._overlay.is_on_light_canvas else ON_DARK
+        pixels, seen = self.label_positions_and_opacities(projection)
         if 0 <= held < len(seen):
             pixels[held] += moved
-        # The most important last: it lies above what is fading out.
+        # The most important name is painted last, above names that fade out.
         for number in reversed(np.flatnonzero(seen > 0).tolist()):
             painter.setOpacity(seen[number])
             text, is_given = names.texts[number], names.clusters[number].is_named
@@ -221,12 +227,12 @@ class MapNames(QObject):
             )
 
 
-def named_clusters(session: Session) -> tuple[Cluster, ...]:
-    """Return the clusters whose names the map has, the most important first.
+def clusters_with_shown_names(session: Session) -> tuple[Cluster, ...]:
+    """Return the clusters whose names the map shows, the most important first.
 
-    Given names come before numbers, large clusters before small ones; of many clusters
-    only those with a given name can be read.  Where the map is coloured by something
-    else than clusters, numbers would seem to be of that.
+    Given names come before numbers, and large clusters before small clusters.  Numbers
+    are left out where there are many clusters, or where the map is not coloured by
+    cluster, since they would seem to number something else.
     """
     clusters = list(session.clusters.clusters)
     if session.look.color_by != CLUSTER or len(clusters) > MAX_NUMBERED:
@@ -237,17 +243,22 @@ def named_clusters(session: Session) -> tuple[Cluster, ...]:
 
 
 def names_for_figure(session: Session) -> list[Name]:
-    """Return the names that the map has, each where its cluster is on the whole map."""
-    clusters, labels = named_clusters(session), session.clusters.labels
+    """Return pairs of name and position (d,) for a figure of the map without panels.
+
+    The list is empty without a snapshot or without shown names.
+    """
+    clusters, labels = clusters_with_shown_names(session), session.clusters.labels
     if session.snapshot is None or not clusters:
         return []
-    present, parts = group_rows(label_indices([c.id for c in clusters], labels))
+    present, parts = groups_and_their_rows(
+        label_indices([c.id for c in clusters], labels)
+    )
     centers, _ = centers_and_radii(session.snapshot.embedding, parts)
-    texts = [name_text(clusters[number]) for number in present]
+    texts = [shorten_name(clusters[number]) for number in present]
     return list(zip(texts, centers, strict=True))
 
 
-def name_text(cluster: Cluster) -> str:
-    """Return a cluster's name as it is written on the map."""
+def shorten_name(cluster: Cluster) -> str:
+    """Return a cluster's name, cut to the letters that the map has room for."""
     name = cluster.name
     return name if len(name) <= MAX_LETTERS else f"{name[: MAX_LETTERS - 1]}…"

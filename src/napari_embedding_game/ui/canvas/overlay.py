@@ -1,9 +1,8 @@
-"""What is painted over the map: one widget, and a painter for each kind of thing.
+"""A widget over the canvas, on which painters paint names, captions, marks and lines.
 
-Text on napari's own layers is laid out anew, letter by letter in Python, with each
-step of the wheel, and knows no outline.  A layer for a line would take a part of
-napari's grid, and be stored.  A widget over the canvas costs nothing while it is not
-painted.
+napari lays out a layer's text again, letter by letter in Python, with each step of the
+wheel, and without an outline.  A layer for a line would take a box of napari's grid,
+and would be saved.  A widget over the canvas costs nothing while it is hidden.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from qtpy.QtGui import (
 from qtpy.QtWidgets import QWidget
 from superqt.utils import qimage_to_array
 
-from napari_embedding_game.ui.canvas.projection import Projection, view_changes
-from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.canvas.projection import Projection, view_change_events
+from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.compat import canvas_widget, show_status_as_text
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
-Paint = Callable[[QPainter, Projection], None]
-"""A painter over a map, given its projection."""
+PaintFunction = Callable[[QPainter, Projection], None]
+"""Paints over the map, given the map's projection."""
 COLOR, VEIL = QColor("#ffb000"), QColor(255, 176, 0, 60)
 HALO, WIDTH = QColor(0, 0, 0, 90), 2.0
-"""Of lasso and brush, in pixels of the canvas."""
+"""Colours of lasso and brush, and the width of their lines in pixels."""
 
 
-def draw_line(
+def paint_line(
     painter: QPainter, line: NDArray[np.floating], radius: float | None, color: QColor
 ) -> None:
-    """Fill a closed line of pixels (V, 2), or, with a radius, draw one so wide.
+    """Fill a closed line of pixels (V, 2); with a radius, stroke the open line instead.
 
-    Where a closed line crosses itself, a part that it goes around twice is outside.
+    An area that a closed line goes around twice is not filled.
     """
     painter.setPen(Qt.PenStyle.NoPen)
     if radius is None:
@@ -60,46 +59,49 @@ def draw_line(
 def line_mask(
     line: NDArray[np.floating], width: int, height: int, radius: float | None = None
 ) -> NDArray[np.bool_]:
-    """Return the pixels of a canvas that :func:`draw_line` covers: (h, w)."""
+    """Return the mask (height, width) of the pixels that :func:`paint_line` covers."""
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.black)
     painter = QPainter(image)
-    draw_line(painter, line, radius, QColor(Qt.GlobalColor.white))
+    paint_line(painter, line, radius, QColor(Qt.GlobalColor.white))
     painter.end()
     mask: NDArray[np.bool_] = qimage_to_array(image)[..., 0] > 0
     return mask
 
 
 class MapOverlay(QWidget):
-    """Lies over the canvas while there is something to paint; no mouse meets it."""
+    """Lies over the canvas while there is something to paint; the mouse passes it."""
 
-    def __init__(self, scene: Scene, dock: QWidget) -> None:
+    def __init__(self, scene: MapScene, dock: QWidget) -> None:
         super().__init__(dock)
         self.hide()
         self.scene, self.dock, self._layers = scene, dock, scene.layers
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._canvas: QWidget | None = None
-        self._painters: dict[Paint, bool] = {}
-        """Whether each has something to paint, the last above all others."""
+        self._painters: dict[PaintFunction, bool] = {}
+        """Whether each painter has something to paint; the last paints on top."""
         self._painted: Projection | None = None
-        """How the map was drawn when it was painted over last."""
+        """The map's projection when the overlay was last painted."""
         self.grid_offset = QPointF()
-        """How far from the map another one is drawn than without napari's grid."""
+        """Shift in pixels of the compared map in napari's grid."""
         self.line: list[NDArray[np.floating]] = []
-        """Pixels (x, y) of the line that follows the mouse, while there is one."""
+        """Pixels (x, y) of the line that is traced; empty without a gesture."""
         self.ring: tuple[NDArray[np.floating], float] | None = None
         """Pixel (x, y) and radius of the brush, while it is over the canvas."""
         self.connections = Connections(dock)
-        """Of this and its painters."""
+        """Connections of the overlay and its painters."""
         viewer, hear = scene.viewer, self.connections.connect
-        hear(self.refresh, scene.drawn, *view_changes(viewer))
+        hear(self.refresh, scene.map_rendered, *view_change_events(viewer))
         hear(self.refresh, *canvas_color_events(viewer))
-        self.connections.call(self._detach)
+        self.connections.call(self._remove_from_canvas)
 
     @property
     def canvas(self) -> QWidget | None:
-        """What this lies on, once it is needed; None where there is no window."""
+        """The widget of the canvas; None where there is no window.
+
+        The first access puts the overlay onto the canvas.
+        """
         if self._canvas is None:
             self._canvas = canvas_widget(self.dock)
             if self._canvas is not None:
@@ -110,17 +112,17 @@ class MapOverlay(QWidget):
         return self._canvas
 
     @property
-    def is_on_light(self) -> bool:
+    def is_on_light_canvas(self) -> bool:
         """Whether the canvas is light."""
         return is_canvas_light(self.scene.viewer)
 
-    def want(self, paint: Paint, is_painted: bool) -> None:
-        """Paint this from now on, above what came before it, or no longer."""
+    def set_painter(self, paint: PaintFunction, is_painted: bool) -> None:
+        """Add a painter above the former ones, or turn it on or off."""
         self._painters[paint] = is_painted
         self.refresh()
 
     def refresh(self, event: object = None) -> None:
-        """Paint what is on now, where the map is drawn now."""
+        """Show and repaint the overlay, or hide it where there is nothing to paint."""
         is_free = bool(self.line) or self.ring is not None
         is_seen = is_free or (
             any(self._painters.values()) and self._layers.projection() is not None
@@ -131,7 +133,7 @@ class MapOverlay(QWidget):
             self.update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the canvas: its size, and where it draws the map."""
+        """Follow resizing and repainting of the canvas, and drop the ring on leave."""
         if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
             self.setGeometry(watched.rect())
         elif event.type() == QEvent.Type.Leave and self.ring is not None:
@@ -142,20 +144,20 @@ class MapOverlay(QWidget):
         return False
 
     def _update_if_moved(self) -> None:
-        """Paint again if the map has moved on the canvas."""
+        """Request a repaint if the map's projection has changed."""
         new, old = self._layers.projection(), self._painted
-        if new is not old and (new is None or not new.are_same_objects(old)):
+        if new is not old and (new is None or not new.equals(old)):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint."""
+        """Run all painters, then paint the traced line and the ring of the brush."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._painted = projection = self._layers.projection()
         if projection is not None:
-            cell = QRectF(*projection.cell)
+            box = QRectF(*projection.canvas_box)
             self.grid_offset = QPointF(*self._layers.grid_offset())
-            painter.setClipRect(cell.united(cell.translated(self.grid_offset)))
+            painter.setClipRect(box.united(box.translated(self.grid_offset)))
             for paint, is_painted in self._painters.items():
                 if is_painted:
                     painter.save()
@@ -164,7 +166,7 @@ class MapOverlay(QWidget):
             painter.setClipping(False)
         pixel, radius = self.ring or (None, None)
         if self.line:
-            draw_line(painter, np.array(self.line), radius, VEIL)
+            paint_line(painter, np.array(self.line), radius, VEIL)
             if pixel is None:
                 painter.setPen(QPen(COLOR, WIDTH))
                 painter.drawPolygon([QPointF(*at) for at in self.line])
@@ -175,10 +177,10 @@ class MapOverlay(QWidget):
                 painter.drawEllipse(QPointF(*map(float, pixel)), radius, radius)
         painter.end()
 
-    def _detach(self) -> None:
-        """Leave the canvas for good."""
+    def _remove_from_canvas(self) -> None:
+        """Take the overlay off the canvas, and delete it."""
         if self._canvas is not None:
             self._canvas.removeEventFilter(self)
         self.hide()
-        self.setParent(None)  # at once: the canvas may go before the next event
+        self.setParent(None)  # at once, as the canvas may be deleted before an event
         self.deleteLater()

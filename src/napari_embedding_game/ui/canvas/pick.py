@@ -1,4 +1,4 @@
-"""Find the point of the map that is drawn at a pixel of the canvas."""
+"""Find the point of the map that is rendered at a pixel of the canvas."""
 
 # The compiler infers types and ignores annotations.
 # mypy: disable-error-code="no-untyped-def"
@@ -15,12 +15,13 @@ from napari_embedding_game.ui.canvas.layers import MapLayers
 from napari_embedding_game.ui.pixels import to_read
 
 REACH = 7.0
-"""Canvas pixels around the middle of a small point that still count as on it."""
+"""Canvas pixels around the center of a small point that still count as on it."""
 CLICK_MARGIN = 0.08
-"""How far off its points a click is still on the map, as a share of its side."""
+"""Distance from all points up to which a click is on the map, as a share of its side.
+"""
 
 
-def row_at(
+def find_row_at_pixel(
     layers: MapLayers,
     positions: NDArray[np.floating],
     pixel: NDArray[np.floating],
@@ -29,33 +30,42 @@ def row_at(
     margin: float = 0.0,
     is_sized: bool = True,
 ) -> int | None:
-    """Return the row of positions (m N, d) that is drawn at a pixel, or None.
+    """Return the row of positions (m N, d) that is rendered at a pixel (x, y), or None.
 
-    The nearest of a plane, the foremost in space.
+    Where several points are at the pixel it is the nearest on a plane, and the foremost
+    in space.
 
-    ``positions``: in units of the map, of m maps side by side. ``reach``: pixels from a
-    position that count as on it. ``margin``: else the nearest is meant up to this share
-    of the map's side. ``is_sized``: whether points have the sizes of the layer.
+    Parameters
+    ----------
+    positions : array
+        Positions in units of the map, of m maps side by side.
+    reach : float
+        Pixels from a position that count as on it.
+    margin : float
+        Where no point is at the pixel, the nearest point is returned if its distance is
+        at most this share of the map's side.
+    is_sized : bool
+        Whether points have the sizes of the layer, rather than ``reach`` alone.
     """
     projection, offset, first = layers.projection(), layers.grid_offset(), 0
     if projection is None:
         return None
-    if is_sized and offset.any():  # two maps: each in its cell of napari's grid
+    if is_sized and offset.any():  # two maps: each has a box in napari's grid
         n_points = len(positions) // 2
         if projection.contains(pixel - offset):
             first, pixel = n_points, pixel - offset
         positions = positions[first : first + n_points]
     if not (len(positions) and projection.contains(pixel)):
         return None
-    zoom = projection.zoom
+    zoom = projection.pixels_per_unit
     sizes = layers.points.size if is_sized and layers.points is not None else [0.0]
-    if len(sizes) != len(positions):  # maps side by side: the same points
+    if len(sizes) != len(positions):  # panels repeat the same points
         sizes = np.resize(sizes, len(positions))
-    row, distance, is_on = _nearest(
+    row, distance, is_on = _row_at_pixel(
         to_read(positions),
         projection.matrix,
-        np.zeros(3) if projection.sight is None else projection.sight,
-        projection.sight is None,
+        np.zeros(3) if projection.view_direction is None else projection.view_direction,
+        projection.view_direction is None,
         np.asarray(pixel, np.float64),
         to_read(sizes, np.float64),
         zoom / layers.frame.scale / 2,
@@ -65,16 +75,19 @@ def row_at(
     return first + int(row) if is_on or (row >= 0 and distance <= limit) else None
 
 
-def compile_loop() -> None:
-    """Compile the loop, or read it from numba's cache."""
+def compile_pick_loop() -> None:
+    """Compile :func:`_row_at_pixel`, or load it from numba's cache."""
     zeros = np.zeros(3)
     positions, size = to_read(np.zeros((1, 2))), to_read([0.0], np.float64)
-    _nearest(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
+    _row_at_pixel(positions, np.eye(3), zeros, True, zeros[:2], size, 1.0, 1.0)
 
 
 @njit(nogil=True, cache=True)
-def _nearest(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
-    """Return the row at a pixel, how far it is drawn from it, and if it is on it."""
+def _row_at_pixel(positions, matrix, sight, is_flat, pixel, sizes, half, reach):
+    """Return the row at a pixel, its distance in pixels, and whether it is hit.
+
+    Without a hit it is the nearest row; -1 where all rows are behind the camera.
+    """
     best, least, first, is_on = -1, math.inf, math.inf, False
     n_axes = min(positions.shape[1], matrix.shape[1] - 1)
     for row in range(len(positions)):

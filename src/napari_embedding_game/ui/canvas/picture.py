@@ -1,14 +1,16 @@
-"""Draw the points of a map as one picture, instead of their layer's markers.
+"""Render the points of a map as one picture, instead of their layer's markers.
 
-OpenGL without a graphics card draws each marker of napari as a picture of its own:
-0.3 s for 70,000 points.  The picture here is painted for what the camera shows
-(:mod:`~napari_embedding_game.ui.pixels`), with selected points above the others;
-points in space the farthest first.  Where more points than pixels are seen it tells how
-many lie where.  It moves with the camera at once, and another thread paints what comes
-into view, or this one what napari takes a screenshot of.  napari draws the markers
-itself where a picture cannot be: blended in another way, a flat map that is turned in
-space, few points in space, as balls, and points that somebody has given other symbols
-or borders.  Colours, sizes and hidden points that somebody sets in the layer are drawn.
+Without a graphics card OpenGL renders each marker of napari as a picture of its own:
+0.3 s for 70,000 points.  The picture here is painted for the present view
+(:mod:`~napari_embedding_game.ui.pixels`), with selected points above all others and
+points in space from the farthest to the nearest.  Where there are more points than
+pixels it shows their density.  The picture moves with the camera at once, and is
+painted again in another thread, or in this thread for a screenshot.
+
+napari renders the markers itself where a picture cannot replace them: for another
+blending, for a flat map that is turned in space, for few points in space, which are
+balls, and for points with other symbols or with borders.  Colours, sizes and hidden
+points that a person or a plugin sets in the layer are respected.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from napari_embedding_game.data.palette import Colors
 from napari_embedding_game.ui.canvas.projection import (
     Projection,
     displayed_axes,
-    projection_of,
-    view_changes,
+    layer_projection,
+    view_change_events,
 )
 from napari_embedding_game.ui.compat import Scene, draw, scene_of
 from napari_embedding_game.ui.connections import Connections
@@ -43,158 +45,167 @@ from napari_embedding_game.ui.pixels import paint_density, paint_discs
 from napari_embedding_game.ui.tasks.errors import log_error
 from napari_embedding_game.ui.tasks.worker import Latest
 
-FOLLOW_MS = 10
-"""After a move of the camera; until then the picture moves with the map."""
-POINTS_A_PIXEL = 1.0
-"""Of the canvas; where more are seen the picture is a density."""
+REPAINT_MS = 10
+"""Delay after a move of the camera; until then the picture moves with the map."""
+MAX_POINTS_PER_PIXEL = 1.0
+"""With more points per pixel of the canvas the picture is a density."""
 FEW_ABOVE, FEW_PIXELS = 1_000, 4.0
-"""So few selected points are discs on a density, as wide as this on the canvas."""
+"""Up to so many selected points are discs on a density, with at least this diameter in
+pixels."""
 MARGIN = 64
-"""Pixels of the canvas that are painted around it: what a pan brings into view."""
+"""Pixels that are painted around the canvas, and come into view with a pan."""
 MAX_DISC = 64.0
-"""Pixels of the canvas that a disc is wide at most; wider ones take seconds."""
-MAX_BALLS, SOME = 15_000, 1_000
-"""Points that are drawn as balls; and, about, of which the middle is found."""
+"""Greatest diameter of a disc in pixels of the canvas; larger discs take seconds."""
+MAX_BALLS, CENTER_SAMPLE = 15_000, 1_000
+"""Up to so many points are rendered as balls; so many points give the map's center."""
 MIN_DEPTH = 1e-6
-"""Of points in front of the eye, relative to what the camera looks at."""
+"""Least depth of a point, relative to the depth that the camera is centred on."""
 MIN_SKEW = 1e-6
+"""Largest relative skew of a flat map that counts as none."""
 OVER = {
     "depth_test": False,
     "blend": True,
     "blend_func": ("one", "one_minus_src_alpha", "one", "one_minus_src_alpha"),
 }
-"""How a picture is laid over what is there when its opacity is already in it."""
+"""OpenGL state to blend a picture whose colours are multiplied by its opacity."""
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
-    """How N points look."""
+class PointStyle:
+    """Colours, sizes and order of N points."""
 
     colors: Colors
     sizes: NDArray[np.float32]
     """(N,) diameters, in units of the layer."""
     above: NDArray[np.bool_] | None = None
-    """(N,) points that are drawn above all others."""
+    """(N,) mask of points that are painted above all others."""
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """The points as they are drawn, those above the others last."""
+    def painting_order(self) -> NDArray[np.intp]:
+        """The rows (N,) in the order of painting; points in ``above`` come last."""
         order = paint_order(len(self.sizes))
         if self.above is None:
             return order
         is_above = self.above[order]
         return np.concatenate([order[~is_above], order[is_above]])
 
-    def scaled(self, size: float | NDArray[np.floating]) -> Looks:
-        """Return the looks of points so many times as large, or each by its (N,)."""
-        return replace(self, sizes=np.asarray(self.sizes * size, np.float32))
+    def with_scaled_sizes(self, factor: float | NDArray[np.floating]) -> PointStyle:
+        """Return the style with sizes multiplied by a factor, or by factors (N,)."""
+        return replace(self, sizes=np.asarray(self.sizes * factor, np.float32))
 
-    def of_rows(self, rows: NDArray[np.bool_]) -> Looks:
-        """Return the looks of some points (N,)."""
-        above = None if self.above is None else self.above[rows]
-        return Looks(self.colors[rows], self.sizes[rows], above)
+    def select_rows(self, is_kept: NDArray[np.bool_]) -> PointStyle:
+        """Return the style of the points in a mask (N,)."""
+        above = None if self.above is None else self.above[is_kept]
+        return PointStyle(self.colors[is_kept], self.sizes[is_kept], above)
 
 
-class Painted(NamedTuple):
-    """A picture, and where it is."""
+class PaintedImage(NamedTuple):
+    """A picture of points, and its place on the map."""
 
     picture: NDArray[np.uint8]
-    """(height, width, 4), red, green and blue times the opacity, and the opacity."""
+    """(height, width, 4) with colours multiplied by the opacity, and the opacity."""
     middle: NDArray[np.float64]
-    """(d,) A position in the middle of the map."""
-    begin: NDArray[np.float64]
-    """(2,) The pixel (x, y) of the picture that lies there."""
-    side: NDArray[np.float64]
-    """(2,) Width and height of a pixel, in units of the map."""
+    """(d,) a position in the middle of the map."""
+    middle_pixel: NDArray[np.float64]
+    """(2,) the pixel (x, y) of the picture at that position."""
+    pixel_size: NDArray[np.float64]
+    """(2,) width and height of a pixel there, in units of the map."""
 
-    def transform(self, projection: Projection) -> NDArray[np.float64] | None:
-        """Return how it is parallel to the canvas where the map is drawn so by now.
+    def image_matrix(self, projection: Projection) -> NDArray[np.float64] | None:
+        """Return the matrix (4, 4) that keeps the picture on the map, facing the eye.
 
-        (4, 4) from its pixels to the layer's coordinates, both as vispy has them; None
-        behind the camera.
+        The matrix goes from pixels of the picture to the layer's coordinates, both in
+        vispy's order.  None where the map's middle is behind the camera.
         """
         middle, n_axes = self.middle, len(self.middle)
         here = projection.to_pixels(middle[None])[0]
-        ends = [projection.under(here + step, middle) for step in np.eye(2)]
+        ends = [projection.position_at_pixel(here + step, middle) for step in np.eye(2)]
         if any(end is None for end in ends):
             return None
-        side = self.side * projection.zooms_at(middle[None])
+        side = self.pixel_size * projection.pixels_per_unit_at(middle[None])
         sides = (np.array(ends) - middle)[:, ::-1] * side[:, None]
         matrix = np.eye(4)
-        matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - self.begin @ sides
+        matrix[[0, 1, 3], :n_axes] = *sides, middle[::-1] - self.middle_pixel @ sides
         if n_axes == 3:
             matrix[2, :3] = np.cross(*sides)
         return matrix
 
 
 class _PaintFilter(QObject):
-    """Hears whether a canvas is drawn for the window, and not for a screenshot.
+    """Notes whether a canvas is painted for the window, and not for a screenshot.
 
-    ``WA_WState_InPaintEvent`` is not set where the canvas alone is to be painted.
+    Qt's ``WA_WState_InPaintEvent`` is not set where only the canvas is painted.
     """
 
     is_painting = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note that the window paints."""
+        """Note a paint event of the window."""
         self.is_painting |= event.type() == QEvent.Type.Paint
         return False
 
 
 class MapPicture:
-    """Draws a Points layer, whose data may be written in place at any time."""
+    """Renders a Points layer, whose data may be written in place at any time."""
 
     def __init__(
         self,
         viewer: napari.Viewer,
         layer: Points,
-        on_colored: Callable[[Colors], object] = lambda colors: None,
+        on_points_colored: Callable[[Colors], object] = lambda colors: None,
     ) -> None:
-        """``on_colored`` receives the colours (N, 4) that somebody else has set."""
-        self._viewer, self._on_colored = viewer, on_colored
+        """``on_points_colored`` is called with colours (N, 4) set in the layer."""
+        self._viewer, self._points_colored = viewer, on_points_colored
         self.layer = layer
         self._set_colors, self._set_sizes = layer.face_color, layer.size
         self._set_shown = layer.shown
-        """Arrays of the layer as they were seen last: who sets one puts another in its
-        place, or napari tells of it."""
+        """Arrays of the layer when last read: setting colours, sizes or hidden points
+        replaces the array, or emits an event."""
         self._has_discs = True
         """Whether all points are discs without a border."""
         self._own_sizes: NDArray[np.floating] | None = None
-        """(N,) sizes that somebody else has set, instead of one for all."""
-        self._looks: Looks | None = None
-        self._given_looks: tuple[Looks, float] | None = None
-        """The looks that were given, and how many times as large the points are."""
+        """(N,) sizes that a person or plugin has set, relative to the style's."""
+        self._style: PointStyle | None = None
+        self._given_style: tuple[PointStyle, float] | None = None
+        """The style and the size factor that :meth:`show_points` was called with."""
         blank = np.zeros((1, 1, 4), np.uint8)
         self._image = Image(blank, clim=(0, 255), texture_format="auto")
         self._image.set_gl_state(**OVER)
         self._image.transform = MatrixTransform()
         self._image.visible = False
-        # napari sets the transforms of its node's children anew.
+        # napari overwrites the transforms of its own node's children.
         self._image.parent = self._image_parent = Node()
-        self._painted: Painted | None = None
+        self._painted: PaintedImage | None = None
         self._ratio = 1.0
-        """Pixels of the screen for one of the canvas, as it was painted for."""
+        """Screen pixels per canvas pixel that the picture was painted for."""
         self._window = _PaintFilter()
         failed = partial(log_error, "The map could not be painted")
-        self._painting = Latest(None, self._show_picture, failed, finishes=True)
-        self._repaint = qthrottled(self._paint_view, FOLLOW_MS, leading=False)
+        self._painting = Latest(None, self._show_painted_image, failed, finishes=True)
+        self._repaint_soon = qthrottled(
+            self._paint_in_thread, REPAINT_MS, leading=False
+        )
         self._connections = Connections()
         self._connections.call(self._painting.stop)
-        self._connections.call(self._repaint.cancel)
+        self._connections.call(self._repaint_soon.cancel)
         self._connections.call(self._window.deleteLater)
         events = layer.events
         moved = (events.scale, events.translate, events.rotate, events.shear)
         others = (events.visible, events.opacity, events.blending, events.affine)
-        style = (events.symbol, events.border_width, events.border_width_is_relative)
-        self._connections.connect(self._on_view, *view_changes(viewer), *moved, *others)
-        self._connections.connect(self._on_symbols, *style)
-        self._connections.connect(self._on_colors, events.face_color)
-        self._connections.connect(self._on_colors, events.current_face_color)
-        self._connections.connect(self._on_set, events.set_data)
-        self._connections.connect(self._on_sizes, events.size)
+        marks = (events.symbol, events.border_width, events.border_width_is_relative)
+        self._connections.connect(
+            self._on_view_changed, *view_change_events(viewer), *moved, *others
+        )
+        self._connections.connect(self._on_symbols_or_borders_set, *marks)
+        self._connections.connect(self._on_layer_colors_set, events.face_color)
+        self._connections.connect(self._on_layer_colors_set, events.current_face_color)
+        self._connections.connect(self._on_layer_data_set, events.set_data)
+        self._connections.connect(self._on_layer_sizes_set, events.size)
 
     def close(self, *, is_left: bool = True) -> None:
-        """Leave the points to napari, or to nobody: markers of a million take 3 s."""
+        """Remove the picture, and let napari render the markers if ``is_left``.
+
+        A layer that is about to be removed needs none: a million take 3 s.
+        """
         self._connections.close()
         if is_left and self.layer in self._viewer.layers:
             self._show_markers()
@@ -202,154 +213,163 @@ class MapPicture:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was drawn so far; the first drawing makes the layer seen."""
-        return self._looks is None
+        """Whether nothing was shown so far; the first call makes the layer visible."""
+        return self._style is None
 
-    def show(self, looks: Looks, size: float, *, is_moved: bool = True) -> None:
-        """Draw the points where their layer has them, so many times as large.
+    def show_points(
+        self, style: PointStyle, size: float, *, is_moved: bool = True
+    ) -> None:
+        """Render the layer's points in a style whose sizes are multiplied by ``size``.
 
-        Nothing is to be done where they have neither moved nor look otherwise.
+        Without a move and without a new style nothing is done.
         """
         layer, was_blank = self.layer, self.is_blank
         scene = scene_of(self._viewer, layer)
-        if self._given_looks != (looks, size):
-            self._given_looks = looks, size
-            self._look()
+        if self._given_style != (style, size):
+            self._given_style = style, size
+            self._apply_style()
         elif not is_moved:
             return
         if was_blank:
             if scene is not None:
-                self._hide_markers(scene)  # or napari draws it for nothing
+                self._hide_markers(scene)  # napari would render them in vain
             layer.visible = True
-        self._painting.stop()  # it is of before
-        self._repaint.cancel()
-        self._paint()
+        self._painting.stop()  # its picture would be outdated
+        self._repaint_soon.cancel()
+        self._paint_now()
 
-    # Inside
-
-    def _look(self) -> None:
-        """Have the points look as was said; their sizes may be somebody else's."""
-        looks, size = self._given_looks or (None, 1.0)
-        if looks is not None:
+    def _apply_style(self) -> None:
+        """Write the given style into the layer, with sizes that somebody has set."""
+        style, size = self._given_style or (None, 1.0)
+        if style is not None:
             layer, own = self.layer, self._own_sizes
-            self._looks = looks.scaled(size if own is None else own)
-            # In place: its setters copy, emit and draw.
-            layer.face_color[:], layer.size[:] = looks.colors, self._looks.sizes
+            self._style = style.with_scaled_sizes(size if own is None else own)
+            # In place, since the layer's setters copy, emit and render.
+            layer.face_color[:], layer.size[:] = style.colors, self._style.sizes
 
-    def _on_colors(self, event: object = None) -> None:
-        """Draw colours that somebody has set in the layer."""
+    def _on_layer_colors_set(self, event: object = None) -> None:
+        """Adopt and report colours that a person or plugin has set in the layer."""
         colors = self.layer.face_color
-        if colors is not self._set_colors and self._given_looks is not None:
-            self._set_colors, (looks, size) = colors, self._given_looks
+        if colors is not self._set_colors and self._given_style is not None:
+            self._set_colors, (style, size) = colors, self._given_style
             rgba = np.array(colors, np.float32)
-            self._given_looks = replace(looks, colors=rgba), size
-            self._look()
-            self._repaint.throttle()
-            self._on_colored(rgba)
+            self._given_style = replace(style, colors=rgba), size
+            self._apply_style()
+            self._repaint_soon.throttle()
+            self._points_colored(rgba)
 
-    def _on_sizes(self, event: object = None) -> None:
-        """Draw sizes that somebody has set in the layer."""
-        if self._given_looks is not None:
-            self._own_sizes = np.array(self.layer.size) / self._given_looks[0].sizes
-            self._look()
-            self._repaint.throttle()
+    def _on_layer_sizes_set(self, event: object = None) -> None:
+        """Adopt sizes that a person or plugin has set in the layer."""
+        if self._given_style is not None:
+            self._own_sizes = np.array(self.layer.size) / self._given_style[0].sizes
+            self._apply_style()
+            self._repaint_soon.throttle()
 
-    def _on_symbols(self, event: object = None) -> None:
-        """Leave points to napari that somebody has given symbols or borders."""
+    def _on_symbols_or_borders_set(self, event: object = None) -> None:
+        """Note whether napari must render symbols or borders, and paint again."""
         layer = self.layer
         is_disc = not (layer.symbol != "disc").any()
         self._has_discs = is_disc and not layer.border_width.any()
-        self._repaint.throttle()
+        self._repaint_soon.throttle()
 
-    def _on_set(self, event: object = None) -> None:
-        """Look whether somebody has set sizes or hidden points: no event says so."""
+    def _on_layer_data_set(self, event: object = None) -> None:
+        """Adopt sizes and hidden points, for which napari emits no other event."""
         layer = self.layer
         if layer.size is not self._set_sizes:
             self._set_sizes = layer.size
-            self._on_sizes()
+            self._on_layer_sizes_set()
         if layer.shown is not self._set_shown:
             self._set_shown = layer.shown
-            self._repaint.throttle()
+            self._repaint_soon.throttle()
 
-    def _paint(self) -> None:
-        """Paint what is seen now, or have napari draw the markers."""
-        if not self._is_possible():
+    def _paint_now(self) -> None:
+        """Paint the present view in this thread, or let napari render the markers."""
+        if not self._can_replace_markers():
             self._show_markers()
-        elif (job := self._job()) is not None:
-            self._show_picture(job())
+        elif (job := self._make_paint_job()) is not None:
+            self._show_painted_image(job())
 
-    def _is_possible(self) -> bool:
+    def _can_replace_markers(self) -> bool:
         """Whether a picture can replace the markers."""
         layer = self.layer
-        if layer.blending != "translucent" or is_of_balls(layer.ndim, len(layer.data)):
+        if layer.blending != "translucent" or are_rendered_as_balls(
+            layer.ndim, len(layer.data)
+        ):
             return False
         if not self._has_discs:
             return False
         if scene_of(self._viewer, layer) is None:
             return False
-        projection = projection_of(self._viewer, layer)
-        if projection is None or projection.sight is not None:
+        projection = layer_projection(self._viewer, layer)
+        if projection is None or projection.view_direction is not None:
             return True
         return self._viewer.dims.ndisplay == 2 and _is_upright(projection)
 
-    def _job(self) -> Callable[[], Painted] | None:
-        """Return what paints what is seen now; None while that is nothing."""
+    def _make_paint_job(self) -> Callable[[], PaintedImage] | None:
+        """Return a function that paints the present view; None while nothing shows.
+
+        Hidden points are left out.
+        """
         layer, scene = self.layer, scene_of(self._viewer, self.layer)
-        projection, looks = projection_of(self._viewer, layer), self._looks
-        if projection is None or scene is None or looks is None:
+        projection, style = layer_projection(self._viewer, layer), self._style
+        if projection is None or scene is None or style is None:
             return None
-        if len(looks.sizes) != len(layer.data):
+        if len(style.sizes) != len(layer.data):
             return None
         axes = displayed_axes(self._viewer.dims, layer.ndim, layer.ndim)
         is_in_order = axes == list(range(layer.ndim))
         points = layer.data if is_in_order else layer.data[:, axes]
         if not layer.shown.all():
             if not layer.shown.any():
-                looks = replace(looks, colors=np.zeros_like(looks.colors))
+                style = replace(style, colors=np.zeros_like(style.colors))
             else:
-                points, looks = points[layer.shown], looks.of_rows(layer.shown)
+                points, style = points[layer.shown], style.select_rows(layer.shown)
         self._ratio = ratio = scene.canvas.devicePixelRatioF()
-        return partial(paint, points, looks, projection, layer.opacity, ratio, MARGIN)
+        return partial(
+            paint_points, points, style, projection, layer.opacity, ratio, MARGIN
+        )
 
-    def _show_picture(self, painted: Painted) -> None:
-        """Show a picture instead of the markers."""
+    def _show_painted_image(self, painted: PaintedImage) -> None:
+        """Show a painted picture on the canvas, and hide the markers."""
         scene = scene_of(self._viewer, self.layer)
         if self._image_parent.parent is not scene.node:
             self._image_parent.parent = scene.node
             scene.canvas.installEventFilter(self._window)
-            self._connections.connect(self._on_draw, self._image.canvas.events.draw)
+            self._connections.connect(
+                self._on_canvas_drawn, self._image.canvas.events.draw
+            )
         self._painted = painted
         self._image.set_data(painted.picture)
-        self._align()
+        self._align_image()
         self._image.visible = True
         self._hide_markers(scene)
 
-    def _on_draw(self, event: object) -> None:
-        """Paint what is drawn for a screenshot, or on another screen: no event comes.
+    def _on_canvas_drawn(self, event: object) -> None:
+        """Paint again for a screenshot or another screen, which emit no other event.
 
-        napari makes the canvas larger for a screenshot, or fits all of the map on it.
+        For a screenshot napari enlarges the canvas, or fits the map to it.
         """
         is_window, self._window.is_painting = self._window.is_painting, False
         scene = scene_of(self._viewer, self.layer)
         is_same = scene is None or scene.canvas.devicePixelRatioF() == self._ratio
         if self._image.visible and not (is_window and is_same):
-            self._paint()
+            self._paint_now()
 
-    def _align(self) -> None:
-        """Put the picture where it belongs: in space it faces whoever looks."""
-        projection = projection_of(self._viewer, self.layer)
+    def _align_image(self) -> None:
+        """Move the picture to its place in the present view, facing the eye."""
+        projection = layer_projection(self._viewer, self.layer)
         if projection is not None and self._painted is not None:
-            matrix = self._painted.transform(projection)
+            matrix = self._painted.image_matrix(projection)
             if matrix is not None:
                 self._image.transform.matrix = matrix
 
     def _hide_markers(self, scene: Scene) -> None:
-        """Hide the markers, and have napari fill none: a second for a million."""
+        """Hide the markers, and keep napari from updating them: a million take 1 s."""
         scene.points.visible = False
         self.layer.events.set_data.disconnect(scene.fill)
 
     def _show_markers(self) -> None:
-        """Have napari draw the markers as they are now."""
+        """Hide the picture, and let napari update and render the markers."""
         scene = scene_of(self._viewer, self.layer)
         self._image.visible = False
         if scene is not None:
@@ -357,80 +377,89 @@ class MapPicture:
             scene.points.visible = True
         draw(self._viewer, self.layer)
 
-    def _on_view(self, event: object = None) -> None:
+    def _on_view_changed(self, event: object = None) -> None:
         if self._image.visible and self.layer.ndim == 3:
-            self._align()
-        self._repaint.throttle()
+            self._align_image()
+        self._repaint_soon.throttle()
 
-    def _paint_view(self) -> None:
-        """Have painted what is seen now that the camera has moved."""
-        if self._is_possible():
-            if (job := self._job()) is not None:
+    def _paint_in_thread(self) -> None:
+        """Paint the present view in a thread, or let napari render the markers."""
+        if self._can_replace_markers():
+            if (job := self._make_paint_job()) is not None:
                 self._painting.submit(job)
         elif self._image.visible or self._painting.is_busy:
             self._painting.stop()
             self._show_markers()
 
 
-def is_of_balls(n_axes: int, n_points: int) -> bool:
-    """Return whether points are drawn as balls: in space, if they are few."""
+def are_rendered_as_balls(n_axes: int, n_points: int) -> bool:
+    """Return whether points are rendered as balls: few points in space are."""
     return n_axes == 3 and n_points <= MAX_BALLS
 
 
-def paint(
+def paint_points(
     positions: NDArray[np.floating],
-    looks: Looks,
+    style: PointStyle,
     projection: Projection,
     opacity: float = 1.0,
     ratio: float = 1.0,
     margin: float = 0.0,
-) -> Painted:
-    """Paint points (N, 2) of an upright plane, or (N, 3) in space, as they are seen.
+) -> PaintedImage:
+    """Return a picture of points (N, 2) on an upright plane, or of (N, 3) in space.
 
-    Positions are along the displayed axes; ``ratio`` are the pixels of the screen for
-    one of the canvas, along one side; ``margin``: pixels of the canvas that are painted
-    around it, too, of a plane.
+    Many points are painted as a density, fewer as discs.
+
+    Parameters
+    ----------
+    positions : array
+        Positions along the displayed axes.
+    ratio : float
+        Screen pixels per canvas pixel, along one side.
+    margin : float
+        Canvas pixels that are painted around the canvas of a plane.
     """
-    n_most = projection.cell[2] * projection.cell[3] * POINTS_A_PIXEL
-    widen = np.array([-1, -1, 2, 2]) * (margin if projection.sight is None else 0.0)
-    x, y, width, height = np.add(projection.cell, widen).tolist()
+    n_most = projection.canvas_box[2] * projection.canvas_box[3] * MAX_POINTS_PER_PIXEL
+    widen = np.array([-1, -1, 2, 2]) * (
+        margin if projection.view_direction is None else 0.0
+    )
+    x, y, width, height = np.add(projection.canvas_box, widen).tolist()
     shape = max(1, round(height * ratio)), max(1, round(width * ratio))
     pixels = np.array([width / shape[1], height / shape[0]])
-    middle = positions[:: 1 + len(positions) // SOME].mean(axis=0, dtype=float)
+    middle = positions[:: 1 + len(positions) // CENTER_SAMPLE].mean(axis=0, dtype=float)
     begin = (projection.to_pixels(middle[None])[0] - [x, y]) / pixels
-    location = middle, begin, pixels / projection.zooms_at(middle[None])
-    above, depth, lines = looks.above, None, ((1.0, 0.0), (1.0, 0.0))
-    if projection.sight is None:  # rows and columns become those of the picture
+    location = middle, begin, pixels / projection.pixels_per_unit_at(middle[None])
+    above, depth, lines = style.above, None, ((1.0, 0.0), (1.0, 0.0))
+    if projection.view_direction is None:  # the painter scales rows and columns
         matrix = projection.matrix[:2] / projection.matrix[2, 2]
         (_, across, left), (down, _, top) = matrix
         row = down / pixels[1], (top - y) / pixels[1]
         lines = row, (across / pixels[0], (left - x) / pixels[0])
     else:
         depths = positions @ projection.matrix[2, :3] + projection.matrix[2, 3]
-        zooms = projection.zoom / np.maximum(depths, MIN_DEPTH) / pixels[0]
-        looks = replace(looks, sizes=(looks.sizes * zooms).astype(np.float32))
-        depth = positions @ projection.sight
+        zooms = projection.pixels_per_unit / np.maximum(depths, MIN_DEPTH) / pixels[0]
+        style = replace(style, sizes=(style.sizes * zooms).astype(np.float32))
+        depth = positions @ projection.view_direction
         positions = ((projection.to_pixels(positions) - [x, y]) / pixels)[:, ::-1]
     largest = MAX_DISC * ratio / max(abs(lines[1][0]), 1e-9)
-    points = positions, np.minimum(looks.sizes, largest), looks.colors
+    points = positions, np.minimum(style.sizes, largest), style.colors
     if len(positions) > n_most:
         args = lines, shape, above, opacity, n_most
-        density = paint_density(positions, looks.colors, *args)
+        density = paint_density(positions, style.colors, *args)
         if density is not None:
             if above is not None and 0 < np.count_nonzero(above) <= FEW_ABOVE:
                 least = FEW_PIXELS / math.sqrt(abs(lines[0][0] * lines[1][0]))
-                large = positions, np.maximum(looks.sizes, least), looks.colors
+                large = positions, np.maximum(style.sizes, least), style.colors
                 rows = np.flatnonzero(above)
                 paint_discs(*large, lines, shape, rows, opacity, density)
-            return Painted(density, *location)
-    order = looks.order
+            return PaintedImage(density, *location)
+    order = style.painting_order
     if depth is not None:
         order = order[np.argsort(-depth[order])]  # farthest first
-    return Painted(paint_discs(*points, lines, shape, order, opacity), *location)
+    return PaintedImage(paint_discs(*points, lines, shape, order, opacity), *location)
 
 
 def _is_upright(projection: Projection) -> bool:
-    """Return whether rows go down or up and columns go across on the canvas."""
+    """Return whether rows are vertical and columns horizontal on the canvas."""
     matrix = projection.matrix
     largest = abs(matrix[:2, :2]).max()
     skewed = max(abs(matrix[0, 0]), abs(matrix[1, 1]), *abs(matrix[2, :2]))

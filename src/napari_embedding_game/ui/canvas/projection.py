@@ -1,4 +1,4 @@
-"""Where layers are drawn on the canvas: a plane or a space projected to pixels."""
+"""Project the positions of layers, planes or spaces, to pixels of the canvas."""
 
 from __future__ import annotations
 
@@ -13,52 +13,58 @@ from vispy.scene import ViewBox
 from napari_embedding_game.session.panels import STRAIGHT
 from napari_embedding_game.ui.compat import scene_of
 
-EDGE = 1e6
-"""Condition number from which on a plane is seen from its edge."""
-Cell = tuple[float, float, float, float]
-"""x, y, width and height of a part of the canvas."""
+EDGE_ON_CONDITION = 1e6
+"""Condition number from which on a plane is seen edge-on."""
+CanvasBox = tuple[float, float, float, float]
+"""x, y, width and height of a rectangle of the canvas, in pixels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Where a plane or a space is drawn, and the way back."""
+    """The map from positions of a plane or a space to pixels, and its inverse."""
 
     matrix: NDArray[np.float64]
-    """(3, d + 1) from (position, 1), of 2 or 3 coordinates, to (x w, y w, w), in pixels
-    as Qt counts them: rotation, perspective and grid included."""
-    cell: Cell
-    """The part of the canvas on which it is drawn."""
-    sight: NDArray[np.float64] | None = None
-    """(3,) how much further from the eye a step in space leads; None of a plane."""
+    """(3, d + 1) matrix from (position, 1), with d of 2 or 3, to (x w, y w, w).
+
+    Pixels are as Qt counts them; rotation, perspective and napari's grid are included.
+    """
+    canvas_box: CanvasBox
+    """The rectangle of the canvas in which the layer is rendered."""
+    view_direction: NDArray[np.float64] | None = None
+    """(3,) increase of depth with a unit step along each axis; None of a plane."""
 
     def compose(
         self, step: NDArray[np.floating], begin: NDArray[np.floating]
     ) -> Projection:
-        """Return the projection of x, where positions are ``step @ x + begin``."""
+        """Return the projection of x, given that positions are ``step @ x + begin``."""
         columns, offset = self.matrix[:, :-1], self.matrix[:, -1]
         matrix = np.column_stack([columns @ step, columns @ begin + offset])
-        sight = None if self.sight is None else self.sight @ step
-        return Projection(matrix, self.cell, sight)
+        view_direction = (
+            None if self.view_direction is None else self.view_direction @ step
+        )
+        return Projection(matrix, self.canvas_box, view_direction)
 
-    def are_same_objects(self, other: Projection | None) -> bool:
-        """Return whether all is drawn where another one has it."""
+    def equals(self, other: Projection | None) -> bool:
+        """Return whether another projection has equal box and matrix."""
         return other is not None and (
-            self.cell == other.cell and np.array_equal(self.matrix, other.matrix)
+            self.canvas_box == other.canvas_box
+            and np.array_equal(self.matrix, other.matrix)
         )
 
     def to_pixels(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return where positions (n, d) are drawn: (n, 2) of x and y.
+        """Return the pixels (x, y) of positions (n, d), (n, 2); NaN behind the camera.
 
-        NaN for what is behind the camera.  Coordinates that are not drawn do not count;
-        those that are missing are 0.
+        Coordinates beyond the projection's axes are ignored; missing ones count as 0.
         """
-        seen = self._homogeneous(np.asarray(positions))
+        seen = self._homogeneous_pixels(np.asarray(positions))
         return seen[:, :2] / np.where(seen[:, 2:] > 0, seen[:, 2:], np.nan)
 
-    def _homogeneous(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return (x w, y w, w) of positions: (n, 3)."""
+    def _homogeneous_pixels(
+        self, positions: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """Return (x w, y w, w) of positions (n, d) as (n, 3)."""
         seen = np.empty((len(positions), 3))
-        # Column by column: a product of matrices takes several times as long.
+        # A loop over columns is several times faster than a product of matrices.
         for line, column in zip(self.matrix, seen.T, strict=True):
             column[:] = line[-1]
             for factor, along in zip(line[:-1], positions.T, strict=False):
@@ -66,33 +72,40 @@ class Projection:
                     column += factor * along
         return seen
 
-    def under(
+    def position_at_pixel(
         self, pixel: NDArray[np.floating], through: NDArray[np.floating] | None = None
     ) -> NDArray[np.float64] | None:
-        """Return the position (d,) under a pixel (x, y); None without one.
+        """Return the position (d,) that is rendered at a pixel (x, y).
 
-        Of a space the one as far from the eye as another, ``through`` (3,).  There is
-        none beyond the horizon, behind the camera, and on a plane seen from its edge.
+        In space the position has the depth of ``through`` (3,).  None is returned
+        beyond the horizon, behind the camera, and for a plane seen edge-on.
         """
         lines = self.matrix[:2] - np.outer(pixel, self.matrix[2])
-        if self.sight is not None and through is not None:
-            lines = np.vstack([lines, [*self.sight, -self.sight @ through]])
-        if len(lines) < lines.shape[1] - 1 or np.linalg.cond(lines[:, :-1]) > EDGE:
+        if self.view_direction is not None and through is not None:
+            lines = np.vstack(
+                [lines, [*self.view_direction, -self.view_direction @ through]]
+            )
+        if (
+            len(lines) < lines.shape[1] - 1
+            or np.linalg.cond(lines[:, :-1]) > EDGE_ON_CONDITION
+        ):
             return None
         position = np.linalg.solve(lines[:, :-1], -lines[:, -1])
         return position if np.isfinite(self.to_pixels(position[None])).all() else None
 
     def contains(self, pixels: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return which pixels (..., 2), each (x, y), are on this part of the canvas."""
-        low, size = np.reshape(self.cell, (2, 2))
+        """Return which pixels (..., 2), each (x, y), are in the canvas box."""
+        low, size = np.reshape(self.canvas_box, (2, 2))
         return np.all((low <= pixels) & (pixels <= low + size), axis=-1)
 
-    def zooms_at(self, positions: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return the fewest pixels (n,) that a unit takes at positions (n, d).
+    def pixels_per_unit_at(
+        self, positions: NDArray[np.floating]
+    ) -> NDArray[np.float64]:
+        """Return the least pixels per unit (n,) at positions (n, d), in any direction.
 
-        In any direction; in space across the line of sight.
+        In space the direction is across the line of sight.
         """
-        *pixels, depths = self._homogeneous(np.asarray(positions, dtype=float)).T
+        *pixels, depths = self._homogeneous_pixels(np.asarray(positions, dtype=float)).T
         pixels_of_unit = self.matrix[:2, :-1] - (
             (np.array(pixels) / depths).T[..., None] * self.matrix[2, :-1]
         )
@@ -102,28 +115,28 @@ class Projection:
         return least / depths
 
     @cached_property
-    def zoom(self) -> float:
-        """Pixels of a unit across the line of sight, at depth w = 1."""
+    def pixels_per_unit(self) -> float:
+        """Pixels per unit across the line of sight, at depth w = 1."""
         across = self.matrix[:2, :-1]
-        if self.sight is not None:
-            sight = self.sight / np.linalg.norm(self.sight)
-            across = across - np.outer(across @ sight, sight)
+        if self.view_direction is not None:
+            view_direction = self.view_direction / np.linalg.norm(self.view_direction)
+            across = across - np.outer(across @ view_direction, view_direction)
         return float(np.linalg.svd(across, compute_uv=False)[-1])
 
 
-def projection_of(
-    viewer: Any, layer: Any, *, of_slice: bool = False
+def layer_projection(
+    viewer: Any, layer: Any, *, includes_slices: bool = False
 ) -> Projection | None:
-    """Return how a layer is drawn; None where it is not to be seen.
+    """Return the projection of a layer's data coordinates; None where it is hidden.
 
-    A flat layer is a plane, which napari draws at depth 0 of what is displayed,
-    whatever axes these are; one of three dimensions is a space, seen as such only where
-    napari displays three.  Both have the coordinates of the layer's data, in the order
-    in which they are displayed (:func:`displayed_axes`).  With ``of_slice``, one of
-    more axes is a plane, too: the slice of it that is on show.
+    A flat layer is a plane, which napari renders at depth 0 of the displayed axes.  A
+    layer of three dimensions is a space, and hidden unless napari displays three.
+    Coordinates are in displayed order (:func:`displayed_axes`).  With
+    ``includes_slices`` a layer with more axes than displayed is a plane, too: its slice
+    on show.
     """
-    cell, n = _cell_of(viewer, layer), min(layer.ndim, viewer.dims.ndisplay)
-    if cell is None or not layer.visible or (n < layer.ndim and not of_slice):
+    box, n = _layer_canvas_box(viewer, layer), min(layer.ndim, viewer.dims.ndisplay)
+    if box is None or not layer.visible or (n < layer.ndim and not includes_slices):
         return None
     axes = displayed_axes(viewer.dims, layer.ndim, n)
     corners = np.zeros((n + 1, layer.ndim))
@@ -132,36 +145,36 @@ def projection_of(
     corners[:, axes] = np.eye(n + 1)[:, 1:]
     begin, *ends = (np.asarray(layer.data_to_world(c))[axes] for c in corners)
     step = np.column_stack([end - begin for end in ends])
-    matrix, sight = _camera_matrix(viewer, cell)
+    matrix, view_direction = _camera_matrix_and_direction(viewer, box)
     if n == 2:
-        return Projection(matrix[:, 1:], cell).compose(step, begin)  # depth is 0
-    return Projection(matrix, cell, sight).compose(step, begin)
+        return Projection(matrix[:, 1:], box).compose(step, begin)  # depth is 0
+    return Projection(matrix, box, view_direction).compose(step, begin)
 
 
 def displayed_axes(dims: Any, ndim: int = 2, n_axes: int = 2) -> list[int]:
-    """Return the axes of a layer of ``ndim`` dimensions that are displayed.
+    """Return the displayed axes of a layer with ``ndim`` dimensions.
 
-    Along rows and columns, or, with ``n_axes`` 3, along depth, rows and columns.  Axes
-    are rolled and transposed by napari's buttons under the list of layers.
+    They are the axes along rows and columns or, with ``n_axes`` 3, along depth, rows
+    and columns.  Their order changes with napari's buttons to roll and transpose.
     """
     first = dims.ndim - ndim
     return [axis - first for axis in dims.order if axis >= first][-n_axes:]
 
 
-def facing_of(viewer: Any) -> NDArray[np.float64]:
-    """Return the steps (x, y, z) of a map that go right and up on the canvas: (2, 3).
+def map_steps_right_and_up(viewer: Any) -> NDArray[np.float64]:
+    """Return the map steps (x, y, z) that go right and up on the canvas, (2, 3).
 
-    In a flat view these are x and y.
+    In a flat view they are the unit steps along x and y.
     """
     if viewer.dims.ndisplay == 2:
         return STRAIGHT
-    right, down, _ = _directions(viewer)
-    rows_go_down = np.array([1.0, -1.0, 1.0])  # and y goes up
+    right, down, _ = _canvas_directions(viewer)
+    rows_go_down = np.array([1.0, -1.0, 1.0])  # while y goes up
     return np.stack([right, -down])[:, ::-1] * rows_go_down
 
 
-def view_changes(viewer: Any) -> tuple[Any, ...]:
-    """Return the events after which layers are seen in another way."""
+def view_change_events(viewer: Any) -> tuple[Any, ...]:
+    """Return the events after which a layer's projection may differ."""
     layers = viewer.layers.events
     return (
         viewer.scene.camera.events,
@@ -174,12 +187,12 @@ def view_changes(viewer: Any) -> tuple[Any, ...]:
     )
 
 
-def _camera_matrix(
-    viewer: Any, cell: Cell
+def _camera_matrix_and_direction(
+    viewer: Any, box: CanvasBox
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (3, 4) from (depth, row, column, 1) to pixels, and the sight: (3,)."""
-    camera, (x, y, width, height) = viewer.scene.camera, cell
-    along = _directions(viewer)
+    """Return the matrix (3, 4) for (depth, row, column, 1), and view direction (3,)."""
+    camera, (x, y, width, height) = viewer.scene.camera, box
+    along = _canvas_directions(viewer)
     center = np.asarray(camera.center, dtype=float)
     matrix = np.column_stack([along, -along @ center])
     matrix[:2] *= camera.zoom
@@ -195,10 +208,10 @@ def _camera_matrix(
     return matrix, along[2]
 
 
-def _directions(viewer: Any) -> NDArray[np.float64]:
-    """Return the (depth, row, column) that go right, down and into the picture.
+def _canvas_directions(viewer: Any) -> NDArray[np.float64]:
+    """Return the unit steps (depth, row, column) right, down and away from the eye.
 
-    Into the picture nothing goes in a flat view.
+    Shape (3, 3); in a flat view the step away from the eye is 0.
     """
     camera = viewer.scene.camera
     if viewer.dims.ndisplay == 2:
@@ -206,13 +219,20 @@ def _directions(viewer: Any) -> NDArray[np.float64]:
         down = 1.0 if vertical == "down" else -1.0
         right = 1.0 if horizontal == "right" else -1.0
         return np.array([[0.0, 0.0, right], [0.0, down, 0.0], [0.0, 0.0, 0.0]])
-    sight, up = np.array(camera.view_direction), np.array(camera.up_direction)
-    right = np.cross(sight, up)  # in (depth, row, column): the other way than (x, y, z)
-    return np.stack([-right if str(camera.handedness) == "left" else right, -up, sight])
+    view_direction, up = np.array(camera.view_direction), np.array(camera.up_direction)
+    right = np.cross(
+        view_direction, up
+    )  # in (depth, row, column): the other way than (x, y, z)
+    return np.stack(
+        [-right if str(camera.handedness) == "left" else right, -up, view_direction]
+    )
 
 
-def _cell_of(viewer: Any, layer: Any) -> Cell | None:
-    """Return the part of the canvas in which a layer is drawn."""
+def _layer_canvas_box(viewer: Any, layer: Any) -> CanvasBox | None:
+    """Return the rectangle of the canvas in which a layer is rendered.
+
+    None for a layer that is not in the viewer, or while napari rebuilds its grid.
+    """
     if layer not in viewer.layers:
         return None
     scene = scene_of(viewer, layer) if viewer.canvas.grid.enabled else None
@@ -222,7 +242,7 @@ def _cell_of(viewer: Any, layer: Any) -> Cell | None:
     view = scene.node
     while view is not None and not isinstance(view, ViewBox):
         view = view.parent
-    if view is None:  # napari is laying out the grid anew
+    if view is None:  # napari is rebuilding the grid
         return None
     (x, y), (width, height) = view.pos, view.size
     return float(x), float(y), float(width), float(height)

@@ -1,7 +1,7 @@
-"""Draws the map of a session: positions and colours of points, landmarks.
+"""Render the map of a session: positions, colours and sizes of points, and landmarks.
 
-The scene is the one that listens to the session for what the canvas shows; whatever is
-painted over the map listens to :attr:`Scene.drawn`.
+Only the scene listens to the session for what the canvas shows; painters of the overlay
+listen to :attr:`MapScene.map_rendered`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from napari_embedding_game.session.run.run import Run
 from napari_embedding_game.session.session import RESTING
 from napari_embedding_game.session.view import are_same_objects
 from napari_embedding_game.ui.canvas.layers import COMPARED, REFERENCE, MapLayers
-from napari_embedding_game.ui.canvas.picture import Looks
-from napari_embedding_game.ui.canvas.projection import facing_of
+from napari_embedding_game.ui.canvas.picture import PointStyle
+from napari_embedding_game.ui.canvas.projection import map_steps_right_and_up
 from napari_embedding_game.ui.connections import Connections, in_step, release
 from napari_embedding_game.ui.style.coloring import (
     BUILT_IN,
@@ -45,206 +45,230 @@ from napari_embedding_game.ui.workspace import Workspace
 
 SELECTED_MAGNIFICATION, MAX_MAGNIFIED = 1.4, 3.0
 MUTED, MUTED_VALUE = 0.88, 0.6
-"""Share of grey in points outside the selection; of a gene one wants to see both.
+"""Share of grey in unselected points, coloured by levels or on a scale.
 
-Not by opacity: where many points lie on each other the faintest add up to full colour.
+A scale must stay readable in both.  Opacity would not mute points: where many faint
+points overlap they add up to full colour.
 """
 GREYS = {True: 0.8, False: 0.24}
 REFERENCE_GREYS = {True: (0.82, 0.82, 0.82, 1.0), False: (0.27, 0.27, 0.27, 1.0)}
-"""On a light canvas and on a dark one: of muted points, of cells of a reference."""
-TIDY_MS = 300
-"""After the last frame or edit, until thumbnails and napari's table have it."""
-NO_LOOKS = Looks(UNCOLORED.rgba, np.empty(0, np.float32))
+"""Greys of muted points, and colours of cells of a reference, by whether the canvas is
+light."""
+FINISH_MS = 300
+"""Delay after the last frame or edit until thumbnails and features are updated."""
+NO_STYLE = PointStyle(UNCOLORED.rgba, np.empty(0, np.float32))
 LOST = "The points layer was removed or changed: Run again draws a new one."
 
 
-class Scene(QObject):
-    """Draws snapshots, in step with the selection, the clusters and the look."""
+class MapScene(QObject):
+    """Renders snapshots, with colours by selection, clusters and look."""
 
-    drawn = Signal()
-    """The map, or what is to be seen over it, has changed."""
+    map_rendered = Signal()
+    """The map was rendered, or removed, so that painters of the overlay must follow."""
     legend_changed = Signal(object)
+    """The coloring whose legend is to be shown."""
     neighbors_message = Signal(str)
-    """A sentence about true neighbours that are shown, "" when none are."""
+    """A sentence about the true neighbours on show; "" once they are hidden."""
 
     def __init__(self, viewer: napari.Viewer, workspace: Workspace) -> None:
         super().__init__()
         self.viewer, self.workspace = viewer, workspace
         self.session = session = workspace.session
         self._connections = Connections(self)
-        self.layers = MapLayers(viewer, self._on_removed, self._on_colored)
-        self._drawn_run: Run | None = None
+        self.layers = MapLayers(
+            viewer, self._on_points_removed, self._on_points_colored
+        )
+        self._rendered_run: Run | None = None
         self._hidden: PlacedOn | None = None
-        """A reference whose cells a person has removed from behind the map."""
-        self._n_freezes = 0
-        """How many gestures keep the map as it is drawn."""
+        """A reference whose layer of cells a person has removed."""
+        self._n_holds = 0
+        """The number of callers that hold rendering back."""
         self.is_showing_neighbors = False
-        """Whether true neighbours are drawn at the selection."""
-        self.colored = UNCOLORED
-        """The points as they are coloured now."""
-        self._colored_from: tuple[object, ...] = ()
+        """Whether true neighbours are shown next to the selection."""
+        self.coloring = UNCOLORED
+        """The present coloring of the points."""
+        self._coloring_inputs: tuple[object, ...] = ()
         self._sent_legend = UNCOLORED
-        self._drawn_looks: tuple[tuple[object, ...], Looks] = (), NO_LOOKS
-        """How the points look, and what of."""
+        self._rendered_style: tuple[tuple[object, ...], PointStyle] = (), NO_STYLE
+        """The objects that the last style was made from, and that style."""
         self._send_legend_soon = in_step(self, session, self._send_legend)
-        self._tidy_soon = self._after(TIDY_MS, self._tidy)
-        self._write_soon = self._after(0, self._write_table)
-        self._fit_soon = self._after(0, self.layers.fit_camera)
-        self._add_empty_layers_soon = self._after(0, self._add_empty_layers)
-        self._clear_soon = self._after(0, self._clear)
-        self._make_room_soon = self._after(0, self.make_room)
+        self._finish_map_soon = self._debounce(FINISH_MS, self._finish_map_at_rest)
+        self._write_features_soon = self._debounce(0, self._write_point_features)
+        self._fit_camera_soon = self._debounce(0, self.layers.fit_camera)
+        self._add_empty_layers_soon = self._debounce(0, self._add_empty_layers)
+        self._remove_stale_layers_soon = self._debounce(0, self._remove_stale_layers)
+        self._move_map_soon = self._debounce(0, self.move_map_beside_layers)
         view, dims, hear = session.view, viewer.dims.events, self._connections.connect
         edits = session.columns_changed, session.clusters.changed
-        hear(self.draw, *edits, session.selection.changed)
-        hear(self.draw, view.comparison_changed, *canvas_color_events(viewer))
-        hear(self._tidy_soon, *edits)
-        hear(self._on_dataset, session.dataset_changed)
-        hear(self.show_stored, session.restored, session.looked_back)
-        hear(self._lay_out, view.panels_changed)
-        hear(self._on_look, session.look.events)
-        hear(self._on_state, session.state_changed)
-        hear(self.make_room, dims.order, dims.ndim, workspace.linked.changed)
-        hear(self._on_inserted, viewer.layers.events.inserted)
-        # napari is still about to tell its own widgets
-        hear(self._make_room_soon, dims.ndisplay)
+        hear(self.render_map, *edits, session.selection.changed)
+        hear(self.render_map, view.comparison_changed, *canvas_color_events(viewer))
+        hear(self._finish_map_soon, *edits)
+        hear(self._on_dataset_changed, session.dataset_changed)
+        hear(self.show_stored_map, session.restored, session.looked_back)
+        hear(self._on_view_laid_out, view.panels_changed)
+        hear(self._on_look_changed, session.look.events)
+        hear(self._on_state_changed, session.state_changed)
+        hear(
+            self.move_map_beside_layers, dims.order, dims.ndim, workspace.linked.changed
+        )
+        hear(self._on_layer_inserted, viewer.layers.events.inserted)
+        # Delayed, since napari has yet to update its own widgets.
+        hear(self._move_map_soon, dims.ndisplay)
         hear(self._update_facing, viewer.scene.camera.events.angles)
-        hear(self.layers.center_on, workspace.reveal)
+        hear(self.layers.center_on_point, workspace.reveal)
         self._update_facing()
-        for layer in workspace.left_layers:  # by a former dock
+        for layer in workspace.left_layers:  # the layers of a former dock
             if layer in viewer.layers:
                 viewer.layers.remove(layer)
         if session.snapshot is not None:
-            self._drawn_run = session.run
-            self.show_stored()
-            self._fit_soon()  # once the dock has taken its room
-        self.draw()
+            self._rendered_run = session.run
+            self.show_stored_map()
+            self._fit_camera_soon()  # after the dock is laid out
+        self.render_map()
 
     def close(self) -> None:
-        """Undo the connections to session and viewer; the layers stay."""
+        """Disconnect from session and viewer; points and landmarks stay in napari."""
         release(self)
         self.workspace.left_layers = self.layers.points, self.layers.landmarks
         self.layers.close()
 
     # Frames
 
-    def prepare(self, run: Run, snapshot: Snapshot) -> None:
-        """Make the layers ready at the first snapshot of a run."""
-        if run is not self._drawn_run:
-            self._drawn_run = run
+    def prepare_layers(self, run: Run, snapshot: Snapshot) -> None:
+        """Prepare the layers at the first snapshot of a run.
+
+        A warm start keeps the layers with their scale.
+        """
+        if run is not self._rendered_run:
+            self._rendered_run = run
             if run.warm_start is not None and self.layers.points is not None:
-                return  # it goes on from the map that is drawn
-            self.layers.begin(snapshot)
+                return  # the run continues from the map on show
+            self.layers.prepare_layers(snapshot)
 
     @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Leave the map as it is drawn, whatever comes; then draw what is there."""
-        self._n_freezes += 1
+    def hold_rendering(self) -> Iterator[None]:
+        """Render nothing inside the ``with`` block, then render the present map."""
+        self._n_holds += 1
         try:
             yield
         finally:
-            self._n_freezes -= 1
-            self.draw()
-            self._tidy_soon()
+            self._n_holds -= 1
+            self.render_map()
+            self._finish_map_soon()
 
-    def show_stored(self, event: object = None) -> None:
-        """Draw a map of another time."""
+    def show_stored_map(self, event: object = None) -> None:
+        """Render a restored map, or one of the timeline, on a new scale."""
         snapshot = self.session.view.drawn
         if snapshot is not None:
-            self.layers.begin(snapshot)
-            self.draw()
-            self._tidy_soon()
+            self.layers.prepare_layers(snapshot)
+            self.render_map()
+            self._finish_map_soon()
 
-    def make_room(self, event: object = None) -> None:
-        """Move a map that layers lie on, or of which other axes are displayed."""
+    def move_map_beside_layers(self, event: object = None) -> None:
+        """Move the map next to other layers, or to other displayed axes, if needed."""
         self._update_facing()
-        if self.session.snapshot is not None and self.layers.make_room():
-            self.draw()
-            self.layers.finish()
-            self._write_soon()  # the layer may be another
-            self._fit_soon()  # napari has fitted the camera to the former positions
+        if self.session.snapshot is not None and self.layers.move_beside_other_layers():
+            self.render_map()
+            self.layers.refresh_thumbnails_and_extents()
+            self._write_features_soon()  # the layer may have been replaced
+            self._fit_camera_soon()  # napari has fitted it to the former positions
 
-    def show_true_neighbors(self, is_asked: bool) -> None:
-        """Draw in the true neighbours of the selection, until the map changes."""
+    def set_true_neighbors_shown(self, is_shown: bool) -> None:
+        """Show the selection with its true neighbours moved to it, or hide them again.
+
+        Nothing is shown without a selection, or while a game runs.
+        """
         session, selection = self.session, self.session.selection
-        drawn, whole = session.view.drawn, session.snapshot
-        if self.is_showing_neighbors and not is_asked:
+        drawn, snapshot = session.view.drawn, session.snapshot
+        if self.is_showing_neighbors and not is_shown:
             self.is_showing_neighbors = False
             self.neighbors_message.emit("")
-            self.draw()
+            self.render_map()
         is_free = session.state in RESTING and not selection.is_empty
-        if self.is_showing_neighbors or not (is_asked and is_free):
+        if self.is_showing_neighbors or not (is_shown and is_free):
             return
-        if drawn is not None and whole is not None and drawn.neighbors is not None:
+        if drawn is not None and snapshot is not None and drawn.neighbors is not None:
             correction = correct_layout(
-                whole.embedding, drawn.neighbors, selection.points
+                snapshot.embedding, drawn.neighbors, selection.points
             )
-            panels = drawn.embedding - whole.embedding
-            moved = replace(drawn, embedding=panels + correction.embedding)
-            looks = self._looks(moved)
-            self.is_showing_neighbors = self.layers.show(moved, looks, follows=False)
-            self.drawn.emit()
-            self.neighbors_message.emit(neighbors_text(correction))
+            panel_shifts = drawn.embedding - snapshot.embedding
+            moved = replace(drawn, embedding=panel_shifts + correction.embedding)
+            style = self._point_style(moved)
+            self.is_showing_neighbors = self.layers.show_snapshot(
+                moved, style, follows=False
+            )
+            self.map_rendered.emit()
+            self.neighbors_message.emit(neighbors_correction_text(correction))
 
     def recolor(self) -> None:
-        """Show the map in colours of another palette."""
-        self._colored_from = ()
-        self.draw()
+        """Find the colours again, after the palette has changed, and render the map."""
+        self._coloring_inputs = ()
+        self.render_map()
 
-    def draw(self, event: object = None) -> None:
-        """Show the map as it is now, unless it is held."""
+    def render_map(self, event: object = None) -> None:
+        """Render the present map with its colours, unless rendering is held back."""
         if self.is_showing_neighbors:
-            self.show_true_neighbors(False)  # comes back here
-        elif not self._n_freezes and self._color():
+            self.set_true_neighbors_shown(False)  # calls this method again
+        elif not self._n_holds and self._update_coloring():
             if self.session.snapshot is not None:
-                self._show()
-                self.drawn.emit()
+                self._show_on_layers()
+                self.map_rendered.emit()
             self._send_legend_soon()
 
-    def _show(self) -> None:
-        """Draw the points, those of other maps, and the landmarks of a whole map."""
+    def _show_on_layers(self) -> None:
+        """Show points, compared points, reference cells and landmarks on layers."""
         session, layout = self.session, self.session.view.layout
         snapshot, panels = layout.snapshot, layout.panels
-        looks, reference = self._looks(snapshot), session.placed_on
-        # In panels its cells would lie elsewhere than the map's.
+        style, reference = self._point_style(snapshot), session.placed_on
+        # In panels the reference's cells would not lie on the map.
         is_hidden = snapshot is not session.snapshot or reference is self._hidden
         if reference and (is_hidden or not reference.is_under(snapshot)):
             reference = None
         corners = None if reference is None else reference.corners
-        if panels is not None:  # in space the camera may see these from any side
-            corners = panels.box if self.layers.is_deep else panels.corners
+        if panels is not None:  # in space the camera may look from any side
+            corners = panels.box if self.layers.is_in_space else panels.corners
         settles = session.state in RESTING
         is_played = session.state in ("running", "paused")
         has_rings = session.look.show_landmarks or is_played
-        self.layers.show_landmarks(has_rings and panels is None)
-        if self.layers.show(snapshot, looks, settles=settles, corners=corners):
-            self.layers.show_extra(COMPARED, layout.other, looks)
+        self.layers.set_landmarks_visible(has_rings and panels is None)
+        if self.layers.show_snapshot(snapshot, style, settles=settles, corners=corners):
+            self.layers.show_extra_points(COMPARED, layout.other, style)
             cells = np.empty((0, 2)) if reference is None else reference.cells
             grey = np.array(REFERENCE_GREYS[is_canvas_light(self.viewer)], np.float32)
-            greys = Looks(np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4"))
-            self.layers.show_extra(REFERENCE, cells if len(cells) else None, greys)
+            greys = PointStyle(
+                np.tile(grey, (len(cells), 1)), np.ones(len(cells), "f4")
+            )
+            self.layers.show_extra_points(
+                REFERENCE, cells if len(cells) else None, greys
+            )
 
     def _send_legend(self) -> None:
-        # Of clusters their list says the rest.
+        # The table of clusters replaces their legend.
         is_cluster = self.session.look.color_by == CLUSTER
-        legend = UNCOLORED if is_cluster else self.colored
+        legend = UNCOLORED if is_cluster else self.coloring
         if legend is not self._sent_legend:
             self._sent_legend = legend
             self.legend_changed.emit(legend)
 
     # What happens
 
-    def _after(self, milliseconds: int, job: Callable[[], None]) -> Callable[..., None]:
-        """Return what has a job done so long after its last call."""
+    def _debounce(
+        self, milliseconds: int, job: Callable[[], None]
+    ) -> Callable[..., None]:
+        """Return a function that runs a job so long after the last call of it."""
         turn = qdebounced(job, milliseconds, parent=self)
         return lambda *event: turn.throttle()
 
-    def _on_inserted(self, event: Any) -> None:
-        """Make room for a layer that holds something."""
-        if self.layers.note_added(event.value):
-            self._make_room_soon()
+    def _on_layer_inserted(self, event: Any) -> None:
+        """Move the map away from an added layer that holds data."""
+        if self.layers.note_added_layer(event.value):
+            self._move_map_soon()
 
-    def _on_removed(self, name: str) -> None:
-        """Do without points whose layer somebody has removed, or edited."""
+    def _on_points_removed(self, name: str) -> None:
+        """End what a layer showed after a person has removed or edited the layer.
+
+        That is the comparison, the reference's cells, or the map with its game.
+        """
         session = self.session
         if name == COMPARED:
             session.view.set_comparison(None)
@@ -254,71 +278,71 @@ class Scene(QObject):
             if session.state in ("running", "paused", "finished", "stopped"):
                 session.stop()
                 session.show_message(LOST)
-            self._drawn_run = None
-            self._clear_soon()  # napari may be about to remove more
-            self.drawn.emit()
+            self._rendered_run = None
+            self._remove_stale_layers_soon()  # napari may yet remove more layers
+            self.map_rendered.emit()
 
-    def _on_colored(self, rgba: Colors) -> None:
-        """Keep colours that somebody set in the layer, until others are asked for."""
-        self.colored = replace(self.colored, rgba=rgba)
-        self.draw()
+    def _on_points_colored(self, rgba: Colors) -> None:
+        """Keep colours that were set in the layer until the coloring changes."""
+        self.coloring = replace(self.coloring, rgba=rgba)
+        self.render_map()
 
-    def _on_dataset(self) -> None:
-        self._drawn_run, self._drawn_looks = None, ((), NO_LOOKS)
-        self.draw()
+    def _on_dataset_changed(self) -> None:
+        self._rendered_run, self._rendered_style = None, ((), NO_STYLE)
+        self.render_map()
         if self.layers.points is not None or self.layers.landmarks is not None:
-            self._clear_soon()
+            self._remove_stale_layers_soon()
 
-    def _clear(self) -> None:
-        """Remove layers of earlier data, or the compared map alone, without a map."""
-        if self.session.snapshot is None and self._drawn_run is None:
-            self.layers.clear()
-            self.drawn.emit()
+    def _remove_stale_layers(self) -> None:
+        """Remove the layers of former data, or a compared map without its map."""
+        if self.session.snapshot is None and self._rendered_run is None:
+            self.layers.remove_layers()
+            self.map_rendered.emit()
         elif self.layers.points is None:
-            self.layers.show_extra(COMPARED, None, NO_LOOKS)
+            self.layers.show_extra_points(COMPARED, None, NO_STYLE)
 
-    def _on_look(self, info: EmissionInfo) -> None:
+    def _on_look_changed(self, info: EmissionInfo) -> None:
         look = self.session.look
         if info.signal.name == "color_by" and look.limits is not None:
-            look.limits = None  # another measure has other limits; comes back here
+            look.limits = None  # another choice has other limits; calls this again
         else:
-            self.draw()
+            self.render_map()
 
     def _update_facing(self, event: object = None) -> None:
-        """Tell the session from where a map in space is seen."""
-        self.session.view.facing = facing_of(self.viewer)
+        """Tell the session which map directions go right and up on the canvas."""
+        self.session.view.facing = map_steps_right_and_up(self.viewer)
 
-    def _lay_out(self) -> None:
-        """Draw groups, or maps, side by side, or the map as a whole."""
-        self.draw()
-        self._tidy_soon()
+    def _on_view_laid_out(self) -> None:
+        """Render panels or the map without panels, and fit the camera at rest."""
+        self.render_map()
+        self._finish_map_soon()
         if self.session.state != "running":
-            self._fit_soon()
+            self._fit_camera_soon()
 
-    def _on_state(self, state: str) -> None:
+    def _on_state_changed(self, state: str) -> None:
         if state == "preparing":
             self._add_empty_layers_soon()
         elif state in RESTING:
-            if not self._n_freezes:
-                self.layers.discard()
-            self._tidy_soon()
-        self.draw()
+            if not self._n_holds:
+                self.layers.remove_if_blank()
+            self._finish_map_soon()
+        self.render_map()
 
     def _add_empty_layers(self) -> None:
-        """Make the layers while another thread prepares the run."""
+        """Add blank layers while another thread prepares the run."""
         run = self.session.run
         if self.session.state == "preparing":
             n_landmarks, d = run.settings.n_landmarks, run.settings.n_components
-            self.layers.add_empty(run.X.shape[0], n_landmarks, d)
+            self.layers.add_blank_layers(run.X.shape[0], n_landmarks, d)
 
-    def _tidy(self) -> None:
-        """Do what only a map at rest needs."""
+    def _finish_map_at_rest(self) -> None:
+        """Update thumbnails and features of a map at rest."""
         if self.session.state in RESTING:
-            self.layers.finish()
-            self._write_soon()  # after what else waits for its turn
+            self.layers.refresh_thumbnails_and_extents()
+            self._write_features_soon()  # after other pending events
 
-    def _write_table(self) -> None:
-        """Give napari's layer a table of what is known of each point."""
+    def _write_point_features(self) -> None:
+        """Set the points layer's features: metadata, clusters and measures."""
         dataset, snapshot = self.session.dataset, self.session.snapshot
         if dataset is None or snapshot is None:
             return
@@ -334,12 +358,12 @@ class Scene(QObject):
         ]
         metadata = dataset.obs.drop(columns=of_maps)  # napari shows all on hover
 
-        def free(name: str) -> str:  # napari takes no name twice
-            return free(f"{name} (file)") if name in metadata else name
+        def free_name(name: str) -> str:  # napari accepts no name twice
+            return free_name(f"{name} (file)") if name in metadata else name
 
-        table = metadata.rename(columns={name: free(name) for name in computed})
-        table.index = range(len(table))  # in place: another index copies all
-        for name, values in computed.items():  # by position: no index is compared
+        table = metadata.rename(columns={name: free_name(name) for name in computed})
+        table.index = range(len(table))  # set in place, as reindexing would copy
+        for name, values in computed.items():  # assigned by position
             table[name] = values
         points = self.layers.points
         if points is not None and len(points.data) == len(table):
@@ -347,63 +371,71 @@ class Scene(QObject):
 
     # Colours and sizes
 
-    def _color(self) -> bool:
-        """Find the colours of the choice; by cluster if it does not exist.
+    def _update_coloring(self) -> bool:
+        """Update :attr:`coloring` to the choice of "Colour by".
 
-        False where the choice was changed, and all is drawn in its colours by now.
+        Return False where the choice cannot be shown: it was then changed to clusters,
+        and the map is already rendered with them.
         """
         session, look = self.session, self.session.look
         dataset, snapshot = session.dataset, session.view.drawn
-        is_ours = look.color_by in BUILT_IN
-        if dataset is None or (is_ours and snapshot is None):
-            self.colored, self._colored_from = UNCOLORED, ()
+        is_built_in = look.color_by in BUILT_IN
+        if dataset is None or (is_built_in and snapshot is None):
+            self.coloring, self._coloring_inputs = UNCOLORED, ()
             return True
         choice, limits, compared = look.color_by, look.limits, session.view.comparison
         of: tuple[object, ...] = choice, limits, dataset, dataset.obs
-        if is_ours:
+        if is_built_in:
             of = choice, limits, snapshot, session.clusters.clustering, compared
-        if are_same_objects(of, self._colored_from):
+        if are_same_objects(of, self._coloring_inputs):
             return True
         colors = None
         try:
-            if snapshot is not None and is_ours:
+            if snapshot is not None and is_built_in:
                 if choice != MOVEMENT or compared is not None:
                     colors = color_points(choice, session, snapshot, limits)
             elif name_in_file(choice, dataset) is not None:
                 colors = color_by_column(choice, dataset, limits)
-        except DataError as error:  # the file that the gene is in may be gone
+        except DataError as error:  # the file with the gene may be gone
             session.show_message(str(error))
         if colors is None:
-            look.color_by = CLUSTER  # comes back here
+            look.color_by = CLUSTER  # calls this method again
             return False
-        self.colored, self._colored_from = colors, of
+        self.coloring, self._coloring_inputs = colors, of
         return True
 
-    def _looks(self, snapshot: Snapshot) -> Looks:
-        """Return how the points look, with those that are selected above the others."""
+    def _point_style(self, snapshot: Snapshot) -> PointStyle:
+        """Return the style of a snapshot's points in the present coloring.
+
+        Selected points are larger and above the others, which are muted.  Sizes show
+        the pressure where the look asks for that.
+        """
         selection, is_light = self.session.selection, is_canvas_light(self.viewer)
         is_sized = self.session.look.size_by_pressure and snapshot.has_pressure
         above = None if selection.is_empty else selection.points
-        of = self.colored, above, is_light, snapshot if is_sized else None
-        if not are_same_objects(of, self._drawn_looks[0]):
-            colors = self.colored.rgba
+        of = self.coloring, above, is_light, snapshot if is_sized else None
+        if not are_same_objects(of, self._rendered_style[0]):
+            colors = self.coloring.rgba
             sizes = np.ones(len(colors), np.float32)
             if above is not None:
-                is_scale = self.colored.limits is not None
+                is_scale = self.coloring.limits is not None
                 share = MUTED_VALUE if is_scale else MUTED
                 colors = colors * np.float32(1 - share)
                 colors += np.float32(share * GREYS[is_light])
-                colors[:, 3] = 1.0  # opaque: others stand out among them
-                colors[above] = self.colored.rgba[above]
+                colors[:, 3] = 1.0  # selected points stand out among opaque points
+                colors[above] = self.coloring.rgba[above]
                 sizes[above] = SELECTED_MAGNIFICATION
             if is_sized:
-                sizes = magnification(snapshot.pressure)
-            self._drawn_looks = of, Looks(np.asarray(colors, np.float32), sizes, above)
-        return self._drawn_looks[1]
+                sizes = pressure_magnifications(snapshot.pressure)
+            self._rendered_style = (
+                of,
+                PointStyle(np.asarray(colors, np.float32), sizes, above),
+            )
+        return self._rendered_style[1]
 
 
-def neighbors_text(correction: Correction) -> str:
-    """Return in a sentence what is shown."""
+def neighbors_correction_text(correction: Correction) -> str:
+    """Return a sentence on the true neighbours and strangers that were moved."""
     n_in, n_out = len(correction.moved_in), len(correction.moved_out)
     if not (n_in or n_out):
         return "All true neighbours of the selection are beside it, and no strangers."
@@ -414,8 +446,11 @@ def neighbors_text(correction: Correction) -> str:
     )
 
 
-def magnification(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return 1 for 0 up to ``MAX_MAGNIFIED`` for all but a few of the highest."""
+def pressure_magnifications(pressure: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return size factors (N,) from 1 at pressure 0 to ``MAX_MAGNIFIED``.
+
+    The largest factor begins at the 95th percentile of positive pressures.
+    """
     above = pressure[pressure > 0]
     if not len(above):
         return np.ones(len(pressure), np.float32)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
-from napari_embedding_game.ui.canvas.projection import Projection, projection_of
+from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
 from napari_embedding_game.ui.images.linked_layers import (
     Linked,
     LinkedLayers,
@@ -63,7 +63,7 @@ class DrawnObjects:
 
         In space the foremost one.
         """
-        if self.projection.sight is None:
+        if self.projection.view_direction is None:
             return self.under(np.array(event.pos[:2], dtype=float))
         layer, world = self.linked.labels, np.array(event.position, dtype=float)
         value = layer.get_value(
@@ -82,7 +82,7 @@ class DrawnObjects:
 
         ``beside``: how far off it may be, as a share of the longest side.
         """
-        drawn = self.projection.under(pixel)
+        drawn = self.projection.position_at_pixel(pixel)
         if drawn is None:
             return None
         position = self.at.copy()
@@ -117,6 +117,6 @@ def drawn_objects(
     objects = None if session.dataset is None else session.dataset.objects
     if linked is None or objects is None:
         return None
-    projection = projection_of(viewer, linked.labels, of_slice=True)
+    projection = layer_projection(viewer, linked.labels, includes_slices=True)
     axes, at = axes_and_position(dims, linked.labels)
     return projection and DrawnObjects(linked, objects, projection, axes, at)

@@ -8,7 +8,7 @@ import napari
 from qtpy.QtCore import QObject
 
 from napari_embedding_game.data.images.experiment import ExperimentImages
-from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     FIELDS,
@@ -61,7 +61,7 @@ def show_experiment(
 class ShownField(QObject):
     """Shows the image of the one point that is selected; names images at the slider."""
 
-    def __init__(self, scene: Scene, dock: QObject) -> None:
+    def __init__(self, scene: MapScene, dock: QObject) -> None:
         super().__init__(dock)
         self._viewer, self._session = (viewer := scene.viewer), scene.session
         self._linked = linked = scene.workspace.linked

@@ -12,7 +12,7 @@ from qtpy.QtCore import QObject
 from superqt.utils import qthrottled
 
 from napari_embedding_game.data.dataset import Dataset
-from napari_embedding_game.ui.canvas.scene import Scene
+from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
     axes_and_position,
@@ -41,7 +41,7 @@ class ObjectColors(QObject):
     are not selected fade; without it, selected ones are lit in the layer's colours.
     """
 
-    def __init__(self, scene: Scene, dock: QObject) -> None:
+    def __init__(self, scene: MapScene, dock: QObject) -> None:
         super().__init__(dock)
         self._viewer, self._scene = scene.viewer, scene
         self._session, self._linked = scene.session, scene.workspace.linked
@@ -71,7 +71,7 @@ class ObjectColors(QObject):
             now = session.selection.changed, look.color_objects, look.color_by
             now += (look.limits, *slices, dims.ndisplay)
             self._heard.connect(self.update, *now)
-            later = self._scene.drawn, session.columns_changed
+            later = self._scene.map_rendered, session.columns_changed
             self._heard.connect(lambda *_: self._soon.throttle(), *later)
             self._heard.connect(self._on_paint, linked.labels.events.paint)
         self.update()
@@ -86,7 +86,7 @@ class ObjectColors(QObject):
         is_mapped = session.look.color_objects and session.snapshot is not None
         is_there = labels is not None and labels in self._viewer.layers
         is_colored = is_there and objects is not None and (is_mapped or points.any())
-        mapped = self._scene.colored.rgba
+        mapped = self._scene.coloring.rgba
         if is_colored:
             sizes = {len(points), len(mapped)} if is_mapped else {len(points)}
             ids = objects.label_ids

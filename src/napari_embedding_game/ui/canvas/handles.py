@@ -1,4 +1,4 @@
-"""What the mouse drags on the map: handles."""
+"""Handles: what the mouse can drag on the map."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from napari_embedding_game.session.hand import Hand
 from napari_embedding_game.session.session import error_text
 
 Pixel = NDArray[np.floating]
-"""(x, y) of the canvas."""
+"""(x, y) on the canvas, in pixels as Qt counts them."""
 
 
 @dataclass(frozen=True)
 class Handle:
-    """What is held by the mouse while its button is down."""
+    """Functions that the mouse calls while it drags a landmark or a cluster."""
 
     move: Callable[[Pixel], None]
-    """Follows the mouse."""
+    """Called with each pixel of the drag."""
     drop: Callable[[Pixel, bool], None]
-    """Stays where the mouse let go, pinned there or not."""
+    """Called with the last pixel, and whether the dragged object is pinned there."""
     cancel: Callable[[], None]
-    """Is where it was before: it was given up, or only clicked."""
+    """Called after a cancelled drag or a mere click: restores the former place."""
     cluster: int | None = None
-    """The one that a click on it means; None: whatever lies there."""
+    """The cluster that a click selects; None: the cluster of the point there."""
 
 
-def live_handle(
+def make_game_handle(
     hand: Hand,
-    begin: Callable[[], None],
-    follow: Callable[[Pixel], None],
+    begin_drag: Callable[[], None],
+    drag_to_pixel: Callable[[Pixel], None],
     cluster: int | None = None,
 ) -> Handle:
-    """Return a handle that a running game follows, from its first move on.
+    """Return a handle that drags a landmark or cluster in a running game.
 
-    ``begin`` takes hold, or raises why it cannot.
+    The first move calls ``begin_drag``; where that raises an error its text is shown
+    and nothing is dragged.
     """
     is_held: bool | None = None
 
@@ -47,13 +48,13 @@ def live_handle(
         nonlocal is_held
         if is_held is None:
             try:
-                begin()
+                begin_drag()
                 is_held = True
             except (DataError, InputError) as error:
                 hand.show_refusal(error_text(error))
                 is_held = False
         if is_held:
-            follow(pixel)
+            drag_to_pixel(pixel)
 
     def drop(pixel: Pixel, is_pinned: bool) -> None:
         move(pixel)
