@@ -105,7 +105,7 @@ class MapScene(QObject):
         hear(self._finish_map_soon, *edits)
         hear(self._on_dataset_changed, session.dataset_changed)
         hear(self.show_stored_map, session.restored, session.looked_back)
-        hear(self._on_view_laid_out, view.panels_changed)
+        hear(self._on_panels_changed, view.panels_changed)
         hear(self._on_look_changed, session.look.events)
         hear(self._on_state_changed, session.state_changed)
         hear(
@@ -312,7 +312,7 @@ class MapScene(QObject):
         """Tell the session which map directions go right and up on the canvas."""
         self.session.view.facing = map_steps_right_and_up(self.viewer)
 
-    def _on_view_laid_out(self) -> None:
+    def _on_panels_changed(self) -> None:
         """Render panels or the map without panels, and fit the camera at rest."""
         self.render_map()
         self._finish_map_soon()
