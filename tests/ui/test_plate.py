@@ -10,7 +10,7 @@ from qtpy.QtTest import QTest
 import worlds
 from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.session.sources import FileSource
-from napari_embedding_game.ui.images.linked_layers import FIELDS
+from napari_embedding_game.ui.images.linked_layers import FIELDS_KEY
 from napari_embedding_game.ui.tasks.reading import with_labels
 from napari_embedding_game.ui.widgets.plate import NO_PLATE, PlateWidget
 
@@ -74,7 +74,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     )
     (row,) = session.selection.rows
     linked = person.dock.controller.workspace.linked.current
-    names = linked.labels.metadata[FIELDS]
+    names = linked.labels.metadata[FIELDS_KEY]
     assert names[viewer.dims.current_step[0]] == dataset.obs["image"].iloc[row]
     assert viewer.dims.axis_labels[0] == dataset.obs["image"].iloc[row]
     file = FileSource(plate / "cells.csv")
@@ -94,7 +94,7 @@ def test_twelve_fields_from_the_folder_to_their_wells_and_back(
     viewer.dims.set_point(0, 3)
     assert viewer.dims.axis_labels[0] == names[3]
     viewer.add_image(np.zeros((3, 1, 9, 9)), name="others")
-    for layer in [x for x in viewer.layers if FIELDS in x.metadata]:
+    for layer in [x for x in viewer.layers if FIELDS_KEY in x.metadata]:
         viewer.layers.remove(layer)
     assert viewer.dims.axis_labels[0] == "-4"
 

@@ -9,10 +9,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 
 from napari_embedding_game.data.label_objects import find_objects
-from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.object_colors import TOO_MANY
-from napari_embedding_game.ui.images.picture_grid import fitted, to_qimage
-from napari_embedding_game.ui.images.row_pictures import pictures_of
+from napari_embedding_game.ui.images.picture_grid import scale_to_square, to_qimage
+from napari_embedding_game.ui.images.row_pictures import make_row_pictures
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def linked():
         Image(image, name="a", colormap="red", contrast_limits=(0, 40)),
         Image(image, name="b", colormap="green", contrast_limits=(0, 40)),
     )
-    return Linked(Labels(labels), layers)
+    return ObjectLayers(Labels(labels), layers)
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def test_all_pictures_have_one_field_of_view(dataset):
         top, left = 50 * row + 5, 40 * column + 5
         labels[top : top + side, left : left + side] = number + 1
     image = Image((labels > 0).astype(float), contrast_limits=(0, 1))
-    linked = Linked(Labels(labels), (image,))
+    linked = ObjectLayers(Labels(labels), (image,))
     objects = replace(dataset, source_objects=find_objects(labels))
-    pictures = pictures_of(objects, linked)
+    pictures = make_row_pictures(objects, linked)
     small, large = (np.mean(pictures[row][..., 0] > 127) for row in (0, 1))
     assert small < 0.05
     assert large > 0.6
@@ -85,7 +85,7 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     assert middle(shown.pictures, 19)[:2] == pytest.approx([128, 128], abs=8)
     for image, color in zip(linked.images, ([0, 255, 0], [255, 255, 0]), strict=True):
         image.visible = False  # both: to see the labels alone
-        assert middle(pictures_of(objects, linked), 39) == pytest.approx(color, abs=3)
+        assert middle(make_row_pictures(objects, linked), 39) == pytest.approx(color, abs=3)
     for image in linked.images:
         image.visible = True
     linked.images[0].gamma = 2
@@ -141,17 +141,17 @@ def test_a_layer_with_channels_first_shows_each_in_a_colour(objects, linked):
     labels = linked.labels.data
     stack = np.stack([labels == 1, labels == 2]).astype(np.float32)
     layer = Image(stack, name="stack", contrast_limits=(0, 1))
-    of_layer = Linked(linked.labels, (layer,))
-    pictures = pictures_of(objects, of_layer)
+    of_layer = ObjectLayers(linked.labels, (layer,))
+    pictures = make_row_pictures(objects, of_layer)
     colors = [middle(pictures, row) for row in range(3)]
     assert colors == [[255, 0, 255], [0, 255, 0], [0, 0, 0]]
-    assert middle(pictures_of(objects, of_layer, {"stack 1"}), 0) == [0, 0, 0]
+    assert middle(make_row_pictures(objects, of_layer, {"stack 1"}), 0) == [0, 0, 0]
 
 
 def test_a_large_picture_is_made_smaller_smoothly_a_small_one_keeps_its_pixels():
     def shades(height, width):
         stripes = np.full((height, width), [0, 255] * (width // 2), np.uint8)
-        smaller = fitted(to_qimage(stripes), 30)
+        smaller = scale_to_square(to_qimage(stripes), 30)
         line = [smaller.pixelColor(x, 0).red() for x in range(smaller.width())]
         return {shade for shade in line if 0 < shade < 255}
 

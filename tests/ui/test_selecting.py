@@ -13,7 +13,7 @@ from napari_embedding_game.session.sources import MeasuredSource
 from napari_embedding_game.ui.canvas import mouse
 from napari_embedding_game.ui.canvas.overlay import COLOR
 from napari_embedding_game.ui.canvas.projection import layer_projection
-from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.object_colors import FADING
 from napari_embedding_game.ui.widgets.teach import TeachWidget
 from worlds import color_at, names_read
@@ -39,7 +39,7 @@ def nuclei(load, qtbot, viewer, dock, session, play):
     image = np.random.default_rng(0).random(labels.shape)
     layer = viewer.add_labels(labels, name="nuclei")
     source = MeasuredSource(image, labels, "nuclei")
-    load(lambda: dock.controller.reading.load(source, linked=Linked(layer)))
+    load(lambda: dock.controller.reading.load(source, linked=ObjectLayers(layer)))
     play()
     return layer
 
@@ -64,7 +64,7 @@ def test_of_a_time_series_the_slice_on_show_is_lit(
     movie[0, movie[0] == 13] = 0
     layer = viewer.add_labels(movie, name="movie")
     source = MeasuredSource(movie / 7.0, movie, "movie", {"first_axis": "time"})
-    load(lambda: dock.controller.reading.load(source, linked=Linked(layer)))
+    load(lambda: dock.controller.reading.load(source, linked=ObjectLayers(layer)))
     play()
     session.selection.select_points(np.array([27]))
     viewer.dims.set_point(0, 0)

@@ -23,7 +23,7 @@ from napari_embedding_game.session.session import error_text
 from napari_embedding_game.ui import pixels
 from napari_embedding_game.ui.canvas.pick import compile_pick_loop
 from napari_embedding_game.ui.canvas.scene import MapScene
-from napari_embedding_game.ui.images.linked_layers import center_on
+from napari_embedding_game.ui.images.linked_layers import center_on_objects
 from napari_embedding_game.ui.tasks.errors import tried
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 from napari_embedding_game.ui.tasks.session_store import SessionStore
@@ -125,7 +125,7 @@ class Controller(QObject):
         dataset, linked = self.session.dataset, self.workspace.linked.current
         if linked is not None and dataset is not None and dataset.objects is not None:
             chosen = dataset.objects.take(self.session.selection.rows)
-            center_on(self._viewer, linked.labels, chosen)
+            center_on_objects(self._viewer, linked.labels, chosen)
 
     def select_level(self, index: int, is_added: bool) -> None:
         """Select the points of one level of the legend."""

@@ -31,7 +31,7 @@ from napari_embedding_game.ui.controls.run import RunControls
 from napari_embedding_game.ui.controls.selection import SelectionControls
 from napari_embedding_game.ui.controls.timeline import Timeline
 from napari_embedding_game.ui.controls.trust import TrustControls
-from napari_embedding_game.ui.images.fields import ShownField
+from napari_embedding_game.ui.images.experiment_layers import ImageSlider
 from napari_embedding_game.ui.images.object_colors import ObjectColors
 from napari_embedding_game.ui.inspector.cluster_pane import ClusterPane
 from napari_embedding_game.ui.inspector.plots_tab import PlotsTab
@@ -200,7 +200,7 @@ class GameDock(MapWidget):
         self.inspector = SelectionTab(workspace, self.clusters.edits, self.select)
         self.plots = PlotsTab(self.inspector.markers)
         ObjectColors(scene, self)
-        ShownField(scene, self)
+        ImageSlider(scene, self)
         self.hover = HoverTooltip(overlay)
         self.larger = LargerMap(self)
 

@@ -18,7 +18,7 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.sources import SampleSource, Source
 from napari_embedding_game.ui.compat import main_window_of, unwrap, viewers
 from napari_embedding_game.ui.game_dock import GameDock
-from napari_embedding_game.ui.images.linked_layers import OF_MAP
+from napari_embedding_game.ui.images.linked_layers import MAP_KEY
 from napari_embedding_game.ui.tasks.writing import write_table
 
 LayerData = tuple[Any, ...]
@@ -128,7 +128,7 @@ def write_map(path: str, layers: Sequence[LayerData]) -> list[str]:
     ValueError, as a DataError is, napari would take for the lack of a writer.
     """
     viewer = napari.current_viewer()
-    is_ours = any(OF_MAP in meta.get("metadata", {}) for _, meta, _ in layers)
+    is_ours = any(MAP_KEY in meta.get("metadata", {}) for _, meta, _ in layers)
     dock = find_dock(viewer) if is_ours and viewer is not None else None
     if dock is None:
         raise OSError(NO_MAP_LAYER)

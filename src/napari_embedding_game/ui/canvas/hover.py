@@ -18,9 +18,9 @@ from napari_embedding_game.session.row_details import RowDetails, describe_row
 from napari_embedding_game.ui.canvas.overlay import MapOverlay
 from napari_embedding_game.ui.canvas.pick import find_row_at_pixel
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import Linked
-from napari_embedding_game.ui.images.picture_grid import fitted, to_qimage
-from napari_embedding_game.ui.images.row_pictures import pictures_of
+from napari_embedding_game.ui.images.linked_layers import ObjectLayers
+from napari_embedding_game.ui.images.picture_grid import scale_to_square, to_qimage
+from napari_embedding_game.ui.images.row_pictures import make_row_pictures
 from napari_embedding_game.ui.style.coloring import (
     ISOLATION,
     LONG_NAMES,
@@ -191,14 +191,14 @@ def row_details_html(
 
 
 def _make_row_picture(
-    dataset: Dataset, linked: Linked | None, row: int
+    dataset: Dataset, linked: ObjectLayers | None, row: int
 ) -> QImage | None:
     """Return the picture of a row, at most ``PICTURE_SIDE`` pixels wide and high.
 
     None without pictures.  It takes a while where many objects are left out.
     """
-    pictures = pictures_of(dataset, linked)
-    return None if pictures is None else fitted(to_qimage(pictures[row]), PICTURE_SIDE)
+    pictures = make_row_pictures(dataset, linked)
+    return None if pictures is None else scale_to_square(to_qimage(pictures[row]), PICTURE_SIDE)
 
 
 def _image_tag(image: QImage) -> str:

@@ -36,7 +36,7 @@ from napari_embedding_game.ui.canvas.projection import (
 )
 from napari_embedding_game.ui.compat import draw
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.linked_layers import OF_MAP, finest
+from napari_embedding_game.ui.images.linked_layers import MAP_KEY, finest_pixels
 from napari_embedding_game.ui.style.theme import canvas_color_events, is_canvas_light
 
 POINTS_NAME, LANDMARKS_NAME = "embedding", "landmarks"
@@ -394,7 +394,7 @@ class MapLayers:
         if layer.ndim < 2 or not any(layer is other for other in self._other_layers()):
             return False
         if isinstance(layer, Labels):
-            pixels = finest(layer)  # pixels that are no array come from a file
+            pixels = finest_pixels(layer)  # pixels that are no array come from a file
             holds = not isinstance(pixels, np.ndarray) or bool(pixels.any())
         else:
             holds = bool(len(layer.data) and np.isfinite(layer.extent.world).all())
@@ -579,7 +579,7 @@ class MapLayers:
         layer = Points(
             np.tile(self._box_corners().mean(axis=0), (n_landmarks, 1)),
             name=LANDMARKS_NAME,
-            metadata={OF_MAP: True},
+            metadata={MAP_KEY: True},
             size=self.frame.unit * LANDMARK_SIZE,
             border_width=0.2,
             opacity=LANDMARK_OPACITY,
@@ -652,7 +652,7 @@ def make_points_layer(world: NDArray[np.floating], name: str = POINTS_NAME) -> P
     layer = Points(
         world,
         name=name,
-        metadata={OF_MAP: True},
+        metadata={MAP_KEY: True},
         size=1.0,  # a float array: sizes are written in place
         border_width=0.0,
         face_color="gray",

@@ -19,7 +19,7 @@ from napari_embedding_game.ui.canvas.handles import Handle, Pixel, make_game_han
 from napari_embedding_game.ui.canvas.overlay import MapOverlay, line_mask
 from napari_embedding_game.ui.canvas.pick import CLICK_MARGIN, find_row_at_pixel
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.drawn_objects import drawn_objects
+from napari_embedding_game.ui.images.visible_objects import find_visible_objects
 
 Tool = Literal["", "lasso", "brush"]
 ESCAPE, BRUSH_KEY = "Escape", "B"
@@ -264,7 +264,7 @@ class MapMouse(QObject):
             (selection.toggle if is_added else selection.select)(cluster)
             self.selection_picked.emit()
             return
-        objects = drawn_objects(self._viewer, session, self._linked)
+        objects = find_visible_objects(self._viewer, session, self._linked)
         row = None if objects is None else objects.clicked(event)
         if row is not None:
             points = np.arange(len(selection.points)) == row
@@ -292,7 +292,7 @@ class MapMouse(QObject):
         is_inside = _are_pixels_in_mask(mask, pixels)
         n_points = len(session.selection.points)
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
-        objects = drawn_objects(self._viewer, session, self._linked)
+        objects = find_visible_objects(self._viewer, session, self._linked)
         if objects is not None:
             chosen |= _are_pixels_in_mask(mask, objects.positions())
             if radius is not None:
@@ -311,7 +311,7 @@ class MapMouse(QObject):
         """
         if self._session.view.positions is None or self._layers.points is None:
             return False
-        objects = drawn_objects(self._viewer, self._session, self._linked)
+        objects = find_visible_objects(self._viewer, self._session, self._linked)
         return self._layers.is_map_at(pixel) or (
             objects is not None and (bool(self.tool) or objects.covers(pixel))
         )

@@ -29,9 +29,9 @@ from napari_embedding_game.ui.controls.columns import ColumnsPanel
 from napari_embedding_game.ui.controls.recipe import RecipePanel
 from napari_embedding_game.ui.controls.start import Start
 from napari_embedding_game.ui.images.join_panel import JoinPanel
-from napari_embedding_game.ui.images.linked_layers import OF_MAP, finest
+from napari_embedding_game.ui.images.linked_layers import MAP_KEY, finest_pixels
 from napari_embedding_game.ui.images.measure_panel import MeasurePanel
-from napari_embedding_game.ui.images.relink import Relink
+from napari_embedding_game.ui.images.relink import RelinkPanel
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
     FoldingSection,
@@ -116,7 +116,7 @@ class DataControls(QWidget):
         self.columns = ColumnsPanel(self._on_columns)
         self.join = JoinPanel(reading)
         self.measure = MeasurePanel(reading)
-        self.relink = Relink(reading)
+        self.relink = RelinkPanel(reading)
         self._build()
         self.measure.offered.connect(self._mark_next)
         hear = Connections(self).connect
@@ -147,9 +147,9 @@ class DataControls(QWidget):
                 return
         if layer is not None and table is not None:
             linked = self.measure.linked_to(layer) if is_labels else None
-            labels = finest(layer) if is_labels else None
+            labels = finest_pixels(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
-        elif layer is None or OF_MAP in layer.metadata or not features.shape[1]:
+        elif layer is None or MAP_KEY in layer.metadata or not features.shape[1]:
             self.trouble.show_text(NO_TABLE)
         elif is_labels:
             source, linked = self.measure.table_of(layer)

@@ -9,7 +9,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer
 from numpy.typing import NDArray
 
-from napari_embedding_game.ui.images.linked_layers import finest
+from napari_embedding_game.ui.images.linked_layers import finest_pixels
 
 _APART = 0.05
 """Pixels by which two layers may differ over their whole length and be the same."""
@@ -22,14 +22,14 @@ _NOT_A_NAME = re.compile(
 )
 
 
-def misfit(image: Image, labels: Labels) -> str:
+def find_misfit(image: Image, labels: Labels) -> str:
     """Return why nothing can be measured in an image by labels; "" if something can.
 
     By the transforms of both layers: each pixel has to be one of the labels.
     """
-    ours = np.array(finest(labels).shape)
+    ours = np.array(finest_pixels(labels).shape)
     n, name = len(ours), labels.name
-    theirs, (matrix, origin) = np.array(finest(image).shape), _to_world(image)
+    theirs, (matrix, origin) = np.array(finest_pixels(image).shape), _world_matrix_and_origin(image)
     theirs, units = theirs[:-1] if image.rgb else theirs, image.units
     if len(theirs) == n + 1 and not image.rgb:
         # Channels are last, where napari takes them for one more axis, or first.
@@ -41,14 +41,14 @@ def misfit(image: Image, labels: Labels) -> str:
     if (theirs != ours).any():
         sizes = tuple(" × ".join(map(str, shape)) for shape in (theirs, ours))
         return f"has {sizes[0]} pixels, and '{name}' has {sizes[1]}"
-    our_matrix, our_origin = _to_world(labels)
+    our_matrix, our_origin = _world_matrix_and_origin(labels)
     pairs = zip(units, labels.units, strict=True)  # pixels are as long as anything
     lengths = [(1 * u).to(v).m if u.is_compatible_with(v) else 1 for u, v in pairs]
     matrix, origin = np.diag(lengths) @ matrix, lengths * origin
     shift = np.linalg.solve(matrix, our_origin - origin)
     mapping = np.linalg.solve(matrix, our_matrix)
     if (np.abs(mapping - np.eye(n)) * ours > _APART).any():
-        sizes = _numbers(np.diag(matrix)), _numbers(np.diag(our_matrix))
+        sizes = _format_lengths(np.diag(matrix)), _format_lengths(np.diag(our_matrix))
         return (
             f"has a pixel size of {sizes[0]}, and '{name}' of {sizes[1]}, with as many "
             "pixels: give both layers the same scale and rotation"
@@ -58,7 +58,7 @@ def misfit(image: Image, labels: Labels) -> str:
     return ""
 
 
-def proposed(
+def propose_images(
     labels: Labels, images: Sequence[Image], selected: Sequence[Layer] = ()
 ) -> list[Image]:
     """Return the images in which objects are to be measured if nobody chooses.
@@ -67,12 +67,12 @@ def proposed(
     same name or file; else all channels of one picture; else the selected ones.  None
     of several images that may be several fields of view.
     """
-    same = [image for image in images if not misfit(image, labels)]
+    same = [image for image in images if not find_misfit(image, labels)]
     chosen = [image for image in same if image in selected]
     if chosen and labels in selected:
         return chosen
-    words, path = _words(labels.name), labels.source.path
-    called = [x for x in same if words and words <= _words(x.name)]
+    words, path = _name_words(labels.name), labels.source.path
+    called = [x for x in same if words and words <= _name_words(x.name)]
     related = called or [x for x in same if path and x.source.path == path]
     # napari shows the first channel of a picture as any image, the others added up.
     if len(same) < 2 or (
@@ -87,23 +87,23 @@ def pixel_size(labels: Labels) -> tuple[float, ...]:
 
     Rounded, as places far from the origin have fewer digits than these lengths.
     """
-    matrix, _ = _to_world(labels)
+    matrix, _ = _world_matrix_and_origin(labels)
     return tuple(float(f"{x:.7g}") for x in np.linalg.norm(matrix, axis=0))
 
 
 def is_sheared(labels: Labels) -> bool:
     """Return whether the pixels of a layer are no boxes in the world."""
-    matrix, _ = _to_world(labels)
+    matrix, _ = _world_matrix_and_origin(labels)
     lengths = np.linalg.norm(matrix, axis=0)
     return bool(abs(np.linalg.det(matrix)) < 0.999 * lengths.prod())
 
 
-def _words(name: str) -> set[str]:
+def _name_words(name: str) -> set[str]:
     """Return words and numbers of a name, without those that say what it is."""
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 
-def _to_world(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _world_matrix_and_origin(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return matrix and origin that bring the layer's pixels into the world."""
     n = layer.ndim
     origin = np.asarray(layer.data_to_world(np.zeros(n)), dtype=float)
@@ -111,6 +111,6 @@ def _to_world(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.array([end - origin for end in ends]).T, origin
 
 
-def _numbers(values: NDArray[np.float64]) -> str:
+def _format_lengths(values: NDArray[np.float64]) -> str:
     rounded = [f"{value:.3g}" for value in (values + 0.0).tolist()]
     return rounded[0] if len(set(rounded)) == 1 else f"({', '.join(rounded)})"

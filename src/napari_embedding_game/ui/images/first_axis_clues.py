@@ -10,7 +10,10 @@ from napari.layers import Layer, Tracks
 
 from napari_embedding_game.data.images.first_axis import guess_first_axis
 from napari_embedding_game.data.label_objects import FirstAxis
-from napari_embedding_game.ui.images.linked_layers import finest, images_of
+from napari_embedding_game.ui.images.linked_layers import (
+    finest_pixels,
+    selectable_image_layers,
+)
 
 _NAMES: dict[str, FirstAxis] = {
     **dict.fromkeys(("t", "time", "frame", "frames", "timepoint"), "time"),
@@ -27,23 +30,23 @@ def find_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     By the names of axes, units of time, and tracks; then by the labels themselves; then
     by units of length, which some readers give to every axis.
     """
-    shape = finest(labels).shape
-    images = [x for x in images_of(viewer) if finest(x).shape == shape]
+    shape = finest_pixels(labels).shape
+    images = [x for x in selectable_image_layers(viewer) if finest_pixels(x).shape == shape]
     layers = [labels, *images]
     named = (_NAMES.get(layer.axis_labels[0].lower()) for layer in layers)
     axis = next(filter(None, named), None)
-    of_units = {_DIMENSIONS.get(_dimension(layer.units[0])) for layer in layers}
+    of_units = {_DIMENSIONS.get(_unit_dimension(layer.units[0])) for layer in layers}
     is_tracked = any(isinstance(x, Tracks) and x.ndim == 3 for x in viewer.layers)
     if axis is not None:
         return axis
     if "time" in of_units or is_tracked:
         return "time"
-    pixels = finest(labels)  # others are in files, to be read plane by plane
+    pixels = finest_pixels(labels)  # others are in files, to be read plane by plane
     guess = guess_first_axis(pixels) if isinstance(pixels, np.ndarray) else None
     return guess or ("z" if "z" in of_units else None)
 
 
-def _dimension(unit: Any) -> str:
+def _unit_dimension(unit: Any) -> str:
     """Return the one dimension of a unit, such as "[time]"; "" of others."""
     dimensions = dict(unit.dimensionality)
     return next(iter(dimensions)) if list(dimensions.values()) == [1] else ""

@@ -9,7 +9,11 @@ from napari.layers import Labels
 from napari_embedding_game.data.images.join import Join, JoinRequest
 from napari_embedding_game.session.sources import FeaturesSource, FileSource
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
-from napari_embedding_game.ui.images.linked_layers import finest, labels_of, layer_of
+from napari_embedding_game.ui.images.linked_layers import (
+    finest_pixels,
+    joined_labels_layer,
+    selectable_labels_layers,
+)
 from napari_embedding_game.ui.style.form_widgets import ChoiceBox, form_layout
 from napari_embedding_game.ui.tasks.reading import ReadingTask
 
@@ -58,14 +62,14 @@ class JoinPanel(LayerPanel):
         """Offer the layers that there are for the rows of a table."""
         read = self._reading.read
         is_table = read is not None and isinstance(read.source, TABLES)
-        layers = labels_of(self._viewer) if is_table else []
+        layers = selectable_labels_layers(self._viewer) if is_table else []
         self.setVisible(bool(layers))
         if not layers:  # let them go
             self.layer.set_choices([(NO_LAYER, None)])
             return
         join, request = self._join, self._join.request
         is_about = bool(join.sentences or join.refusal)
-        linked = layer_of(self._viewer, join) if is_about else None
+        linked = joined_labels_layer(self._viewer, join) if is_about else None
         columns = [(name, name) for name in join.columns]
         pictures = [(" ".join(one), one) for one in join.pictures]
         named = [(x.name, x) for x in layers]
@@ -81,7 +85,7 @@ class JoinPanel(LayerPanel):
 
     def _on_layer(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""
-        chosen = None if layer is None else JoinRequest(layer.name, finest(layer))
+        chosen = None if layer is None else JoinRequest(layer.name, finest_pixels(layer))
         self._ask_for(chosen)
 
     def _ask(self, chosen: object) -> None:

@@ -20,13 +20,13 @@ from napari_embedding_game.ui.canvas.projection import displayed_axes
 
 PICTURE_NAME, OBJECTS_NAME = "nuclei (image)", "nuclei (labels)"
 OBJECTS_OPACITY = 0.5
-LAID = ("scale", "translate", "rotate", "shear", "affine")
+TRANSFORM_FIELDS = ("scale", "translate", "rotate", "shear", "affine")
 """What decides where a layer lies."""
-FILE = "napari-embedding-game file"
+FILE_KEY = "napari-embedding-game file"
 """Metadata of a layer: the file or folder it is of, where napari knows none."""
-OF_MAP = "napari-embedding-game map"
+MAP_KEY = "napari-embedding-game map"
 """Metadata of a layer: it is of a map, no source of one."""
-FIELDS = "napari-embedding-game fields"
+FIELDS_KEY = "napari-embedding-game fields"
 """Metadata of a layer of an experiment: names of the images along its first axis."""
 
 
@@ -35,7 +35,7 @@ _labels_of: WeakKeyDictionary[Layer, ref[Labels]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Linked:
+class ObjectLayers:
     """The label image of the objects, and the images they were measured in."""
 
     labels: Labels
@@ -49,7 +49,7 @@ class LayerRecord(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-class LayersRecord(msgspec.Struct, frozen=True):
+class ObjectLayersRecord(msgspec.Struct, frozen=True):
     """What it knows of the layers that show the objects of a map."""
 
     labels: LayerRecord = LayerRecord()
@@ -65,19 +65,19 @@ class LinkedLayers:
     changed = Signal(object)
 
     def __init__(self) -> None:
-        self.current: Linked | None = None
-        self.missed: LayersRecord | None = None
+        self.current: ObjectLayers | None = None
+        self.missed: ObjectLayersRecord | None = None
         """The layers that a map is about, as long as one of them is not there."""
 
     @property
-    def record(self) -> LayersRecord | None:
+    def record(self) -> ObjectLayersRecord | None:
         """The layers, for a session file; None without any."""
         if self.missed is not None or self.current is None:
             return self.missed
-        images = tuple(map(record_of, self.current.images))
-        return LayersRecord(record_of(self.current.labels), images)
+        images = tuple(map(make_layer_record, self.current.images))
+        return ObjectLayersRecord(make_layer_record(self.current.labels), images)
 
-    def set(self, linked: Linked | None, missed: LayersRecord | None = None) -> None:
+    def set(self, linked: ObjectLayers | None, missed: ObjectLayersRecord | None = None) -> None:
         """Take up layers, or none."""
         self.missed = missed
         if linked != self.current:
@@ -85,44 +85,44 @@ class LinkedLayers:
             self.changed.emit(linked)
 
 
-def record_of(layer: Layer) -> LayerRecord:
+def make_layer_record(layer: Layer) -> LayerRecord:
     """Return name and file of a layer."""
-    path = layer.metadata.get(FILE) or layer.source.path
+    path = layer.metadata.get(FILE_KEY) or layer.source.path
     return LayerRecord(layer.name, path if isinstance(path, str) else "")
 
 
-def finest(layer: Layer) -> Any:
+def finest_pixels(layer: Layer) -> Any:
     """Return the pixels of a layer; of a multiscale one, its finest level."""
     return layer.data[0] if layer.multiscale else layer.data
 
 
-def labels_of(viewer: napari.Viewer) -> list[Labels]:
+def selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
     """Return the Labels layers whose objects a person may choose, uppermost last."""
-    return [x for x in _free(viewer) if isinstance(x, Labels)]
+    return [x for x in _selectable_layers(viewer) if isinstance(x, Labels)]
 
 
-def layer_of(viewer: napari.Viewer, join: Join) -> Labels | None:
+def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
     """Return the Labels layer that was joined with; None if it is gone."""
     pixels = join.request.pixels
-    return next((x for x in labels_of(viewer) if finest(x) is pixels), None)
+    return next((x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels), None)
 
 
-def images_of(viewer: napari.Viewer) -> list[Image]:
+def selectable_image_layers(viewer: napari.Viewer) -> list[Image]:
     """Return the images in which objects may be measured."""
-    return [x for x in _free(viewer) if isinstance(x, Image)]
+    return [x for x in _selectable_layers(viewer) if isinstance(x, Image)]
 
 
-def _free(viewer: napari.Viewer) -> list[Layer]:
+def _selectable_layers(viewer: napari.Viewer) -> list[Layer]:
     """Return the layers that a person may choose for objects, or to measure them in.
 
     None of an experiment, whose labels are of many images, nor an image that labels
     were made of.
     """
-    layers = [x for x in viewer.layers if FIELDS not in x.metadata]
+    layers = [x for x in viewer.layers if FIELDS_KEY not in x.metadata]
     return [x for x in layers if _labels_of.get(x, lambda: None)() not in layers]
 
 
-def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
+def add_labels_of_mask(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
     """Add the Labels layer of an image of whole numbers, and return it.
 
     The image is the person's: it stays, hidden, and is on offer no more while the
@@ -132,25 +132,25 @@ def use_as_labels(viewer: napari.Viewer, mask: Image, first_axis: object) -> Lab
     each picture, where it is not "z".
     """
     mask.visible = False
-    options = {name: getattr(mask, name) for name in ("units", *LAID)}
-    metadata = {**mask.metadata, FILE: record_of(mask).path}
-    labels = mask_to_labels(finest(mask), in_planes=first_axis != "z")
+    options = {name: getattr(mask, name) for name in ("units", *TRANSFORM_FIELDS)}
+    metadata = {**mask.metadata, FILE_KEY: make_layer_record(mask).path}
+    labels = mask_to_labels(finest_pixels(mask), in_planes=first_axis != "z")
     name = f"{mask.name} (labels)"
     layer = viewer.add_labels(labels, name=name, metadata=metadata, **options)
     _labels_of[mask] = ref(layer)
     return layer
 
 
-def show_pictures(viewer: napari.Viewer, loaded: ReadResult) -> Linked:
+def add_source_layers(viewer: napari.Viewer, loaded: ReadResult) -> ObjectLayers:
     """Add the source's own picture and objects as layers."""
     image = viewer.add_image(loaded.image, name=PICTURE_NAME)
     labels = viewer.add_labels(
         loaded.labels, name=OBJECTS_NAME, opacity=OBJECTS_OPACITY
     )
-    return Linked(labels, (image,))
+    return ObjectLayers(labels, (image,))
 
 
-def axes_and_position(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
+def displayed_axes_and_position(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
     """Return the axes of a layer that are displayed, and the pixel the sliders are at.
 
     Two axes, or three in space.
@@ -159,7 +159,7 @@ def axes_and_position(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.fl
     return axes, np.asarray(layer.world_to_data(dims.point), dtype=float)
 
 
-def is_in_slice(
+def are_in_slice(
     objects: Objects, axes: list[int], at: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
     """Return the objects that are seen where the sliders are: (n,)."""
@@ -167,7 +167,7 @@ def is_in_slice(
     return objects.present & objects.contains_along_axes(at)[:, hidden].all(axis=1)
 
 
-def center_on(
+def center_on_objects(
     viewer: napari.Viewer,
     labels: Labels,
     objects: Objects,
@@ -184,7 +184,7 @@ def center_on(
     centers, dims = objects.centers, viewer.dims
     center = centers.mean(axis=0) if labels.ndim == 2 else centers[0]
     middle = np.asarray(labels.data_to_world(center))
-    displayed, _ = axes_and_position(dims, labels)
+    displayed, _ = displayed_axes_and_position(dims, labels)
     for axis in set(range(labels.ndim)).difference(displayed):
         dims.set_point(dims.ndim - labels.ndim + axis, middle[axis])
     if moves_camera:

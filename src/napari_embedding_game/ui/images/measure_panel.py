@@ -23,20 +23,20 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.alignment import (
+    find_misfit,
     is_sheared,
-    misfit,
     pixel_size,
-    proposed,
+    propose_images,
 )
 from napari_embedding_game.ui.images.first_axis_clues import find_first_axis
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
-    LAID,
-    Linked,
-    finest,
-    images_of,
-    labels_of,
-    use_as_labels,
+    TRANSFORM_FIELDS,
+    ObjectLayers,
+    add_labels_of_mask,
+    finest_pixels,
+    selectable_image_layers,
+    selectable_labels_layers,
 )
 from napari_embedding_game.ui.style.form_widgets import (
     ChoiceBox,
@@ -154,34 +154,34 @@ class MeasurePanel(LayerPanel):
     def first_axis(self) -> FirstAxis | None:
         """What the first axis of the labels is; None while that is to be chosen."""
         labels = self.labels.value
-        is_flat = labels is None or finest(labels).ndim < 3
+        is_flat = labels is None or finest_pixels(labels).ndim < 3
         return "z" if is_flat else self.axis.value
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are, the one that is selected first."""
-        images, labels = images_of(self._viewer), labels_of(self._viewer)
-        objects = [*(x for x in images if _is_mask(x)), *labels]
+        images, labels = selectable_image_layers(self._viewer), selectable_labels_layers(self._viewer)
+        objects = [*(x for x in images if _is_mask_image(x)), *labels]
         selected = [x for x in objects if x in self._viewer.layers.selection]
         present = [x for x in objects if x is self.labels.value]
         first = selected if len(selected) == 1 else present or selected or objects[::-1]
         self.labels.set_choices([(x.name, x) for x in objects], *first)
         self._of_layers.close()
         for layer in (*images, *labels):
-            for name in (*LAID, "data", "name", "blending"):
+            for name in (*TRANSFORM_FIELDS, "data", "name", "blending"):
                 event = getattr(layer.events, name)
                 self._of_layers.connect(self.refresh_soon, event)
         self._show()
         self.offered.emit()
 
-    def linked_to(self, labels: Labels) -> Linked:
+    def linked_to(self, labels: Labels) -> ObjectLayers:
         """Return a Labels layer with the images that are ticked for it."""
         chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
-        return Linked(labels, tuple(chosen if labels is self.labels.value else ()))
+        return ObjectLayers(labels, tuple(chosen if labels is self.labels.value else ()))
 
-    def table_of(self, labels: Labels) -> tuple[FeaturesSource, Linked]:
+    def table_of(self, labels: Labels) -> tuple[FeaturesSource, ObjectLayers]:
         """Return the table of a Labels layer as a source, and its layers."""
         axis = self.first_axis if labels is self.labels.value else None
-        request = JoinRequest(labels.name, finest(labels), axis or "z")
+        request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
         return source, self.linked_to(labels)
 
@@ -190,7 +190,7 @@ class MeasurePanel(LayerPanel):
     def _show(self, event: object = None) -> None:
         """Offer what can be chosen for the labels."""
         labels, has_data = self.labels.value, self._session.dataset is not None
-        all_images = images_of(self._viewer)
+        all_images = selectable_image_layers(self._viewer)
         images = [x for x in all_images if x is not labels]
         self.setVisible(self.can_measure or bool(all_images and not has_data))
         self._body.setVisible(self.can_measure)
@@ -198,7 +198,7 @@ class MeasurePanel(LayerPanel):
         self.measure.setVisible(self.can_measure and has_data)
         self._offer_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
-        n_axes = 0 if labels is None else finest(labels).ndim
+        n_axes = 0 if labels is None else finest_pixels(labels).ndim
         if labels is not None and n_axes == 3:
             axis = self._axes.get(labels) or self._find_axis(labels)
             self.axis.set_choices(AXES if axis else (NOT_CHOSEN, *AXES), axis)
@@ -212,18 +212,18 @@ class MeasurePanel(LayerPanel):
         clear_layout(self.images)
         self._ticks, ticked = {}, self._chosen.get(labels) if images else None
         if ticked is None and images:
-            ticked = proposed(labels, images, list(self._viewer.layers.selection))
+            ticked = propose_images(labels, images, list(self._viewer.layers.selection))
         for image in images:
-            if reason := misfit(image, labels):
+            if reason := find_misfit(image, labels):
                 self.images.addWidget(Text(f"{image.name} ({reason})"))
                 continue
             n = (
                 1
                 if image.rgb
-                else len(split_image(finest(image), finest(labels).shape))
+                else len(split_image(finest_pixels(image), finest_pixels(labels).shape))
             )
             # Of as many slices as channels nothing else tells which axis is taken.
-            along = " along its first axis" * (finest(image).shape[:2] == (n, n))
+            along = " along its first axis" * (finest_pixels(image).shape[:2] == (n, n))
             many = f"{image.name} ({n} channels{along})"
             self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
             tick.setChecked(image in ticked)
@@ -249,7 +249,7 @@ class MeasurePanel(LayerPanel):
 
     def _find_axis(self, labels: Layer) -> FirstAxis | None:
         """Return what the first axis of three is; pixels are looked at once."""
-        pixels = finest(labels)
+        pixels = finest_pixels(labels)
         known, axis = self._clues.get(labels, (None, None))
         if known is not pixels or axis is None:
             axis = find_first_axis(self._viewer, labels)
@@ -279,40 +279,40 @@ class MeasurePanel(LayerPanel):
             return
         linked = self.linked_to(labels)
         if isinstance(labels, Image):
-            labels = use_as_labels(self._viewer, labels, axis)
-            linked = Linked(labels, linked.images)
+            labels = add_labels_of_mask(self._viewer, labels, axis)
+            linked = ObjectLayers(labels, linked.images)
         how = {
             "first_axis": axis,
             "groups": [group for group in GROUPS if self.groups[group].isChecked()],
             "with_border": not self.without_border.isChecked(),
         }
-        self._reading.load(measured(linked, how), linked=linked, then=then)
+        self._reading.load(make_measured_source(linked, how), linked=linked, then=then)
 
 
-def measured(linked: Linked, how: dict[str, Any]) -> MeasuredSource:
+def make_measured_source(linked: ObjectLayers, how: dict[str, Any]) -> MeasuredSource:
     """Return objects of layers as a source, measured in the images that fit."""
     labels = linked.labels
-    images = [image for image in linked.images if not misfit(image, labels)]
+    images = [image for image in linked.images if not find_misfit(image, labels)]
     names = ", ".join(f"'{image.name}'" for image in images)
     note = f"Measured in {names}." if images else NO_IMAGE
     notes = (note, SHEARED) if is_sheared(labels) else (note,)
-    pixels, how = _pixels(images, labels), {"scale": pixel_size(labels), **how}
-    return MeasuredSource(pixels, finest(labels), labels.name, how, notes)
+    pixels, how = _collect_measurement_channels(images, labels), {"scale": pixel_size(labels), **how}
+    return MeasuredSource(pixels, finest_pixels(labels), labels.name, how, notes)
 
 
-def _is_mask(image: Image) -> bool:
-    is_whole = not image.rgb and finest(image).dtype.kind in "biu"
+def _is_mask_image(image: Image) -> bool:
+    is_whole = not image.rgb and finest_pixels(image).dtype.kind in "biu"
     return is_whole and _MASKS.search(image.name.lower()) is not None
 
 
-def _pixels(images: Sequence[Image], labels: Labels) -> Any:
+def _collect_measurement_channels(images: Sequence[Image], labels: Labels) -> Any:
     """Return what ``measure_stages`` measures in: an array, or one by name."""
     channels: dict[str, Any] = {}
     for image in images:
-        pixels = finest(image)[..., :3] if image.rgb else finest(image)  # no alpha
+        pixels = finest_pixels(image)[..., :3] if image.rgb else finest_pixels(image)  # no alpha
         if len(images) == 1:
             return pixels
-        parts = split_image(pixels, tuple(finest(labels).shape))
+        parts = split_image(pixels, tuple(finest_pixels(labels).shape))
         names = COLORS if image.rgb else [f"channel {i + 1}" for i in range(len(parts))]
         for name, part in zip(names, parts, strict=True):
             channels[image.name if len(parts) == 1 else f"{image.name} {name}"] = part

@@ -15,15 +15,15 @@ from napari_embedding_game.data.dataset import Dataset
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
-    axes_and_position,
-    finest,
-    is_in_slice,
+    are_in_slice,
+    displayed_axes_and_position,
+    finest_pixels,
 )
 
 COLOR = "#ffe14d"
 FADING = 0.2
 """Share of the opacity of the other objects, while some are selected."""
-FOLLOW_MS = 400
+UPDATE_MS = 400
 """Between two looks at a running game."""
 MAX_COLORS = (1 << 16) - 1
 """So many labels napari's colormap by number tells apart, in 16 bits; one by a
@@ -54,7 +54,7 @@ class ObjectColors(QObject):
         """The labels whose numbers were looked at, and those of the objects."""
         self._has_room = True
         """Whether a colormap has room for these."""
-        self._soon = qthrottled(self.update, FOLLOW_MS, leading=False, parent=self)
+        self._soon = qthrottled(self.update, UPDATE_MS, leading=False, parent=self)
         self._heard, connections = Connections(self), Connections(self)
         connections.connect(self._on_linked, self._linked.changed)
         connections.call(self._end)
@@ -98,7 +98,7 @@ class ObjectColors(QObject):
         if labels.colormap is not self._our_colormap:  # somebody has chosen another one
             self._layer, self._previous_colormap = labels, labels.colormap
         # Labels may occur again in other slices.
-        visible = is_in_slice(objects, *axes_and_position(self._viewer.dims, labels))
+        visible = are_in_slice(objects, *displayed_axes_and_position(self._viewer.dims, labels))
         chosen, lit = ids[visible & points], transform_color(COLOR)
         previous = self._previous_colormap.map(np.arange(MAX_COLORS))
         colors = np.array(previous, np.float32)
@@ -125,7 +125,7 @@ class ObjectColors(QObject):
 
     def _has_colors(self, labels: Labels, dataset: Dataset) -> bool:
         """Return whether a colormap has room for labels; if not, say so once."""
-        counted = finest(labels), dataset.source_objects.label_ids
+        counted = finest_pixels(labels), dataset.source_objects.label_ids
         if any(a is not b for a, b in zip(counted, self._counted, strict=True)):
             # Others are read from files, part by part.
             held = [some for some in counted if isinstance(some, np.ndarray)]

@@ -91,7 +91,7 @@ class PictureGrid(QListWidget):
             images: RowPictures = []
             for row in lacking:
                 picture = to_qimage(pictures[row])
-                images.append((int(row), fitted(picture, 2 * SIDE)))  # sharp on any
+                images.append((int(row), scale_to_square(picture, 2 * SIDE)))  # sharp on any
                 yield images
             return images
 
@@ -123,20 +123,20 @@ class PictureGrid(QListWidget):
 
     def _on_failed(self, error: BaseException) -> None:
         self.pictures = None
-        self.failed.emit(failure(error))
+        self.failed.emit(pictures_failure_text(error))
 
     def _on_selected(self) -> None:
         indices = [index.row() for index in self.selectedIndexes()]
         self._on_pick(self.rows[indices])
 
 
-def failure(error: BaseException) -> str:
+def pictures_failure_text(error: BaseException) -> str:
     """Return a sentence on pictures that cannot be made."""
     text = " ".join(str(error).split())[:200]
     return FAILED.format(f"{type(error).__name__}: {text}")
 
 
-def fitted(image: QImage, side: int) -> QImage:
+def scale_to_square(image: QImage, side: int) -> QImage:
     """Return a picture that just fits into a square of so many pixels."""
     modes, size = Qt.TransformationMode, max(image.width(), image.height())
     is_fast = size < MIN_SMOOTHED

@@ -33,19 +33,19 @@ from napari_embedding_game.session.sources import (
 )
 from napari_embedding_game.ui.compat import strokes
 from napari_embedding_game.ui.connections import Connections
-from napari_embedding_game.ui.images.alignment import misfit, proposed
-from napari_embedding_game.ui.images.fields import show_experiment
+from napari_embedding_game.ui.images.alignment import find_misfit, propose_images
+from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
 from napari_embedding_game.ui.images.layer_panel import LayerPanel
 from napari_embedding_game.ui.images.linked_layers import (
     LayerRecord,
-    LayersRecord,
-    Linked,
-    finest,
-    images_of,
-    record_of,
-    use_as_labels,
+    ObjectLayers,
+    ObjectLayersRecord,
+    add_labels_of_mask,
+    finest_pixels,
+    make_layer_record,
+    selectable_image_layers,
 )
-from napari_embedding_game.ui.images.measure_panel import measured
+from napari_embedding_game.ui.images.measure_panel import make_measured_source
 from napari_embedding_game.ui.style.layouts import (
     escape_ampersands,
     push_button,
@@ -75,7 +75,7 @@ TIP = (
 )
 
 
-class Relink(LayerPanel):
+class RelinkPanel(LayerPanel):
     """Shows which layer of the map is missing, or has changed, and a button.
 
     A layer is linked as soon as it is open.
@@ -124,8 +124,8 @@ class Relink(LayerPanel):
             if not find_server(folder):
                 self._open_folder(folder)
         elif missing is not None:
-            present = images_of(self._viewer)
-            images = [x for x in missing.images if _layer_of(x, present) is None]
+            present = selectable_image_layers(self._viewer)
+            images = [x for x in missing.images if _find_recorded_layer(x, present) is None]
             if self._record.current is None:
                 self._open(missing.labels, is_labels=True)
             for image in {x.path: x for x in images[::-1]}.values():
@@ -140,9 +140,9 @@ class Relink(LayerPanel):
             record.set(None, record.record)
         elif linked is not None and any(x not in layers for x in linked.images):
             open_images = tuple(x for x in linked.images if x in layers)
-            record.set(Linked(linked.labels, open_images), record.record)
+            record.set(ObjectLayers(linked.labels, open_images), record.record)
         if dataset is not None and dataset.objects is not None and record.missed:
-            fitting = find(self._viewer, record.missed, dataset.objects)
+            fitting = find_object_layers(self._viewer, record.missed, dataset.objects)
             if fitting is not None:
                 self._link(fitting)
         self._update()
@@ -157,7 +157,7 @@ class Relink(LayerPanel):
             for layer in self._viewer.layers:
                 self._strokes[layer] = strokes(layer)
             is_linked = labels is not None
-            self._is_read = is_linked and request.source.pixels is finest(labels)
+            self._is_read = is_linked and request.source.pixels is finest_pixels(labels)
 
     def _on_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
@@ -172,20 +172,20 @@ class Relink(LayerPanel):
             self._reading.read_again(read.source, read.options)
         elif linked is not None:
             images = [image for image in linked.images if image in self._viewer.layers]
-            linked = Linked(linked.labels, tuple(images))
+            linked = ObjectLayers(linked.labels, tuple(images))
             self._record.set(linked, self._record.missed)
             self._reading.read_again(*self._with_labels(read, linked))
 
     def _with_labels(
-        self, read: ReadResult | None, linked: Linked
+        self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
         """Return a source with the labels as they are now, and how to read it."""
         options = DEFAULT_OPTIONS
         if read is not None and isinstance(read.source, MeasuredSource):
             options = read.options  # others are for what a file or sample holds
         elif read is not None and read.source.pixels is not None:
-            return read.source.with_pixels(finest(linked.labels)), read.options
-        how = how_measured(self._session.dataset)
+            return read.source.with_pixels(finest_pixels(linked.labels)), read.options
+        how = measurement_record(self._session.dataset)
         axis, groups = how.get("first_axis"), how.get("groups")
         groups = groups if isinstance(groups, list | tuple) else USUAL
         how = {
@@ -193,9 +193,9 @@ class Relink(LayerPanel):
             "groups": [group for group in GROUPS if group in groups],
             "with_border": how.get("with_border") is not False,
         }
-        return measured(linked, how), options
+        return make_measured_source(linked, how), options
 
-    def _on_linked(self, linked: Linked | None) -> None:
+    def _on_linked(self, linked: ObjectLayers | None) -> None:
         """Watch the labels that are linked now."""
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
@@ -223,9 +223,9 @@ class Relink(LayerPanel):
         """Look for the layers recorded in a file, which may hold anything."""
         dataset, record = self._session.dataset, self._record
         if record.current is None and dataset is not None and dataset.objects:
-            record.missed, self._folder_text = LayersRecord(), ""
+            record.missed, self._folder_text = ObjectLayersRecord(), ""
             with suppress(msgspec.ValidationError):
-                record.missed = msgspec.convert(saved.view.get("layers"), LayersRecord)
+                record.missed = msgspec.convert(saved.view.get("layers"), ObjectLayersRecord)
             self.refresh()
 
     def _on_dataset(self, dataset: object) -> None:
@@ -233,7 +233,7 @@ class Relink(LayerPanel):
         self._record.missed = None
         self._update()
 
-    def _link(self, new: Linked) -> None:
+    def _link(self, new: ObjectLayers) -> None:
         """Link layers; the search for what is still missing goes on."""
         record, previous = self._record, self._record.current
         self._strokes[new.labels] = strokes(new.labels)
@@ -241,7 +241,7 @@ class Relink(LayerPanel):
         if self._missing is None:
             record.missed = None
         if previous is None or previous.labels is not new.labels:
-            objects, pixels = self._session.dataset.source_objects, finest(new.labels)
+            objects, pixels = self._session.dataset.source_objects, finest_pixels(new.labels)
             share = (
                 share_of_matching_objects(pixels, objects, COMPARED) if objects else 1.0
             )
@@ -275,7 +275,7 @@ class Relink(LayerPanel):
             image = self._candidate()
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, lambda: self._use_as_missing(image)
-        is_measured = bool(how_measured(self._session.dataset))
+        is_measured = bool(measurement_record(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._maps.read is not None
         return self._edit_text, words if can_read else "", self._read_again
@@ -286,7 +286,7 @@ class Relink(LayerPanel):
         missing, linked = self._record.missed, self._record.current
         if missing is None or linked is None:
             return None if missing is None else missing.labels
-        gone = (x for x in missing.images if _layer_of(x, linked.images) is None)
+        gone = (x for x in missing.images if _find_recorded_layer(x, linked.images) is None)
         return next(gone, None)
 
     def _candidate(self) -> Image | None:
@@ -294,15 +294,15 @@ class Relink(LayerPanel):
         linked, active = self._record.current, self._viewer.layers.selection.active
         if linked is None:
             return None
-        images = [x for x in images_of(self._viewer) if x not in linked.images]
-        fitting = [x for x in images if not misfit(x, linked.labels)]
+        images = [x for x in selectable_image_layers(self._viewer) if x not in linked.images]
+        fitting = [x for x in images if not find_misfit(x, linked.labels)]
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
     def _use_as_missing(self, image: Image) -> None:
         """Use a layer as the missing image."""
-        missing, unknown, given = self._record.missed, self._missing, record_of(image)
+        missing, unknown, given = self._record.missed, self._missing, make_layer_record(image)
         images = tuple(given if x is unknown else x for x in missing.images)
-        self._record.missed = LayersRecord(missing.labels, images)
+        self._record.missed = ObjectLayersRecord(missing.labels, images)
         self.refresh()
 
     # Files
@@ -311,9 +311,9 @@ class Relink(LayerPanel):
         """Return the folder whose images were measured, if they are to be opened."""
         dataset, missing = self._session.dataset, self._record.missed
         is_open = missing is None or self._record.current is not None
-        if is_open or not _image_names(dataset):
+        if is_open or not _measured_image_names(dataset):
             return None
-        path = missing.labels.path or str(how_measured(dataset).get("folder", ""))
+        path = missing.labels.path or str(measurement_record(dataset).get("folder", ""))
         return Path(path) if path else None
 
     def _locate(self) -> None:
@@ -326,17 +326,17 @@ class Relink(LayerPanel):
         if not folder.is_dir():
             return
         self._folder_text = f"Opening the images of {folder} again …"
-        names = _image_names(self._session.dataset)
+        names = _measured_image_names(self._session.dataset)
         self._opening.submit(partial(open_images, folder, names))
         self._update()
 
     def _on_opened(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
-        if images.names == _image_names(dataset):
+        if images.names == _measured_image_names(dataset):
             read = self._maps.read or ReadResult(dataset)
             source = ExperimentSource(images.folder, images)
             self._maps.set_read_result(replace(read, source=source))
-            self._link(show_experiment(self._viewer, images, dataset.name))
+            self._link(add_experiment_layers(self._viewer, images, dataset.name))
         else:
             self._folder_text = OTHER_IMAGES.format(images.folder.name)
         self._update()
@@ -353,21 +353,21 @@ class Relink(LayerPanel):
             return
         options = {"plugin": "napari", "layer_type": "image"}
         options |= {"name": name} if name else {}
-        measured = how_measured(self._session.dataset)
+        measured = measurement_record(self._session.dataset)
         try:
             opened = self._viewer.open(path, **options)
             if is_labels:  # they may have been made of a mask
                 axis = measured.get("first_axis", "z")
-                mask, labels = opened[0], use_as_labels(self._viewer, opened[0], axis)
+                mask, labels = opened[0], add_labels_of_mask(self._viewer, opened[0], axis)
                 self._viewer.layers.remove(mask)  # which nobody has opened
                 labels.name, opened = name or labels.name, [labels]
             for layer in opened:
-                _scale(layer, measured.get("scale"))
+                _restore_pixel_size(layer, measured.get("scale"))
         except Exception as error:  # whatever the reader raises: it stays missing
             log_error(f"{path} could not be opened again", error)
 
 
-def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked | None:
+def find_object_layers(viewer: napari.Viewer, lost: ObjectLayersRecord, objects: Objects) -> ObjectLayers | None:
     """Return the layers that show these objects, or None.
 
     The Labels layer is that in which most objects are as they were, of several the one
@@ -376,7 +376,7 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     """
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
-        (share_of_matching_objects(finest(x), objects), x.name == lost.labels.name)
+        (share_of_matching_objects(finest_pixels(x), objects), x.name == lost.labels.name)
         for x in layers
     ]
     if not layers or max(ranks)[0] < MOSTLY:
@@ -384,18 +384,18 @@ def find(viewer: napari.Viewer, lost: LayersRecord, objects: Objects) -> Linked 
     labels = layers[ranks.index(max(ranks))]
     images = [x for x in viewer.layers if isinstance(x, Image)]
     if not any(layer.name for layer in lost.images):
-        return Linked(labels, tuple(proposed(labels, images)))
-    fitting = [x for x in images if not misfit(x, labels)]
-    fitted = [_layer_of(layer, fitting) for layer in lost.images]
-    return Linked(labels, tuple(dict.fromkeys(x for x in fitted if x is not None)))
+        return ObjectLayers(labels, tuple(propose_images(labels, images)))
+    fitting = [x for x in images if not find_misfit(x, labels)]
+    fitted = [_find_recorded_layer(layer, fitting) for layer in lost.images]
+    return ObjectLayers(labels, tuple(dict.fromkeys(x for x in fitted if x is not None)))
 
 
-def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
+def _find_recorded_layer(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     """Return the layer of this name, else of this file.
 
     None of another file that has the same name, where the recorded one still exists.
     """
-    path, records = recorded.path, {image: record_of(image) for image in images}
+    path, records = recorded.path, {image: make_layer_record(image) for image in images}
     named = [x for x, record in records.items() if record.name == recorded.name]
     if find_server(path) or Path(path).is_file():
         named = [image for image in named if records[image].path in ("", path)]
@@ -404,20 +404,20 @@ def _layer_of(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
     return next(iter((*both, *named, *of_file)), None)
 
 
-def how_measured(dataset: Dataset | None) -> Mapping[str, Any]:
+def measurement_record(dataset: Dataset | None) -> Mapping[str, Any]:
     """Return how objects were measured; a session file may say anything."""
     values = None if dataset is None else dataset.provenance.get("measured")
     return values if isinstance(values, Mapping) else {}
 
 
-def _image_names(dataset: Dataset | None) -> tuple[str, ...]:
+def _measured_image_names(dataset: Dataset | None) -> tuple[str, ...]:
     """Return the names of the images of a folder that was measured."""
-    images = how_measured(dataset).get("images")
+    images = measurement_record(dataset).get("images")
     values = images if isinstance(images, list | tuple) else ()
     return tuple(str(x.get("name")) for x in values if isinstance(x, Mapping))
 
 
-def _scale(layer: Layer, scale: Any) -> None:
+def _restore_pixel_size(layer: Layer, scale: Any) -> None:
     """Give pixels without a size the one that they were measured with."""
     if isinstance(scale, list | tuple) and (layer.scale == 1).all():
         layer.scale = [*layer.scale[: layer.ndim - len(scale)], *scale]

@@ -14,11 +14,15 @@ from napari_embedding_game.data.images.channels import split_image
 from napari_embedding_game.data.images.crops import Channel
 from napari_embedding_game.data.images.crops import Thumbnails as Crops
 from napari_embedding_game.data.label_objects import Objects
-from napari_embedding_game.ui.images.alignment import misfit, pixel_size
-from napari_embedding_game.ui.images.linked_layers import LAID, Linked, finest
+from napari_embedding_game.ui.images.alignment import find_misfit, pixel_size
+from napari_embedding_game.ui.images.linked_layers import (
+    TRANSFORM_FIELDS,
+    ObjectLayers,
+    finest_pixels,
+)
 from napari_embedding_game.ui.images.picture_grid import Pictures
 
-LOOKS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *LAID)
+APPEARANCE_FIELDS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *TRANSFORM_FIELDS)
 """What a picture is made of: the layer has an event for each."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
@@ -29,8 +33,8 @@ MAX_OBJECTS = 0.98
 MIN_PIXELS = 8
 
 
-def pictures_of(
-    dataset: Dataset | None, linked: Linked | None, without: Collection[str] = ()
+def make_row_pictures(
+    dataset: Dataset | None, linked: ObjectLayers | None, without: Collection[str] = ()
 ) -> Pictures | None:
     """Return the pictures of a dataset's rows: its own, or cut out of its layers.
 
@@ -40,14 +44,14 @@ def pictures_of(
         return None if dataset is None else dataset.images
     if dataset.objects is None or linked is None:
         return None
-    channels = [x for x in channels_of(linked) if x.name not in without]
+    channels = [x for x in shown_channels(linked) if x.name not in without]
     sizes = pixel_size(linked.labels)[-2:]
     spacing = sizes[0] / min(sizes), sizes[1] / min(sizes)
-    field, pixels = common_field(dataset.objects, spacing), finest(linked.labels)
+    field, pixels = common_field_side(dataset.objects, spacing), finest_pixels(linked.labels)
     return Crops(channels, pixels, dataset.objects, field, spacing)
 
 
-def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
+def common_field_side(objects: Objects, spacing: tuple[float, float]) -> int:
     """Return the side, in finest pixels, of the field of view that all pictures have.
 
     So that a small object looks small next to a large one.  Nearly all objects have
@@ -60,24 +64,24 @@ def common_field(objects: Objects, spacing: tuple[float, float]) -> int:
     return max(MIN_PIXELS, round(1.2 * float(np.quantile(longer, MAX_OBJECTS))))
 
 
-def channels_of(linked: Linked) -> list[Channel]:
+def shown_channels(linked: ObjectLayers) -> list[Channel]:
     """Return the channels of the images on show, or of all where none is.
 
     Who hides all images, to see the labels alone, still wants to see the objects.
     """
     images = [image for image in linked.images if image.visible] or linked.images
-    return [channel for image in images for channel in _channels(image, linked.labels)]
+    return [channel for image in images for channel in _layer_channels(image, linked.labels)]
 
 
-def _channels(layer: Image, labels: Labels) -> list[Channel]:
+def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
     """Return an image layer as it looks now, where it lies on labels.
 
     Of a layer that holds several channels they are all seen at once, each in a colour
     of its own; a layer that does not fit the labels shows none of these objects.
     """
-    if misfit(layer, labels):
+    if find_misfit(layer, labels):
         return []
-    pixels, shape = finest(layer), tuple(finest(labels).shape)
+    pixels, shape = finest_pixels(layer), tuple(finest_pixels(labels).shape)
     parts = [pixels] if layer.rgb else split_image(pixels, shape)
     colors: Sequence[Any] = OF_TWO if len(parts) == 2 else OF_MORE
     names = [f"{layer.name} {i + 1}" for i in range(len(parts))]
@@ -91,7 +95,7 @@ def _channels(layer: Image, labels: Labels) -> list[Channel]:
     ]
 
 
-def looks_of(linked: Linked) -> list[Any]:
+def appearance_events(linked: ObjectLayers) -> list[Any]:
     """Return the events that tell of another display of the images of layers."""
-    laid = [getattr(linked.labels.events, name) for name in LAID]
-    return laid + [getattr(x.events, look) for x in linked.images for look in LOOKS]
+    laid = [getattr(linked.labels.events, name) for name in TRANSFORM_FIELDS]
+    return laid + [getattr(x.events, look) for x in linked.images for look in APPEARANCE_FIELDS]

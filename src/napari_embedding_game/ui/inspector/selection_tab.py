@@ -20,12 +20,12 @@ from napari_embedding_game.session.cluster_report import (
     to_levels,
 )
 from napari_embedding_game.ui.connections import Connections, Listener
-from napari_embedding_game.ui.images.linked_layers import Linked
+from napari_embedding_game.ui.images.linked_layers import ObjectLayers
 from napari_embedding_game.ui.images.picture_grid import PictureGrid
 from napari_embedding_game.ui.images.row_pictures import (
-    channels_of,
-    looks_of,
-    pictures_of,
+    appearance_events,
+    make_row_pictures,
+    shown_channels,
 )
 from napari_embedding_game.ui.inspector.cluster_edits import menu_button
 from napari_embedding_game.ui.inspector.markers_pane import MarkersPane
@@ -232,12 +232,12 @@ class SelectionTab(Listener):
         for table in (self.texts, self.differences):
             table.show_frame(pd.DataFrame())
 
-    def _watch(self, linked: Linked | None) -> None:
+    def _watch(self, linked: ObjectLayers | None) -> None:
         """Follow how the images of these layers look, and no others any more."""
         self._cut_soon.cancel()
         self._images_heard.close()
         if linked is not None:
-            looks = looks_of(linked)
+            looks = appearance_events(linked)
             self._images_heard.connect(lambda _: self._cut_soon.throttle(), *looks)
 
     def _offer_tabs(self, dataset: Dataset | None, is_other: bool) -> None:
@@ -266,7 +266,7 @@ class SelectionTab(Listener):
         off = {a.data() for a in self._channel_menu.actions() if not a.isChecked()}
         names = []
         if dataset is not None and dataset.images is None and linked is not None:
-            names = [channel.name for channel in channels_of(linked)]
+            names = [channel.name for channel in shown_channels(linked)]
         if names != [action.data() for action in self._channel_menu.actions()]:
             self._channel_menu.clear()
             for name in names:
@@ -277,7 +277,7 @@ class SelectionTab(Listener):
                 action.toggled.connect(self._refresh_pictures)
         rows = self.thumbnails.rows
         self._watch(linked)
-        self.thumbnails.set_pictures(pictures_of(dataset, linked, off))
+        self.thumbnails.set_pictures(make_row_pictures(dataset, linked, off))
         self.thumbnails.set_rows(rows)
 
     def _refresh_pictures(self, *event: object) -> None:

@@ -63,7 +63,7 @@ def _paint(
     line = SIDE * (1 - 2 * EDGE) / frame.side, SIDE * EDGE
     for embedding in maps:
         flat, order = project_to_plane(embedding, facing)
-        frame.follow(flat)
+        frame.follow_extent(flat)
         size = max(1.5, min(6.0, 108 / np.cbrt(len(flat)))) / line[0]
         looks = np.full(len(flat), size), colors, (line, line), (SIDE, SIDE), order
         pixels = paint_discs(frame.to_world(flat), *looks)

@@ -23,17 +23,17 @@ from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
 from napari_embedding_game.session.session import error_text
 from napari_embedding_game.session.sources import FileSource, Source, source_of
-from napari_embedding_game.ui.images.alignment import proposed
-from napari_embedding_game.ui.images.fields import show_experiment
+from napari_embedding_game.ui.images.alignment import propose_images
+from napari_embedding_game.ui.images.experiment_layers import add_experiment_layers
 from napari_embedding_game.ui.images.linked_layers import (
     LayerRecord,
-    LayersRecord,
-    Linked,
-    finest,
-    images_of,
-    labels_of,
-    layer_of,
-    show_pictures,
+    ObjectLayers,
+    ObjectLayersRecord,
+    add_source_layers,
+    finest_pixels,
+    joined_labels_layer,
+    selectable_image_layers,
+    selectable_labels_layers,
 )
 from napari_embedding_game.ui.tasks.session_store import SessionStore
 from napari_embedding_game.ui.tasks.worker import CLOSE_SECONDS, Latest
@@ -54,7 +54,7 @@ class Request:
 
     source: Source
     options: ReadOptions
-    linked: Linked | None
+    linked: ObjectLayers | None
     is_again: bool = False
 
 
@@ -108,7 +108,7 @@ class ReadingTask(QObject):
         source: Source,
         options: ReadOptions = DEFAULT_OPTIONS,
         *,
-        linked: Linked | None = None,
+        linked: ObjectLayers | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
         """Read a source in the background and take it up.
@@ -258,9 +258,9 @@ class ReadingTask(QObject):
             if linked is None or joined is None or joined.labels is not linked.labels:
                 linked = joined
             if joined is None:  # they are other layers by now, or gone
-                missing = LayersRecord(LayerRecord(loaded.join.request.name))
+                missing = ObjectLayersRecord(LayerRecord(loaded.join.request.name))
         if loaded.images is not None:
-            linked = show_experiment(viewer, loaded.images, name, linked)
+            linked = add_experiment_layers(viewer, loaded.images, name, linked)
         maps, session = self._maps, self.workspace.session
         if not (is_again and maps.reload(loaded.dataset)):
             previous, had_map = session.dataset, session.snapshot is not None
@@ -276,12 +276,12 @@ class ReadingTask(QObject):
         has_objects = loaded.dataset.objects is not None
         layers.set(*((linked, missing) if has_objects else (None,)))
 
-    def _show_pictures(self, loaded: ReadResult) -> Linked:
+    def _show_pictures(self, loaded: ReadResult) -> ObjectLayers:
         present = self.workspace.linked.current
         if present is None or present.labels not in self.viewer.layers:
-            return show_pictures(self.viewer, loaded)
+            return add_source_layers(self.viewer, loaded)
         is_same = np.array_equal(present.labels.data, loaded.labels)
-        return present if is_same else show_pictures(self.viewer, loaded)
+        return present if is_same else add_source_layers(self.viewer, loaded)
 
 
 def with_labels(source: Source, viewer: napari.Viewer) -> Source:
@@ -292,18 +292,18 @@ def with_labels(source: Source, viewer: napari.Viewer) -> Source:
     """
     if not isinstance(source, FileSource) or source.request is not None:
         return source
-    layers = labels_of(viewer)
+    layers = selectable_labels_layers(viewer)
     layers.sort(key=lambda layer: layer is viewer.layers.selection.active)
-    if not layers or getattr(finest(layers[-1]), "nbytes", 0) > MAX_GUESS:
+    if not layers or getattr(finest_pixels(layers[-1]), "nbytes", 0) > MAX_GUESS:
         return source
-    name, pixels = layers[-1].name, finest(layers[-1])
+    name, pixels = layers[-1].name, finest_pixels(layers[-1])
     return FileSource(source.path, JoinRequest(name, pixels, is_guess=True))
 
 
-def joined_layers(viewer: napari.Viewer, join: Join) -> Linked | None:
+def joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
     """Return the layers that show the objects of a table's rows; None without any."""
-    labels = layer_of(viewer, join)
+    labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None
-    images = proposed(labels, images_of(viewer), list(viewer.layers.selection))
-    return Linked(labels, tuple(images))
+    images = propose_images(labels, selectable_image_layers(viewer), list(viewer.layers.selection))
+    return ObjectLayers(labels, tuple(images))

@@ -11,11 +11,11 @@ from napari_embedding_game.data.images.experiment import ExperimentImages
 from napari_embedding_game.ui.canvas.scene import MapScene
 from napari_embedding_game.ui.connections import Connections
 from napari_embedding_game.ui.images.linked_layers import (
-    FIELDS,
-    FILE,
+    FIELDS_KEY,
+    FILE_KEY,
     OBJECTS_OPACITY,
-    Linked,
-    center_on,
+    ObjectLayers,
+    center_on_objects,
 )
 
 AXES = ("image", "z", "y", "x")
@@ -23,17 +23,17 @@ COLORMAPS = ("cyan", "magenta", "yellow", "green", "red", "blue")
 """Of several channels, which are added up."""
 
 
-def show_experiment(
+def add_experiment_layers(
     viewer: napari.Viewer,
     images: ExperimentImages,
     name: str,
-    present: Linked | None = None,
-) -> Linked:
+    present: ObjectLayers | None = None,
+) -> ObjectLayers:
     """Show images and labels as layers, unless they are there already."""
     is_there = present is not None and present.labels in viewer.layers
     if is_there and present.labels.data is images.labels:
         return present
-    metadata = {FIELDS: images.names, FILE: str(images.folder)}
+    metadata = {FIELDS_KEY: images.names, FILE_KEY: str(images.folder)}
     how = {"axis_labels": AXES, "metadata": metadata}
     several = len(images.channels) > 1
     layers = []
@@ -55,10 +55,10 @@ def show_experiment(
         layers.append(layer)
     name = f"{name} (labels)"
     labels = viewer.add_labels(images.labels, name=name, opacity=OBJECTS_OPACITY, **how)
-    return Linked(labels, tuple(layers))
+    return ObjectLayers(labels, tuple(layers))
 
 
-class ShownField(QObject):
+class ImageSlider(QObject):
     """Shows the image of the one point that is selected; names images at the slider."""
 
     def __init__(self, scene: MapScene, dock: QObject) -> None:
@@ -89,14 +89,14 @@ class ShownField(QObject):
             return
         chosen, axes = objects.take(selection.rows), linked.labels.ndim
         if linked.labels in viewer.layers and axes > 2 and chosen.present[0]:
-            center_on(viewer, linked.labels, chosen, moves_camera=False)
+            center_on_objects(viewer, linked.labels, chosen, moves_camera=False)
 
     def _on_step(self, event: object = None) -> None:
         """Name the displayed image next to the slider, while there are images."""
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
-        layers = [layer for layer in self._viewer.layers if FIELDS in layer.metadata]
+        layers = [layer for layer in self._viewer.layers if FIELDS_KEY in layer.metadata]
         if layers:
-            self._axis, names = -layers[-1].ndim, layers[-1].metadata[FIELDS]
+            self._axis, names = -layers[-1].ndim, layers[-1].metadata[FIELDS_KEY]
             index = round(layers[-1].world_to_data(dims.point)[0])
             titles[self._axis] = names[index] if 0 <= index < len(names) else AXES[0]
         elif self._axis and -self._axis <= dims.ndim:

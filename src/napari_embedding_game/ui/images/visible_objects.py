@@ -13,22 +13,22 @@ from napari_embedding_game.data.label_objects import Objects
 from napari_embedding_game.session.session import Session
 from napari_embedding_game.ui.canvas.projection import Projection, layer_projection
 from napari_embedding_game.ui.images.linked_layers import (
-    Linked,
     LinkedLayers,
-    axes_and_position,
-    finest,
-    is_in_slice,
+    ObjectLayers,
+    are_in_slice,
+    displayed_axes_and_position,
+    finest_pixels,
 )
 
-BESIDE = 0.05
+EDGE_MARGIN = 0.05
 """How far off its labels a line may begin, as a share of their longest side."""
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnObjects:
+class VisibleObjects:
     """The objects of n rows as they are seen now."""
 
-    linked: Linked
+    linked: ObjectLayers
     objects: Objects
     projection: Projection
     axes: list[int]
@@ -42,12 +42,12 @@ class DrawnObjects:
         NaN where it is in another slice, and of rows that are no object.
         """
         pixels = self.projection.to_pixels(self.objects.centers[:, self.axes])
-        pixels[~is_in_slice(self.objects, self.axes, self.at)] = np.nan
+        pixels[~are_in_slice(self.objects, self.axes, self.at)] = np.nan
         return pixels
 
     def covers(self, pixel: NDArray[np.floating]) -> bool:
         """Return whether a pixel (x, y) is on the flat labels, or right beside them."""
-        return self._position_under(pixel, BESIDE) is not None
+        return self._position_under(pixel, EDGE_MARGIN) is not None
 
     def under(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
@@ -55,7 +55,7 @@ class DrawnObjects:
         if position is None:
             return None
         index = tuple(np.round(position).astype(int))
-        label = int(np.asarray(finest(self.linked.labels)[index]))
+        label = int(np.asarray(finest_pixels(self.linked.labels)[index]))
         return self._row(label, position)
 
     def clicked(self, event: Any) -> int | None:
@@ -87,7 +87,7 @@ class DrawnObjects:
             return None
         position = self.at.copy()
         position[self.axes] = drawn
-        index, shape = np.round(position), np.array(finest(self.linked.labels).shape)
+        index, shape = np.round(position), np.array(finest_pixels(self.linked.labels).shape)
         margin = beside * max(shape[self.axes])
         is_on = (index >= -margin).all() and (index < shape + margin).all()
         return position if is_on else None
@@ -101,7 +101,7 @@ class DrawnObjects:
         if not label:  # of the ground, and of as many rows as are no object
             return None
         rows = np.flatnonzero(self.objects.label_ids == label)
-        rows = rows[is_in_slice(self.objects.take(rows), self.axes, self.at)]
+        rows = rows[are_in_slice(self.objects.take(rows), self.axes, self.at)]
         if len(rows) > 1:  # time is seen as a depth
             rows = rows[
                 self.objects.take(rows).contains_along_axes(position).all(axis=1)
@@ -109,14 +109,14 @@ class DrawnObjects:
         return int(rows[0]) if len(rows) else None
 
 
-def drawn_objects(
+def find_visible_objects(
     viewer: napari.Viewer, session: Session, layers: LinkedLayers
-) -> DrawnObjects | None:
+) -> VisibleObjects | None:
     """Return the objects as they are drawn; None where their labels are not seen."""
     linked, dims = layers.current, viewer.dims
     objects = None if session.dataset is None else session.dataset.objects
     if linked is None or objects is None:
         return None
     projection = layer_projection(viewer, linked.labels, includes_slices=True)
-    axes, at = axes_and_position(dims, linked.labels)
-    return projection and DrawnObjects(linked, objects, projection, axes, at)
+    axes, at = displayed_axes_and_position(dims, linked.labels)
+    return projection and VisibleObjects(linked, objects, projection, axes, at)
