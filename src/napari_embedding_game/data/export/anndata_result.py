@@ -49,25 +49,25 @@ _CLUSTER, _ANNOTATION, _LEFT_OUT = (
 )
 _COLORED = (_CLUSTER, _ANNOTATION)
 _GAPS = {"b": "boolean", "i": "Int64", "u": "UInt64", "f": "float64"}
-"""Types of numbers with gaps that anndata writes, by numpy's kind."""
+"""Types of numbers with gaps that anndata writes, keyed by numpy's kind."""
 _SPARE = 1 << 22
-"""Bytes for what HDF5 notes beside arrays."""
+"""Bytes for HDF5's metadata of arrays."""
 _FIGURES = ("pressure", "stretch", "isolation")
 NOT_WRITTEN = (
     "Nothing was saved, as the result is written beside what it holds: put the former "
     "file back, or save a table (.csv)."
 )
 OF_A_MAP = (*_FIGURES, "left_out", "landmark", "stability")
-"""Columns of a former map, that another one may not have."""
+"""Columns of a former map that a new map may lack."""
 
 
 def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
-    """Cluster, pressure, stretch and isolation of all rows of the source, by column.
+    """Return cluster, pressure, stretch, isolation and more of all source rows.
 
-    Clusters have the names on show; an annotation has those that a person gave.  So are
-    the quality of cells, why rows were left out, and all columns that were added since.
-    Pressure is left out where the method does not define it, stretch and
-    isolation where they are not known.
+    The columns are keyed by name. Clusters have their displayed names; the annotation
+    column has only names that a person gave. Further columns are the quality of cells,
+    why rows were left out, and all columns added since reading. Pressure is absent
+    where the method does not define it, stretch and isolation where they are unknown.
     """
     added = [name for name in dataset.added_columns if name in dataset.obs]
     values = {name: dataset.obs[name].array for name in added}
@@ -87,9 +87,9 @@ def result_columns(dataset: Dataset, result: EmbeddingResult) -> dict[str, Any]:
 
 
 def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
-    """Label, position, cluster and pressure of every row of the source.
+    """Return label, position and :func:`result_columns` of every source row.
 
-    Of objects that were measured here also their time, centres and measures.
+    Objects that were measured here have their time, centres and measures, too.
     """
     positions = dataset.expand_to_source_rows(result.snapshot.embedding)
     objects, obs, columns = dataset.source_objects, dataset.source_obs, dict[str, Any]()
@@ -109,14 +109,15 @@ def result_frame(dataset: Dataset, result: EmbeddingResult) -> pd.DataFrame:
 
 
 def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> None:
-    """Write a result as .h5ad, together with all that the source of a dataset holds.
+    """Write a result as .h5ad, together with all that the dataset's source holds.
 
     Adds ``obsm["X_embedding_game"]``, ``obs["embedding_game_cluster"]``,
-    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out
-    get NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why.  Rows of
-    the input that are in another order now are found by name.
+    ``obs["embedding_game_pressure"]`` and ``uns["embedding_game"]``; rows left out get
+    NaN and "unassigned", and ``obs["embedding_game_left_out"]`` says why. Rows of the
+    source that are in another order now are found by name.
 
-    Raises DataError: the input is gone, or its rows are others than were read.
+    Raises DataError if the source is gone, or its rows differ from those that were
+    read.
     """
     source = dataset.source
     if source is not None and not source.exists():
@@ -138,16 +139,16 @@ def write_anndata(dataset: Dataset, result: EmbeddingResult, target: Path) -> No
 
 
 def is_kept_in_h5ad(source: Path) -> bool:
-    """Return whether the .h5ad file of a map holds its source as it was.
+    """Return whether the .h5ad file of a map holds all that its source holds.
 
-    So it does of AnnData and of counts; of tables and arrays it has the rows.
+    This is so for AnnData and for counts; for tables and arrays it holds the rows.
     """
     counts = source.name.lower().endswith((".h5ad", ".h5", ".mtx", ".mtx.gz"))
     return counts or (source.is_dir() and not find_fcs_files(source))
 
 
 def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
-    """AnnData with what the dataset compares clusters by, its metadata, the result."""
+    """Build an AnnData of a dataset's profile and metadata, with the result."""
     adata = _dataset_to_anndata(dataset)
     parts = _result_parts(dataset, result)
     adata.obs = adata.obs.assign(**parts["obs"])
@@ -160,6 +161,7 @@ def build_result_anndata(dataset: Dataset, result: EmbeddingResult) -> AnnData:
 
 
 def _dataset_to_anndata(dataset: Dataset) -> AnnData:
+    """Return the profile, metadata and components of all source rows as an AnnData."""
     obs = dataset.source_obs
     if obs is None:
         # Whole numbers stay whole where other rows have none.
@@ -178,7 +180,7 @@ def _dataset_to_anndata(dataset: Dataset) -> AnnData:
 
 
 def to_storable_obs(obs: pd.DataFrame) -> pd.DataFrame:
-    """Metadata in the types and under the names that an .h5ad file can hold."""
+    """Return metadata in types and with unique names that an .h5ad file can hold."""
     names = obs.columns.astype(str).str.replace("/", "_")
     names = make_names_unique(names.str.replace(r"^_index$", "index", regex=True))
     columns = [_to_storable_column(column) for _, column in obs.items()]
@@ -204,7 +206,7 @@ def _to_storable_column(column: pd.Series) -> pd.Series:
 def _add_result_to_file(
     dataset: Dataset, result: EmbeddingResult, target: Path
 ) -> None:
-    """Add a result to the file of its source."""
+    """Write a result into an .h5ad file that is a copy of its source."""
     import h5py
     from anndata.io import read_elem, write_elem
 
@@ -235,9 +237,10 @@ def _add_result_to_file(
 
 
 def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]:
-    """Return the row of the source of a dataset that each row of a file is.
+    """Return the index of the source row of a dataset for each row of a file.
 
-    ``target``: a copy of what that source holds now, or of the dataset without one.
+    ``target``: a copy of what the source holds now, or of the dataset if it has no
+    source. Raises DataError if the source has changed.
     """
     source = dataset.source
     if source is None or not is_kept_in_h5ad(source):  # it is of the rows at hand
@@ -252,7 +255,7 @@ def _source_row_of_file_rows(dataset: Dataset, target: Path) -> NDArray[np.intp]
 
 
 def _list_contents(file: Any) -> set[str]:
-    """Return what a file of an AnnData holds, such as "obsm['X_umap']"."""
+    """Return the entries of an AnnData file, such as "obsm['X_umap']"."""
     groups = ("obsm", "uns", "obsp", "varm", "varp", "layers", "raw")
     keys = {x: file.get(x, ()) for x in groups}
     keys |= {x: file[x].attrs["column-order"] for x in ("obs", "var")}
@@ -261,9 +264,9 @@ def _list_contents(file: Any) -> set[str]:
 
 
 def check_nothing_lost(former: Path, new: Path) -> None:
-    """Raise DataError if other programs have added to the file of a map.
+    """Raise DataError if other programs have added entries to the file of a map.
 
-    Such as a UMAP or a column, which the new file does not have.
+    Such entries, a UMAP or a column, are absent from the new file.
     """
     import h5py
     from anndata.io import read_elem
@@ -279,8 +282,8 @@ def check_nothing_lost(former: Path, new: Path) -> None:
         )
     if lost:
         raise DataError(
-            f"{former.name} holds {list_text(lost, 3)}, which another program has added "
-            "and this would take away: choose another name."
+            f"{former.name} holds {list_text(lost, 3)}, which another program has "
+            "added and this would take away: choose another name."
         )
 
 
@@ -293,10 +296,10 @@ def _result_parts(
     source_rows: Any = slice(None),
     used_keys: Collection[str] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Return what a result adds to ``obs``, ``obsm`` and ``uns``, of these rows.
+    """Return what a result adds to ``obs``, ``obsm`` and ``uns``, at `source_rows`.
 
-    Components that the recipe made here are among it.  The file keeps the arrays that
-    it has: the key of the components gets an ending if it is one of `used_keys`.
+    Components computed by the recipe are included. The file keeps its own arrays: the
+    key of the components gets a suffix if it is among `used_keys`.
     """
     obs, key = result_columns(dataset, result), find_components_key(dataset)
     obsm = {f"X_{KEY}": dataset.expand_to_source_rows(result.snapshot.embedding)}
@@ -316,7 +319,10 @@ def _result_parts(
 def _build_record(
     dataset: Dataset, result: EmbeddingResult, components_key: str | None
 ) -> dict[str, Any]:
-    """Everything that is needed to do the same again; `components_key`: a key of obsm."""
+    """Return the record for ``uns``, with all that is needed to repeat the map.
+
+    `components_key` is the key of the components in ``obsm``, or None.
+    """
     clusters, attributes = result.groups.clusters, ("name", "color", "note")
     snapshot = result.snapshot
     texts = {one: [getattr(cluster, one) for cluster in clusters] for one in attributes}
@@ -349,7 +355,7 @@ def _build_record(
 
 
 def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a provenance that names the folder of measured images without its path."""
+    """Return a provenance with the folder of measured images named without its path."""
     measured = provenance.get("measured")
     if not isinstance(measured, Mapping) or "folder" not in measured:
         return dict(provenance)
@@ -358,7 +364,7 @@ def _hide_folder_path(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_components_key(dataset: Dataset) -> str | None:
-    """Return the usual key of obsm of components that were made here, if any were."""
+    """Return the usual obsm key of components computed here; None without any."""
     recipe = dataset.provenance.get("recipe")
     mixed = dataset.provenance.get("harmony")
     if not dataset.X.shape[1] or (recipe is None and mixed is None):

@@ -16,7 +16,8 @@ import psutil
 from napari_embedding_game.data.errors import DataError
 
 _HELD = (0.05, 0.2, 0.8)
-"""Seconds between tries where another program, as OneDrive, holds the old file."""
+"""Seconds between attempts while another program, such as OneDrive, holds the old
+file."""
 
 
 @contextmanager
@@ -24,9 +25,9 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
     """Yield a temporary file that replaces `path` on success.
 
     An existing file is replaced in one step, also when the power fails, and keeps its
-    mode; of a symbolic link, what it points to is replaced.  What a killed program
-    left of the same file is deleted.  A new file can be read by its owner alone where
-    it `is_private`.  Raises DataError if the file cannot be written.
+    mode; for a symbolic link, its target is replaced. Temporary files of killed
+    programs for the same path are deleted. A new file can be read by its owner alone if
+    it `is_private`. Raises DataError if the file cannot be written.
     """
     target = resolve_target(path)
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -65,7 +66,7 @@ def atomic_write(path: Path, *, is_private: bool = False) -> Iterator[Path]:
 
 
 def delete_temporaries(path: Path) -> None:
-    """Delete what programs left that were killed while they wrote a file."""
+    """Delete temporary files for `path` of programs that were killed while writing."""
     name = re.compile(rf"\.(\d+)-[0-9a-f]{{8}}-{re.escape(path.name)}")
     for half in path.parent.glob(f".*-{glob.escape(path.name)}"):
         match = name.fullmatch(half.name)
@@ -75,12 +76,12 @@ def delete_temporaries(path: Path) -> None:
 
 
 def resolve_target(path: Path) -> Path:
-    """Return the file that is written to: of a symbolic link, what it points to."""
+    """Return the file that is written to: for a symbolic link, its target."""
     return Path(os.path.realpath(path))
 
 
 def check_not_source(path: Path, source: Path | None) -> None:
-    """Raise DataError if both are one file; a source out of reach is none."""
+    """Raise DataError if both paths are one file; an unreachable source is ignored."""
     with suppress(OSError):
         if source is not None and path.samefile(source):
             raise DataError(

@@ -1,7 +1,7 @@
-"""Write HDF5 so that a full disk is an error, and not the end of the program.
+"""Write HDF5 so that a full disk raises an error, and does not end the program.
 
 HDF5 2.0 frees a file that it could not write, but not the arrays in it, and crashes
-when a later file takes their place in memory: so it never meets a full disk.
+when a later file takes their place in memory: so writing must never hit a full disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reserve_bytes(path: Path, n_bytes: int) -> None:
-    """Let a file have so many bytes more; what HDF5 does not need of them it cuts off.
+    """Append `n_bytes` to a file; HDF5 truncates the bytes that it does not need.
 
     Raises OSError if there is no room.
     """
@@ -28,7 +28,7 @@ def reserve_bytes(path: Path, n_bytes: int) -> None:
 
 
 def write_h5ad(adata: AnnData, path: Path) -> None:
-    """Write an AnnData as ``AnnData.write_h5ad`` does, by way of memory.
+    """Write an AnnData as ``AnnData.write_h5ad`` does, through memory.
 
     Raises OSError if there is no room.
     """

@@ -1,8 +1,8 @@
-"""Plots, each painted once: into a file or into a window.
+"""Plots, each painted by one method: into a file or into a window.
 
 A plot is a frozen value with ``size()``, its width and height in inches, and
-``paint(axes)``, which draws it into empty axes of matplotlib.  A figure is laid out
-anew where it is drawn, so that nothing here is positioned by hand.
+``paint(axes)``, which paints it into empty axes of matplotlib. A figure is laid out
+anew where it is painted, so that nothing is positioned by hand.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from napari_embedding_game.data.export.atomic import atomic_write
 from napari_embedding_game.data.wells import ROWS, Well
 
 MAX_VECTOR = 5_000
-"""Points up to which they are shapes in a .pdf or .svg; more are slow to open."""
+"""Number of points up to which they are vector shapes in a .pdf or .svg; more are slow
+to open."""
 DPI = 300
-"""Dots per inch of what is a picture: a .png, and many points in the others."""
+"""Dots per inch of pixels: of a .png, and of many points in other formats."""
 _MAX_LEVELS = 40
 _GREY, _EDGE = "#999999", "#555555"
 
 Points = NDArray[np.floating]
 Name = tuple[str, NDArray[np.floating]]
-"""A text on a map, and its middle among the points (d,)."""
+"""A text on a map, and its position (d,) among the points."""
 _NOWHERE = np.empty((0, 2))
 Key = Sequence[tuple[str, Any]]
-"""Names, each with its colour."""
+"""Legend entries: names, each with its colour."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,26 +44,26 @@ class Plot:
 
     title: str = ""
     scale: Points | None = None
-    """(K, 4) colours from the low to the high limit, if they show a number."""
+    """(K, 4) colours from the low to the high limit; None if colours show no number."""
     limits: tuple[float, float] = (0.0, 1.0)
 
     def size(self) -> tuple[float, float]:
-        """Return width and height in inches, with all that explains it."""
+        """Return width and height in inches, including legends."""
         return 8.0, 6.0
 
     def paint(self, axes: Any) -> None:
-        """Draw into empty axes, and lay out the figure with all that explains them."""
+        """Paint into empty axes, add legends, and lay out the figure."""
 
 
 def draw_figure(plot: Plot) -> Any:
-    """Return a plot as a matplotlib figure."""
+    """Paint a plot into a new matplotlib figure, and return the figure."""
     figure = new_figure(plot.size())
     plot.paint(figure.add_subplot())
     return figure
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """Return an empty figure of so many inches, without a window."""
+    """Return an empty figure of `size` in inches, without a window."""
     from matplotlib.figure import Figure  # 0.3 s, which no start of a window waits for
 
     return Figure(size, layout="constrained")
@@ -71,7 +72,7 @@ def new_figure(size: tuple[float, float]) -> Any:
 def write_plot(plot: Plot, path: Path) -> None:
     """Write a plot with editable text; the same plot gives the same bytes.
 
-    Raises DataError if `path` cannot be written, or ends in none of .pdf, .svg, .png.
+    Raises DataError if `path` cannot be written, or does not end in .pdf, .svg or .png.
     """
     from matplotlib import rc_context
 
@@ -94,27 +95,27 @@ def write_plot(plot: Plot, path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PointColors:
-    """The colour of every point, and how to read it."""
+    """The colour of each point, and its legend or scale."""
 
     rgba: Points
-    """(n, 4) from 0 to 1."""
+    """(n, 4) colours from 0 to 1."""
     title: str = ""
-    """The title of the colours, such as the name of a gene."""
+    """Title of the colours, such as the name of a gene."""
     levels: pd.Categorical | None = None
-    """(n,) the named group of each point, where each has one colour."""
+    """(n,) group of each point, where each group has one colour."""
     scale: Points | None = None
     """(K, 4) colours from the low to the high limit."""
     limits: tuple[float, float] = (0.0, 1.0)
 
     def take(self, rows: NDArray[Any]) -> PointColors:
-        """Return the colours of some points."""
+        """Return the colours of the points at `rows`."""
         levels = None if self.levels is None else self.levels[rows]
         return replace(self, rgba=self.rgba[rows], levels=levels)
 
 
 @lru_cache(maxsize=4)
 def paint_order(n_points: int) -> NDArray[np.intp]:
-    """Return the rows of points as they are drawn, always the same; not to be written.
+    """Return a fixed random order of points, (n_points,), read-only.
 
     In the order of the file the last group would cover all others.
     """
@@ -126,10 +127,9 @@ def paint_order(n_points: int) -> NDArray[np.intp]:
 def project_to_plane(
     embedding: Points, facing: Points
 ) -> tuple[Points, NDArray[np.integer]]:
-    """Return a map (N, 2) as it is seen, and its rows in the order of drawing.
+    """Return a map (N, 2) as it is seen, and its row indices in the order of painting.
 
-    Of a map (N, 3) ``facing`` (2, 3) says from where: steps of length 1 that go right
-    and up.
+    For a map (N, 3), ``facing`` (2, 3) is the view: unit vectors to the right and up.
     """
     n, d = embedding.shape
     if d == 3:
@@ -142,16 +142,19 @@ def project_to_plane(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MapPlot(Plot):
-    """A map in one colouring."""
+    """A map with coloured points."""
 
     embedding: Points
-    """(n, 2)"""
+    """(n, 2) positions of the points."""
     colors: PointColors
     names: tuple[Name, ...] = ()
-    """Written on the map."""
+    """Names written on the map."""
 
     def legend_entries(self) -> Key:
-        """Return the groups with their numbers of points, the points of none last."""
+        """Return name, number of points and colour of each group; points of none last.
+
+        Empty if the colours show no groups.
+        """
         if (levels := self.colors.levels) is None:
             return []
         names = make_names_unique(levels.categories.append(pd.Index([NO_LEVEL])))
@@ -161,7 +164,7 @@ class MapPlot(Plot):
         return [(f"{names[k]} ({n:,})", self.colors.rgba[row]) for k, row, n in each]
 
     def paint(self, axes: Any) -> None:
-        """Draw into empty axes."""
+        """Paint points, legend or scale, and names that cover no other name."""
         n, box = max(len(self.embedding), 1), axes.get_window_extent()
         room = 0.3 * box.width * box.height / (axes.figure.dpi / 72) ** 2
         axes.scatter(
@@ -191,10 +194,10 @@ class MapPlot(Plot):
 # Genes in groups
 
 SIZE_EXPONENT, LARGEST = 1.5, 0.9
-"""Power of the share that the area of a dot grows with, as in scanpy, and the largest
-diameter: it just fits into its cell of side 1."""
+"""Power of a share by which the area of a dot grows, as in scanpy, and the largest
+diameter: it just fits into its tile of side 1."""
 _MAX_SHARES = 5
-"""Dots that explain the sizes of all others."""
+"""Number of dots in the legend of sizes."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -204,12 +207,12 @@ class ExpressionPlot(Plot):
     genes: tuple[str, ...]
     groups: tuple[str, ...]
     values: Points
-    """(C, G) values of the colours."""
+    """(C, G) values shown by colours."""
     tile_height_ratio: ClassVar[float] = 1.0
-    """Height of a cell by its width."""
+    """Height of a tile divided by its width."""
 
     def size(self) -> tuple[float, float]:
-        """Return width and height in inches."""
+        """Return width and height in inches, by the number of rows and columns."""
         cell, letter = 0.26, 0.085
         width = cell * len(self.groups) + letter * max(map(len, self.genes))
         height = cell * self.tile_height_ratio * len(self.genes)
@@ -217,7 +220,7 @@ class ExpressionPlot(Plot):
         return max(width + 10 * letter, 2.4), height + 14 * letter
 
     def paint(self, axes: Any) -> None:
-        """Draw the rows from above."""
+        """Paint tiles from the top row down, the axes' names, and the colour bar."""
         n_groups, n_genes = self.values.shape
         self._paint_tiles(axes, _color_mapper(self).to_rgba(self.values.T))
         axes.set(xlim=(-0.5, n_groups - 0.5), ylim=(n_genes - 0.5, -0.5))
@@ -231,16 +234,16 @@ class ExpressionPlot(Plot):
             axes.figure.draw_without_rendering()
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
-        """Draw what is in each cell; ``colors`` (G, C, 4)."""
+        """Paint the content of each tile; ``colors`` (G, C, 4)."""
         axes.imshow(colors)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DotPlot(ExpressionPlot):
-    """Dots, as large as the share of points that are above 0."""
+    """Dots, whose areas grow with the share of points above 0."""
 
     shares: Points
-    """(C, G) values of the sizes of dots, 0 to 1."""
+    """(C, G) shares shown by the sizes of dots, 0 to 1."""
 
     def _paint_tiles(self, axes: Any, colors: Points) -> None:
         down, across = np.indices(colors.shape[:2], float).reshape(2, -1)
@@ -249,7 +252,7 @@ class DotPlot(ExpressionPlot):
         self._add_size_legend(axes)
 
     def _add_size_legend(self, axes: Any) -> None:
-        """Draw the legend of shares at the right, dots one below the other."""
+        """Paint the legend of shares at the right, dots one below another."""
         n_dots = min(len(self.genes), _MAX_SHARES)
         x, shares = len(self.groups) + 0.3, np.arange(1, n_dots + 1) / n_dots
         positions = np.column_stack([np.full(n_dots, x), np.arange(n_dots)])
@@ -298,37 +301,37 @@ class ViolinPlot(ExpressionPlot):
 SURE, LARGE = 0.05, 1.0
 """Adjusted p-value and log2 fold change from which a gene is highlighted."""
 MAX_CHANGE, MIN_P = 10.0, 1e-300
-"""Beyond these a gene is drawn at the edge."""
+"""Limits beyond which a gene is painted at the edge."""
 USUAL = 0.99
-"""Share of the genes that are not sure which the axis has room for in any case."""
+"""Share of the not significant genes that fit into the axis in any case."""
 N_NAMED = 10
-"""Genes on each side that are labelled, where there is room."""
+"""Number of genes on each side that are labelled, where there is room."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VolcanoPlot(Plot):
-    """G genes of two groups, by falling score: their change, and how sure it is."""
+    """G genes of two groups, by falling score: fold change and adjusted p-value."""
 
     names: NDArray[np.object_]
-    """(G,)"""
+    """(G,) names of the genes."""
     changes: Points
-    """(G,) log2 fold changes; NaN where there is none."""
+    """(G,) log2 fold changes; NaN where undefined."""
     p_values: Points
-    """(G,) adjusted."""
+    """(G,) adjusted p-values."""
 
     def size(self) -> tuple[float, float]:
         """Return width and height in inches."""
         return 4.0, 3.6
 
     def gene_positions(self) -> Points:
-        """Return where each gene is drawn (G, 2): its change, and -log10 of its p."""
+        """Return the position of each gene, (G, 2): clipped change, -log10 p."""
         x = clip_changes_to_axis(self.changes, self.p_values)
         return np.column_stack([x, -np.log10(np.maximum(self.p_values, MIN_P))])
 
     def paint(self, axes: Any) -> None:
-        """Draw each gene: its change to the right or left, its certainty upwards.
+        """Paint each gene at its fold change, and its -log10 p upwards.
 
-        The first and last genes that have room are named.
+        The first and last genes that have room are labelled.
         """
         positions = self.gene_positions()
         x, y = positions.T
@@ -363,11 +366,11 @@ class VolcanoPlot(Plot):
 
 
 def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
-    """Return the changes (G,) that are drawn: those beyond the axis lie at its end.
+    """Return the log2 fold changes (G,) clipped to the ends of the axis.
 
-    The axis reaches as far as the genes that are sure and nearly all others. Genes
-    without a count on one side, whose change has no bound, would squeeze the others.
-    Of log2 fold changes (G,), NaN where there is none, and adjusted p-values (G,).
+    The axis reaches as far as the significant genes and nearly all others. Genes
+    without a count on one side, whose change is unbounded, would squeeze the others.
+    ``changes`` (G,) are NaN where undefined, ``p_values`` (G,) are adjusted.
     """
     size = np.abs(changes)
     is_finite = np.isfinite(changes)
@@ -382,28 +385,28 @@ def clip_changes_to_axis(changes: Points, p_values: Points) -> Points:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlatePlot(Plot):
-    """W wells of a plate; those that were not measured are empty."""
+    """W wells of a plate; wells that were not measured are empty."""
 
     shape: tuple[int, int]
     """Rows and columns of the plate."""
     wells: tuple[Well, ...]
-    """(W,)"""
+    """(W,) measured wells."""
     rgba: Points
-    """(W, 4) their colours."""
+    """(W, 4) colours of the wells."""
     plate: str = ""
     is_share: bool = False
     """Whether the number is a share, written in percent."""
     chosen: tuple[Well, ...] = ()
-    """Those with a ring."""
+    """Wells with a ring."""
 
     def size(self) -> tuple[float, float]:
-        """Return width and height in inches."""
+        """Return width and height in inches, by the format of the plate."""
         n_rows, n_columns = self.shape
         side = 0.34 if n_columns <= 24 else 0.16
         return max(side * n_columns + 0.5, 2.2), side * n_rows + 1.4
 
     def paint(self, axes: Any) -> None:
-        """Draw wells as discs, row A above."""
+        """Paint wells as discs, row A at the top."""
         n_rows, n_columns = self.shape
         every = np.indices(self.shape, float)[::-1].reshape(2, -1).T
         _add_discs(axes, every, 0.78, "none", edges=_GREY)
@@ -429,12 +432,12 @@ class PlatePlot(Plot):
 
 
 def escape_dollars(text: str) -> str:
-    """Return a text that matplotlib takes for no formula."""
+    """Escape dollar signs, so that matplotlib takes the text for no formula."""
     return text.replace("$", r"\$")
 
 
 def _color_mapper(plot: Any) -> Any:
-    """Return what turns numbers into the colours of a plot."""
+    """Return matplotlib's mapping of numbers to the colours of a plot."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
@@ -442,13 +445,13 @@ def _color_mapper(plot: Any) -> Any:
 
 
 SEEN = 2.0
-"""Inches of a colour bar that are seen where a figure is scrolled."""
+"""Inches of a colour bar that stay visible where a figure is scrolled."""
 
 
 def add_colorbar(
     axes: Any, plot: Any, is_share: bool = False, location: str = "right"
 ) -> None:
-    """Draw the colour bar of a plot next to its axes, of shares in percent."""
+    """Paint the colour bar of a plot next to its axes; shares are in percent."""
     from matplotlib.ticker import PercentFormatter
 
     is_above = location == "top"
@@ -466,7 +469,7 @@ def add_colorbar(
 
 
 def add_legend(axes: Any, key: Key, title: str) -> None:
-    """List names and colours next to the axes; of very many, their number."""
+    """List names and colours next to the axes; of very many, only their number."""
     from matplotlib.lines import Line2D
 
     if len(key) > _MAX_LEVELS:
@@ -504,13 +507,13 @@ def _place_text(
     over: Points = _NOWHERE,
     **style: Any,
 ) -> None:
-    """Write a name on axes that have their size, so that it covers no other.
+    """Write a name on axes of final size, so that it covers no other name.
 
-    `offsets` are tried in turn: which end of the text ("left", "center" or "right")
-    lies how many heights of a letter to the right of its point (2,), and up.  The one
-    that covers the fewest points `over` (n, 2) is taken.  Without room the name
-    `may_be_left_out`, or is written over others.  `boxes` of the other texts: that of
-    the new one is added.
+    `offsets` are tried in turn: the end of the text ("left", "center" or "right") and
+    its distance to the right of the position and up, in heights of a letter. The offset
+    that covers the fewest points `over` (n, 2) is taken. Without room the name is left
+    out if it `may_be_left_out`, else written over other names. Appends the box of the
+    new text to `boxes` in place.
     """
     look = {"textcoords": "offset points", "va": "center", "in_layout": False, **style}
     text = axes.annotate(escape_dollars(name[0]), name[1], (0, 0), **look)
@@ -544,7 +547,7 @@ def _place_text(
 def _add_discs(
     axes: Any, positions: Points, sides: Any, colors: Any, edges: str = _EDGE
 ) -> Any:
-    """Draw discs whose diameters are in units of the axes, and return them."""
+    """Paint discs whose diameters are in data units, and return the collection."""
     from matplotlib.collections import EllipseCollection
 
     sides = np.broadcast_to(sides, len(positions))

@@ -1,4 +1,4 @@
-"""The result of a finished or stopped run, ready to be written."""
+"""Result of a finished or stopped run, ready to be written."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _VERSIONS_OF = (
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingResult:
-    """One layout of the n rows of a :class:`~.dataset.Dataset`."""
+    """One map of the n rows of a :class:`~.dataset.Dataset`."""
 
     snapshot: Any
-    """Its positions, landmarks and figures: the engine's ``Snapshot``."""
+    """Positions, landmarks and figures of the map: the engine's ``Snapshot``."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Everything the run was started with and steered by."""
+    """Settings that the run was started with and steered by."""
     clustering: Clustering | None = None
-    """Its clusters as merged and edited, in colours; None: the landmarks."""
+    """Clusters as merged and edited, with colours; None: the landmarks."""
     session: bytes | None = None
-    """The session file of the map; in an .h5ad file it makes the map complete."""
+    """Session file of the map, stored in an .h5ad file to make the map complete."""
 
     @property
     def groups(self) -> Clustering:
-        """The clusters, else those of the landmarks."""
+        """Clusters of the result, else one cluster for each landmark."""
         return self.clustering or clustering_from_labels(self.snapshot.labels)
 
 
 def to_storable(value: Any) -> Any:
-    """`value` in a form that an .h5ad file can hold.
+    """Convert `value` to a form that an .h5ad file can hold.
 
-    Mappings and sequences are converted through, None becomes "none" (a form
-    that every anndata version reads), what has no such form becomes its text.
+    Mappings and sequences are converted recursively, None becomes "none" (which every
+    anndata version reads), a path its last part, and other objects become text.
     """
     if isinstance(value, Mapping):
         return {str(k).replace("/", "_"): to_storable(v) for k, v in value.items()}
@@ -61,12 +61,15 @@ def to_storable(value: Any) -> Any:
 
 
 def last_path_part(path: str) -> str:
-    """Return the last part of a path of any system."""
+    """Return the last part of a path of any operating system."""
     return PureWindowsPath(path).name
 
 
 def installed_versions() -> dict[str, str]:
-    """Version of this package and of what computed the layout, where installed."""
+    """Return the versions of this package and its main libraries, by name.
+
+    A library that is missing has "not installed".
+    """
     return {package: _installed_version(package) for package in _VERSIONS_OF}
 
 

@@ -1,4 +1,4 @@
-"""Write results to files: atomically, and never over the input."""
+"""Write results to files: atomically, and never over the source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from napari_embedding_game.data.export.result import EmbeddingResult
 
 
 def check_output_path(source: Path | None, path: Path) -> None:
-    """Raise DataError if `path` is the input or its folder cannot take a file."""
+    """Raise DataError if `path` is the source, or its folder cannot take a file."""
     atomic.check_not_source(path, source)
     folder = atomic.resolve_target(path).parent
     trouble = ""
@@ -38,16 +38,15 @@ def check_output_path(source: Path | None, path: Path) -> None:
 
 
 def write_result(dataset: Dataset, result: EmbeddingResult, path: str | Path) -> None:
-    """Write the result in the format that the ending of `path` says.
+    """Write a result in the format that the ending of `path` names.
 
-    A table has position, cluster and pressure of every row of the source:
-    ``embedding_game_x`` and ``embedding_game_y`` are the place on the map; objects
-    that were measured have ``centroid_y`` and ``centroid_x``, in pixels of their
-    image, and their measures, too.  For .h5ad see
-    :func:`~.anndata_result.write_anndata`.
+    A table has position, cluster and pressure of every source row: ``embedding_game_x``
+    and ``embedding_game_y`` are the position on the map; objects that were measured
+    have ``centroid_y`` and ``centroid_x``, in pixels of their image, and their
+    measures, too. For .h5ad see :func:`~.anndata_result.write_anndata`.
 
-    Raises DataError if it is none of :data:`WRITERS`, is the input, or cannot be
-    written.
+    Raises DataError if the ending is none of :data:`WRITERS`, or `path` is the source
+    or cannot be written.
     """
     path = Path(path)
     writer = WRITERS.get(path.suffix.lower())
@@ -72,11 +71,11 @@ def write_map_figure(
     facing: NDArray[np.floating],
     names: Sequence[plots.Name] = (),
 ) -> None:
-    """Draw the map with its legend as .pdf, .svg or .png.
+    """Write the map with its legend as .pdf, .svg or .png.
 
-    A map in space as ``facing`` says, see :func:`~.plots.project_to_plane`; `names` at their
-    places.
-    Raises DataError if `path` is the input, or cannot be written.
+    ``facing``: view of a map in space, see :func:`~.plots.project_to_plane`. ``names``:
+    texts written at their positions. Raises DataError if `path` is the source, or
+    cannot be written.
     """
     path = Path(path)
     check_output_path(dataset.source, path)
@@ -96,4 +95,4 @@ WRITERS: dict[str, Callable[[Dataset, EmbeddingResult, Path], None]] = {
     ".csv": lambda data, result, path: result_frame(data, result).to_csv(path),
     ".parquet": lambda data, result, path: result_frame(data, result).to_parquet(path),
 }
-"""What can be written, by the ending of the file's name."""
+"""Functions that write a result, keyed by the ending of the file's name."""

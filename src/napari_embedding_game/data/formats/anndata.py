@@ -1,7 +1,7 @@
 """Read AnnData (.h5ad, .zarr, in memory): cells, spaces, genes and metadata.
 
-Only the parts that are needed are read: metadata, the embedded space, and ``raw``,
-or ``X`` without it, for comparing genes if it fits.
+Only the parts needed are read: metadata, the embedded space, and ``raw``, or ``X``
+without ``raw``, to compare genes if it fits into memory.
 """
 
 from __future__ import annotations
@@ -74,27 +74,27 @@ _FIRST_TABLE = (
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """Where the parts of an AnnData come from."""
+    """The root of an AnnData that is read, and what is collected while reading."""
 
     root: Any
-    """See :mod:`~.spaces`."""
+    """Parts of the AnnData by name, see :mod:`~.spaces`."""
     name: str
     where: str
-    """The subject of messages about it."""
+    """Subject of the messages about this source."""
     path: Path | None = None
     is_shared: bool = False
-    """Whether others may change its numbers."""
+    """Whether other code may change the numbers, so that copies are needed."""
     notes: Sequence[str] = ()
     by_ids: bool = False
-    """Whether genes keep the names of the index, as files are compared by them."""
+    """Whether genes keep the names of the index, by which files are compared."""
     gene_ids: dict[str, str] = field(default_factory=dict)
-    """Ensembl identifiers in the tables that were read, by the names of genes."""
+    """Ensembl identifiers in the tables read so far, keyed by the names of genes."""
     row_hashes: dict[Part, NDArray[np.uint64]] = field(default_factory=dict)
-    """Hashes of the rows of the matrices that were read, by their spaces."""
+    """Row hashes of the matrices read so far, keyed by their spaces."""
 
 
 _Genes = tuple[Any, Sequence[str], list[str]]
-"""The matrix by which clusters are compared, its names, and notes on it."""
+"""The matrix by which clusters are compared, the names of its columns, and notes."""
 
 
 def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -102,7 +102,8 @@ def read_anndata_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResul
 
     The space is written ``X_pca``, ``obsm['X_pca']``, ``X`` or ``layers['counts']``; by
     default ``X_pca``, else the first entry of ``obsm`` with more than three columns
-    that is no map or place, else ``X``.  Of SpatialData the first table is read.
+    that holds neither a map nor positions, else ``X``. Of SpatialData the first table
+    is read.
     """
     yield Stage(f"Opening {path.name}")
     with _open_cells_group(path) as (root, notes):
@@ -120,10 +121,11 @@ def read_adata_in_stages(
     is_shared: bool = False,
     by_ids: bool = False,
 ) -> Stages[ReadResult]:
-    """Read one space of an AnnData in memory, which may be of a file.
+    """Read one space of an AnnData in memory, in stages.
 
-    The numbers of one that `is_shared` are copied, as others may change them.  Genes
-    are called as in its index if `by_ids`.
+    ``path``: the file that the AnnData was read from, if any. ``is_shared``: numbers
+    are copied, as other code may change them. ``by_ids``: genes keep the names of the
+    index.
     """
     where, root = f"'{name}'" if path is None else name, spaces.root_from_anndata(adata)
     source = _Source(root, name, where, path, is_shared, by_ids=by_ids)
@@ -137,18 +139,19 @@ def from_anndata(
     *,
     by_ids: bool = False,
 ) -> Dataset:
-    """Dataset from an AnnData in memory; see :func:`read_adata_in_stages`."""
+    """Return the dataset of an AnnData in memory; see :func:`read_adata_in_stages`."""
     return finish(read_adata_in_stages(adata, name, options, by_ids=by_ids)).dataset
 
 
 def read_expression(
     adata: AnnData, gene_kind: GeneKind | None = None
 ) -> tuple[Expression, list[str], list[str]]:
-    """Return the genes of an AnnData in memory by the rule of the window.
+    """Return the genes of an AnnData in memory that the window would compare.
 
-    They are those of ``raw`` unless it holds counts beside logarithms, else ``X``; of a
-    map that the window made of a layer, that layer.  ``gene_kind``: what a person says
-    that they hold; None: their numbers tell.
+    These are the genes of ``raw`` unless ``raw`` holds counts and ``X`` logarithms,
+    else of ``X``; of a map that the window made of a layer, of that layer.
+    ``gene_kind``: kind of the values as a person states it; None: guessed from the
+    values.
 
     Returns
     -------
@@ -177,7 +180,7 @@ def read_expression(
 
 
 def read_whole_anndata(path: Path) -> AnnData:
-    """Read everything that an .h5ad file or a .zarr folder holds, after a look at it.
+    """Read an .h5ad file or a .zarr folder completely, after checking its parts.
 
     Raises DataError if it is damaged, or does not fit into memory.
     """
@@ -188,19 +191,22 @@ def read_whole_anndata(path: Path) -> AnnData:
 
 
 def has_array_tables(path: Path) -> bool:
-    """Return whether the tables of an .h5ad file are arrays, as anndata 0.6 wrote."""
+    """Return whether the tables of an .h5ad file are arrays, as in anndata 0.6."""
     with explain_damage(path, "an .h5ad file"), store.open_store(path) as file:
         return store.is_array(file["obs"])
 
 
 def to_readable_root(root: Any, path: Path) -> Any:
-    """Return an open root, or where its tables are arrays all that it holds, read."""
+    """Return an open root whose tables can be read by name.
+
+    Where the tables are arrays, as in old files, the whole file is read into memory.
+    """
     is_old = store.is_array(root["obs"])
     return spaces.root_from_anndata(_read_whole_root(root, path)) if is_old else root
 
 
 def _read_whole_root(root: Any, path: Path) -> AnnData:
-    """Read all of a group; of a file of anndata before 0.8 as anndata itself does."""
+    """Read a root completely; anndata itself reads files older than version 0.8."""
     if "encoding-type" in root.attrs or path.is_dir():
         whole: AnnData = store.read_element(root, path.name, "its content")
         return whole
@@ -216,9 +222,9 @@ def _read_whole_root(root: Any, path: Path) -> AnnData:
 
 @contextmanager
 def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
-    """Give the group with cells of a file or folder, and notes.
+    """Open a file or folder and yield the group with ``obs`` and ``var``, and notes.
 
-    What is wrong is a DataError.
+    Raises DataError for damage, or if there is no such group.
     """
     kind = "a .zarr folder" if path.is_dir() else f"an {path.suffix.lower()} file"
     with explain_damage(path, kind), store.open_store(path) as file:
@@ -236,15 +242,15 @@ def _open_cells_group(path: Path) -> Iterator[tuple[Any, list[str]]]:
 
 
 def read_file_identity(path: Path, known: Identity) -> Identity:
-    """Read what the rows of a file are known by now, as :func:`read_root_identity`."""
+    """Read the names and row hashes of a file as :func:`read_root_identity` does."""
     with _open_cells_group(path) as (opened, _):
         return read_root_identity(to_readable_root(opened, path), path.name, known)
 
 
 def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
-    """Return the names of all rows of a root, and hashes of parts that are `known`.
+    """Return the names of all rows of a root, and hashes of the parts that `known` has.
 
-    The smallest parts are read first, until the numbers of one of them agree.
+    The smallest parts are read first, until the numbers of one part agree.
     """
     obs = store.read_element(root["obs"], where, "its table obs")
     names, hashes = obs.index.astype(str), dict[Part, NDArray[np.uint64]]()
@@ -266,7 +272,7 @@ def read_root_identity(root: Any, where: str, known: Identity) -> Identity:
 
 
 def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
-    """Read the parts that are needed, check them and put them together."""
+    """Read and check the parts that are needed, and build the dataset from them."""
     root, where = source.root, source.where
     space = spaces.choose_space(root, options.space, where)
     yield Stage("Reading the table of cells (obs)")
@@ -310,7 +316,10 @@ def _read_source(source: _Source, options: ReadOptions) -> Stages[ReadResult]:
 
 
 def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
-    """Return the coordinates in ``obsm``, a column for each axis."""
+    """Return the maps and positions in ``obsm`` as columns, one for each axis.
+
+    Columns whose names ``obs`` has are left out.
+    """
     coordinates: dict[str, Any] = {}
     for key in spaces.find_coordinate_keys(root):
         values = to_dense(store.read_element(root["obsm"][key], where, f"its {key}"))
@@ -320,7 +329,7 @@ def _read_coordinates(root: Any, where: str, obs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
-    """Return the names of all columns of a space."""
+    """Return the names of all columns of a space; empty for a pairwise space."""
     if is_pairwise_space(space):
         return []
     if isinstance(values, pd.DataFrame):
@@ -335,10 +344,11 @@ def _space_column_names(space: str, names: pd.Index, values: Any) -> list[str]:
 def _read_genes_to_compare(
     source: _Source, space: str, values: Any, names: pd.Index
 ) -> _Genes:
-    """Read the genes to compare clusters by.
+    """Read the genes to compare clusters by, with their names and notes.
 
-    As in scanpy those of .raw, which stay unscaled; but not its counts where X, or the
-    embedded layer, has the logarithm of them.
+    As in scanpy these are the genes of .raw, which stay unscaled; but not of a .raw
+    with counts where X, or the embedded layer, has logarithms. The matrix is None
+    without genes, or if they are too large.
     """
     root, notes = source.root, []
     are_embedded = space in ("X", spaces.RAW) or space.startswith("layers")
@@ -378,6 +388,7 @@ def _read_genes_to_compare(
 
 
 def _read_gene_names(source: _Source, var: Any) -> pd.Index:
+    """Return the names of genes from ``var``, and store their Ensembl identifiers."""
     table = store.read_element(var, source.where, "its table var")
     gene_ids = source.gene_ids
     names = table.index.astype(str) if source.by_ids else gene_display_names(table)
@@ -389,20 +400,21 @@ def _read_gene_names(source: _Source, var: Any) -> pd.Index:
 
 
 def _read_unless_large(source: _Source, part: str, item: Any) -> Any:
-    """Read genes to compare; None where they are large and in a file."""
+    """Read genes to compare; None if they are in a file and large."""
     if store.is_stored(item) and store.declared_bytes(item) > memory.budget() // 2:
         return None
     return _read_and_hash(source, item, part)
 
 
 def _read_and_hash(source: _Source, item: Any, part: str) -> Any:
-    """Read a matrix and hash its rows; of one that is shared return a copy."""
+    """Read a matrix and store its row hashes; a shared matrix is copied."""
     values = store.read_element(item, source.where, part)
     source.row_hashes.update(_hash_if_numeric(part, values))
     return values.copy() if source.is_shared and values is item else values
 
 
 def _hash_if_numeric(part: str, values: Any) -> RowHashes:
+    """Return the row hashes of a part in a dict; an empty dict if it is not numeric."""
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number").to_numpy(np.float64, na_value=np.nan)
     is_matrix = values.ndim == 2 and values.dtype.kind in "buif"
@@ -410,7 +422,7 @@ def _hash_if_numeric(part: str, values: Any) -> RowHashes:
 
 
 def _read_uns(source: _Source, *keys: str) -> Any:
-    """Return what ``uns`` holds under some keys; None where it has none."""
+    """Return the entry of ``uns`` under nested keys; None if any key is missing."""
     item = source.root.get("uns", {})
     for key in keys:
         if not hasattr(item, "keys") or key not in item:
@@ -420,7 +432,7 @@ def _read_uns(source: _Source, *keys: str) -> Any:
 
 
 def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str, str]]:
-    """Return the colour that a file has for each level of its columns.
+    """Return the colours that a file has for the levels of each column of ``obs``.
 
     scanpy keeps the colours of "leiden" in ``uns`` under "leiden_colors".
     """
@@ -434,6 +446,7 @@ def _read_level_colors(obs: pd.DataFrame, source: _Source) -> dict[str, dict[str
 
 
 def _to_numeric_matrix(values: Any, space: str, where: str) -> Matrix:
+    """Return the values of a space as a matrix; raise DataError if not numeric."""
     if isinstance(values, pd.DataFrame):
         values = values.select_dtypes("number")
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,6 +1,6 @@
 """Read NumPy files: one array is embedded, 1-D arrays become row metadata.
 
-Nothing is unpickled, and declared sizes are looked at before anything is read.
+Nothing is unpickled, and declared sizes are checked before anything is read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from napari_embedding_game.data.validation import check_shape, to_sufficient_pre
 # Names under which the array to embed is usually stored, the likeliest first.
 _USUAL_NAMES = ("X", "data", "x", "features", "embedding", "embeddings", "images")
 _BESIDE = "_text"
-"""Ends the name of a table beside an array file that describes its rows."""
+"""Suffix of the name of a table beside an array file that describes its rows."""
 _PICKLE = (
     "{} holds Python objects (a pickle) instead of numbers, which could run any "
     "program and are never read: save it again as an array of numbers, for instance "
@@ -46,9 +46,9 @@ Arrays = Mapping[str, Any]
 def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read .npy or .npz, in stages; `options.space` names the array to embed.
 
-    Arrays with one number or text a row become metadata.  An array of pictures,
-    N x h x w or uint8 with a square number of columns, also gives the thumbnails.  A
-    table beside it, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
+    Arrays with one number or text for each row become metadata. An array of pictures, N
+    x h x w or uint8 with a square number of columns, also gives the thumbnails. A table
+    beside the file, such as ``letters_text.csv`` of ``letters.npz``, adds texts and
     metadata, row by row.
     """
     yield Stage(f"Reading {path.name}")
@@ -90,7 +90,7 @@ def read_arrays_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult
 
 
 def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return all arrays of a file that are no pickles, and a note on those."""
+    """Return the arrays of a file by name, and a note on pickled ones, left out."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -119,7 +119,7 @@ def _load_plain_arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
-    """Read an array; None where it holds Python objects."""
+    """Read an array; return None if it holds Python objects, or is no array."""
     try:
         # Python 2 wrote other headers.
         with warnings.catch_warnings(action="ignore"):
@@ -137,7 +137,10 @@ def _read_plain_array(read: Callable[[Any], Any], what: object) -> Any:
 
 
 def _find_embeddable_names(arrays: Arrays, where: str) -> list[str]:
-    """Return the names of the arrays that can be embedded, the likeliest first."""
+    """Return the names of the arrays that can be embedded, the likeliest first.
+
+    Raises DataError if there are none.
+    """
     names = [
         name
         for name, one in arrays.items()
@@ -147,12 +150,14 @@ def _find_embeddable_names(arrays: Arrays, where: str) -> list[str]:
     if not names:
         raise DataError(
             f"{where} has no two-dimensional array of numbers to embed, only "
-            f"{_describe_arrays(arrays, arrays)}: save one row for each cell, image or text."
+            f"{_describe_arrays(arrays, arrays)}: save one row for each cell, "
+            "image or text."
         )
     return list(dict.fromkeys([n for n in _USUAL_NAMES if n in names] + names))
 
 
 def _describe_arrays(arrays: Arrays, names: Iterable[str]) -> str:
+    """Return the named arrays as a text, with their shapes and types."""
     shapes = {
         k: " x ".join(map(str, a.shape)) or "one value" for k, a in arrays.items()
     }
@@ -162,6 +167,7 @@ def _describe_arrays(arrays: Arrays, names: Iterable[str]) -> str:
 def _to_matrix_and_names(
     values: Any, pictures: NDArray[np.uint8] | None
 ) -> tuple[Matrix, list[str]]:
+    """Return an array as the matrix to embed, and the names of its columns."""
     if pictures is not None:
         shape = pictures.shape[1:] if values.ndim == 2 else values.shape[1:]
         return row_images.flatten_pixels(values), row_images.pixel_names(shape)
@@ -170,7 +176,7 @@ def _to_matrix_and_names(
 
 
 def _to_row_metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
-    """Return the arrays with one number or text a row."""
+    """Return the arrays with one number or text for each row as a DataFrame."""
     obs = pd.DataFrame(index=[str(i + 1) for i in range(n_rows)])
     for name, one in arrays.items():
         is_supported = one.dtype.kind in "biufMSU" and one.dtype != "M8"  # of no unit
@@ -180,7 +186,7 @@ def _to_row_metadata(arrays: Arrays, n_rows: int) -> pd.DataFrame:
 
 
 def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
-    """Bytes as text, long or short floats as pandas knows them."""
+    """Return an array with bytes decoded to text, and all floats as float64."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
     kinds = {"U": object, "f": np.float64}
@@ -191,13 +197,16 @@ def _to_pandas_types(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _find_side_table(path: Path) -> list[Path]:
-    """Return the first table that describes the rows of a file, by its name."""
+    """Return the first table whose name says that it describes a file's rows, or []."""
     names = (path.with_name(path.stem + _BESIDE + ending) for ending in TABLES)
     return [one for one in names if one.is_file()][:1]
 
 
 def _add_side_table(dataset: Dataset, path: Path, options: ReadOptions) -> Dataset:
-    """Return a dataset with the columns of a table that it has not, row by row."""
+    """Return a dataset with the columns of a table that it lacks, row by row.
+
+    Raises DataError if the numbers of rows differ.
+    """
     frame = read_frame(path)
     frame.columns = frame.columns.astype(str)
     if len(frame) != dataset.n_source_rows:

@@ -1,8 +1,8 @@
-"""Flow and mass cytometry (.fcs): a row for each event, a column for each channel.
+"""Read flow and mass cytometry (.fcs): a row for each event, a column for each channel.
 
-A folder is read as one table with a sample for each of its files.  Channels are named
-by marker and detector.  Further columns of an instrument, such as time, scatter, and
-height and width of a pulse that has an area, are metadata.
+A folder is read as one table with a sample for each of its files. Channels are named by
+marker and detector. Further columns of an instrument, such as time, scatter, and height
+and width of a pulse that has an area, are metadata.
 """
 
 from __future__ import annotations
@@ -36,37 +36,40 @@ from napari_embedding_game.data.validation import check_shape, to_sufficient_pre
 
 FLOW, MASS, STORED = "arcsinh(x / 150)", "arcsinh(x / 5)", "values as stored"
 COFACTORS = {FLOW: 150.0, MASS: 5.0, STORED: None}
-"""What can be embedded of the channels, by its name: the usual cofactors."""
+"""Cofactor of each scale of the channels that can be embedded; the usual ones."""
 ENDING = ".fcs"
 _READ = 8
-"""What a file takes in memory, at most, for each byte of it."""
+"""Largest memory that a file takes, for each of its bytes."""
 _PAIR = rb"(?s)[^D]+D((?:[^D]|DD)*)D|.+"
-"""A keyword and its value, D being the delimiter; or what does not follow that."""
+"""Pattern of a keyword and its value, D being the delimiter; or of text without
+pairs."""
 _ORDERS = "1,2,3,4", "1,2", "4,3,2,1", "2,1"
-"""Of bytes, as their keyword has them."""
+"""Values of the keyword for the order of bytes."""
 _MASS = re.compile(r"\(?[A-Z][a-z]?\d{2,3}\)?D[id]")
 """Names of channels for metals, such as Er168Di."""
 _BESIDE = re.compile(
     r"(time|event|cell_length|center|offset|width|residual|fsc|ssc|fs[- ]|ss[- ]).*",
     re.IGNORECASE,
 )
+"""Names of columns that measure no stain of a cell."""
 
 _PULSE = re.compile(
     r"^(?P<light>.*?)"
     r"(?:(?P<area>[-_ ](?:a|area|int))|[-_ ](?:h|w|height|width|peak|tof))?$",
     re.IGNORECASE,
 )
-"""A detector: its light, and whether it has the area, or height or width, of a pulse.
+"""A detector: its light, and whether it is the area, or height or width, of a pulse.
 "INT", "PEAK" and "TOF" are Beckman Coulter's words."""
 
 _Events = tuple[pd.DataFrame, pd.DataFrame, list[str]]
-"""Events by the names of channels, what is known of these, and notes."""
+"""Events by the names of channels, facts about the channels, and notes."""
 
 
 def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame:
-    """Return the kinds of the p channels, by name: "CD3 (FITC-A)", or the detector.
+    """Return a table of p channels, named "CD3 (FITC-A)", or as the detector.
 
-    ``measures``: whether the channel measures a stain of the cell.
+    Columns are ``detector`` and ``marker``, ``is_marked``: whether there is a marker,
+    and ``measures``: whether the channel measures a stain of the cell.
     """
     table = pd.DataFrame({"detector": detectors, "marker": markers}).astype(str)
     is_marked = (table["marker"] != "") & (table["marker"] != table["detector"])
@@ -78,11 +81,11 @@ def _describe_channels(detectors: list[str], markers: list[str]) -> pd.DataFrame
 
 
 def _default_channels(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str]]:
-    """Return the channels that are embedded if nothing is chosen, and notes on these.
+    """Return the channels that are embedded by default, and notes on this choice.
 
-    They are measures with a marker; if there are none, the areas of pulses, or all
-    measures.  Of one pulse the area is embedded alone: height and width are nearly the
-    same number again, so that its marker would count three times.
+    These are measures with a marker; if there are none, the areas of pulses, or all
+    measures. Of a pulse only the area is embedded: height and width are nearly the same
+    number, so that its marker would count three times.
     """
     measures = channels["measures"]
     pulses = channels["detector"].str.extract(_PULSE)
@@ -99,20 +102,19 @@ def _default_channels(channels: pd.DataFrame) -> tuple[tuple[str, ...], list[str
 
 
 def find_fcs_files(folder: Path) -> list[Path]:
-    """Return the .fcs files of a folder, by name."""
+    """Return the .fcs files of a folder, sorted by name; hidden files are skipped."""
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     return sorted(file for file in files if file.suffix.lower() == ENDING)
 
 
 def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read .fcs, or a folder, in stages; `options.space` is one of :data:`COFACTORS`.
+    """Read an .fcs file or a folder, in stages; the space is one of :data:`COFACTORS`.
 
     By default channels with a marker are embedded, without time and scatter, and of
     area, height and width of a pulse the area alone, as the arcsinh with the cofactor
-    of the instrument; time and scatter that are chosen, too,
-    are standardised with them.  Events are compensated by the matrix that the file
-    has, and called by their number.  Of several files the channels that all of them
-    have are read.
+    of the instrument; if time or scatter are chosen, all columns are standardised.
+    Events are compensated by the matrix of the file, and named by their number. Of
+    several files the channels that all of them have are read.
     """
     files = find_fcs_files(path) if path.is_dir() else [path]
     n_bytes = sum(file.stat().st_size for file in files)
@@ -168,7 +170,10 @@ def read_fcs_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 def _concatenate_files(
     read: Sequence[_Events], files: Sequence[Path], where: str
 ) -> _Events:
-    """Return the events of files by the channels that all have, these, and notes."""
+    """Return the events of all files in their common channels, the channels, and notes.
+
+    Raises DataError if the files have no stained channel in common.
+    """
     events = pd.concat(
         [one for one, *_ in read], join="inner", keys=[file.stem for file in files]
     )
@@ -193,7 +198,7 @@ def _concatenate_files(
 
 
 def _read_events(path: Path) -> _Events:
-    """Return events (n, p) on a linear scale and compensated, channels, and notes."""
+    """Read events (n, p), linear and compensated, their channels, and notes."""
     import flowio
 
     quiet = warnings.catch_warnings(action="ignore")  # on what is not of the standard
@@ -220,9 +225,9 @@ def _read_events(path: Path) -> _Events:
 
 
 def _drop_empty_keywords(path: Path) -> io.BytesIO:
-    """Return a file without the keywords that have no value, which flowio misreads.
+    """Return a file's content without keywords of empty value, which flowio misreads.
 
-    It takes their two delimiters for an escaped one within a value.
+    flowio takes the two delimiters of an empty value for an escaped delimiter.
     """
     file = path.read_bytes()
     if not file.startswith(b"FCS"):
@@ -239,7 +244,7 @@ def _drop_empty_keywords(path: Path) -> io.BytesIO:
 def _compensate_in_place(
     events: NDArray[np.float64], detectors: Sequence[str], spillover: str
 ) -> str:
-    """Compensate events (n, p) in place by the matrix of their file; return a note."""
+    """Compensate events (n, p) in place by the spillover matrix; return a note."""
     try:
         n, *values = spillover.split(",")
         names = [name.strip() for name in values[: int(n)]]

@@ -1,7 +1,6 @@
-"""Rows of a file that are read on demand, some at a time.
+"""Rows of a file that are read on demand, a range at a time.
 
-A value of this kind is small and can be sent to another process, which opens the file
-itself.
+A LazyRows is small and can be sent to another process, which opens the file itself.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from napari_embedding_game.data.formats.store import (
 
 
 class LazyRows:
-    """A dense space of AnnData (.h5ad, .zarr), or an array of zarr.
+    """The rows of a dense space of AnnData (.h5ad, .zarr), or of a zarr array.
 
     Raises DataError if there is no such space, or it is sparse or of text.
     """
@@ -46,9 +45,9 @@ class LazyRows:
         self._dtype = np.dtype(np.float32 if is_single else np.float64)
 
     def read_range(self, begin: int, end: int) -> NDArray[np.floating]:
-        """Return the rows from ``begin`` up to before ``end``, in their precision.
+        """Return the rows from ``begin`` up to before ``end``, as float32 or float64.
 
-        Raises DataError if some of them have missing or infinite numbers.
+        Raises DataError if any row has missing or infinite numbers.
         """
         rows = np.ascontiguousarray(self._open_item()[begin:end], self._dtype)
         is_whole = np.isfinite(rows).all(axis=1)
@@ -75,6 +74,7 @@ class LazyRows:
         return values
 
     def _open_item(self) -> Any:
+        """Return the array with the rows, opening the file at the first call."""
         if self._open is None:
             self._closing = ExitStack()
             if is_zarr_array(self.path):
@@ -91,5 +91,5 @@ class LazyRows:
         return self._open
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the open file."""
+        """Return the attributes without the open file, for pickle."""
         return {**vars(self), "_open": None, "_closing": None}

@@ -1,4 +1,4 @@
-"""Build a Dataset from a matrix of numbers with metadata of its rows."""
+"""Build a Dataset, or an AnnData, from a matrix of numbers with row metadata."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def dataset_from_matrix(
     notes: Sequence[str] = (),
     **parts: Any,
 ) -> Dataset:
-    """Return the dataset of the usable rows of a matrix; checks what it holds.
+    """Check a matrix, and return the dataset of its usable rows.
 
-    ``X`` (N, D) dense array or CSR matrix. ``obs`` (N rows) DataFrame. ``names``
-    (D,): of the columns. ``space`` and ``where``: what is embedded, and the subject of
-    sentences. ``left_out`` mapping of str to (N,) mask: rows that are not embedded,
-    whatever they hold, by why. ``standardise``: whether each column gets mean 0 and
-    standard deviation 1, unless they are raw counts; :attr:`Dataset.profile` keeps
-    their units. ``**more``: as for :meth:`Dataset.from_rows`.
+    ``X`` (N, D): dense array or CSR matrix. ``obs`` (N rows): metadata. ``names`` (D,):
+    names of the columns. ``space`` and ``where``: the name of what is embedded, and the
+    subject of messages. ``left_out``: (N,) masks of rows that are not embedded, keyed
+    by the reason. ``standardise``: whether each column is scaled to mean 0 and standard
+    deviation 1, unless these are raw counts; :attr:`Dataset.profile` keeps their units.
+    ``**parts``: as for :meth:`Dataset.from_rows`.
 
-    Raises DataError: if values are missing, all rows are the same, or there is no such
-    column.
+    Raises DataError if values are missing, all rows are the same, or a chosen column
+    does not exist.
     """
     notes = list(notes)
     if options.columns is not None and not is_pairwise_space(space) and not standardise:
@@ -107,7 +107,10 @@ def dataset_from_matrix(
 def build_anndata(
     X: Matrix, obs: pd.DataFrame, names: Sequence[str], ids: Mapping[str, str] = {}
 ) -> AnnData:
-    """Return an AnnData, without the warning on names that occur twice."""
+    """Build an AnnData, without its warning on repeated names.
+
+    ``names``: of the genes; ``ids``: their Ensembl identifiers, keyed by name.
+    """
     from anndata import AnnData
 
     var = pd.DataFrame(index=list(names))
@@ -119,7 +122,10 @@ def build_anndata(
 
 
 def _find_empty_rows(X: Matrix, space: str) -> NDArray[np.bool_]:
-    """Rows without values in a space, which its maker left out."""
+    """Return a mask (N,) of the rows that have no values in an ``obsm`` space.
+
+    All are False if fewer than two rows have values.
+    """
     none = np.zeros(X.shape[0], bool)
     if not space.startswith("obsm") or sp.issparse(X):
         return none
@@ -130,9 +136,11 @@ def _find_empty_rows(X: Matrix, space: str) -> NDArray[np.bool_]:
 def _standardise_columns(
     raw: NDArray[np.float64], names: Sequence[str], is_kept: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, Sequence[str], list[str]]:
-    """Columns that vary: standardised, in their own units, their names, and notes.
+    """Standardise the columns that vary; leave out constant ones.
 
-    Kept rows of the former have mean 0 and standard deviation 1, others are NaN.
+    Returns the standardised columns, the same columns in their own units, their names,
+    and notes. Kept rows have mean 0 and standard deviation 1 in the first, other rows
+    NaN.
     """
     lowest, highest = validation.column_range(raw[is_kept])
     varying = np.asarray(lowest < highest)
@@ -147,7 +155,7 @@ def _standardise_columns(
     note = f"Embedded: the column {names[0]}, standardised."
     if len(names) > 1:
         note = (
-            f"Embedded: {len(names)} columns ({list_text(names)}), each with mean 0 and "
-            "standard deviation 1, because units differ."
+            f"Embedded: {len(names)} columns ({list_text(names)}), each with mean 0 "
+            "and standard deviation 1, because units differ."
         )
     return X, validation.to_float32(raw[:, varying]), names, [*notes, note]

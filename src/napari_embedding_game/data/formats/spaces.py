@@ -1,7 +1,7 @@
-"""What of an AnnData can be embedded: its spaces, and their names.
+"""Find the spaces of an AnnData that can be embedded, and their names.
 
 A *root* holds the parts of an AnnData by their names: an open file, a group of zarr, or
-:func:`root_from_anndata` an AnnData in memory.
+the result of :func:`root_from_anndata`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 RAW = "raw"
-"""The space of what AnnData keeps as its ``raw``."""
+"""Name of the space that AnnData keeps as its ``raw``."""
 _DISTANCES = re.compile(r"(^|_)distances$")
 """Keys of ``obsp`` under which scanpy keeps the distances of its ``pp.neighbors``."""
 # Results and positions, not measurements: never embedded by default.
@@ -29,7 +29,7 @@ _SPELLED_SPACE = re.compile(r"""^(obsm|layers|obsp)(?:\[['"](.+)['"]\]|/(.+))$""
 
 
 def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
-    """Return the parts of an AnnData in memory."""
+    """Return the parts of an AnnData in memory, keyed by their names in a file."""
     root: dict[str, Any] = {
         "obs": adata.obs,
         "var": adata.var,
@@ -48,7 +48,7 @@ def root_from_anndata(adata: AnnData) -> Mapping[str, Any]:
 
 
 def list_spaces_default_first(root: Any, where: str) -> list[str]:
-    """Return the spaces of a root, the default first.
+    """Return the names of the spaces of a root, the default space first.
 
     Raises DataError if there is none.
     """
@@ -58,7 +58,7 @@ def list_spaces_default_first(root: Any, where: str) -> list[str]:
 
 
 def choose_space(root: Any, space: str | None, where: str) -> str:
-    """Return the canonical name of the requested space, or of the best one for a map.
+    """Return the canonical name of the requested space, or of the default space.
 
     Raises DataError if there is no such space, or none at all.
     """
@@ -92,19 +92,19 @@ def find_map_keys(root: Any) -> list[str]:
 
 
 def find_coordinate_keys(root: Any) -> list[str]:
-    """Return the keys of ``obsm`` that hold such a map, or positions in an image."""
+    """Return the keys of ``obsm`` that hold other programs' maps, or positions."""
     flat = (key for key, width in _obsm_widths(root).items() if width in (2, 3))
     return [key for key in flat if KEY not in key.lower()]
 
 
 def split_space(space: str) -> tuple[str, str] | None:
-    """Group and key of a space such as ``obsm['X_pca']``; None for ``X``."""
+    """Split a space such as ``obsm['X_pca']`` into group and key; None for ``X``."""
     match = _SPELLED_SPACE.match(space)
     return (match[1], match[2] or match[3]) if match else None
 
 
 def get_space_item(root: Any, space: str) -> Any:
-    """Return the part of a root that a canonical space names."""
+    """Return the matrix of a root that a canonical space names."""
     element = split_space(space)
     return (
         root[element[0]][element[1]] if element else _group_with_genes(root, space)["X"]
@@ -112,7 +112,7 @@ def get_space_item(root: Any, space: str) -> Any:
 
 
 def get_space_var(root: Any, space: str) -> Any:
-    """Return the table of the genes that a canonical space, and all of it, has."""
+    """Return the table of genes that belongs to a canonical space."""
     return _group_with_genes(root, space)["var"]
 
 
@@ -132,14 +132,14 @@ def has_matrix(group: Any) -> bool:
 
 
 def _obsm_widths(root: Any) -> dict[str, int]:
-    """Columns of each entry of ``obsm`` that holds numbers."""
+    """Return the number of columns of each numeric entry of ``obsm``, by its key."""
     group = root.get("obsm", {})
     widths = {key: _matrix_width(group[key]) for key in sorted(group.keys())}
     return {key: width for key, width in widths.items() if width}
 
 
 def _matrix_width(item: Any) -> int:
-    """Columns of a matrix of numbers, stored or not; 0 for anything else."""
+    """Return the number of columns of a numeric matrix; 0 for anything else."""
     attributes = getattr(item, "attrs", {})
     if "column-order" in attributes:
         return len(attributes["column-order"])
@@ -151,7 +151,7 @@ def _matrix_width(item: Any) -> int:
 
 
 def find_all_spaces(root: Any) -> list[str]:
-    """Return the names of all that can be embedded, which has a value for each row."""
+    """Return the names of all spaces of a root that can be embedded."""
     pairs = [key for key in sorted(root.get("obsp", {})) if _DISTANCES.search(key)]
     return [
         *(f"obsm['{key}']" for key in _obsm_widths(root)),

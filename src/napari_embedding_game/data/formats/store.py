@@ -1,7 +1,7 @@
 """Open .h5ad files and .zarr folders, and read their parts by anndata.
 
-A file only *declares* how large its arrays are, and may name what lies elsewhere or
-would run a program: all of that is looked at before anything is read.
+A file only *declares* how large its arrays are, and may name parts that lie elsewhere
+or would run a program: these are checked before anything is read.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _HARMLESS = {
 
 @contextmanager
 def open_store(path: Path) -> Iterator[Any]:
-    """Open an HDF5 file or a .zarr folder for reading.
+    """Open an HDF5 file or a .zarr folder for reading, and close it at the end.
 
-    Raises DataError if it is empty, a part lies elsewhere, or zarr would run what it
-    names.
+    Raises DataError if it is empty, a part lies elsewhere, or zarr would run a codec
+    that is not known to be harmless.
     """
     import h5py
     import zarr
@@ -57,7 +57,7 @@ def open_store(path: Path) -> Iterator[Any]:
 
 
 def is_zarr(path: Path) -> bool:
-    """Return whether a path is a group of zarr, by its name or what lies in it."""
+    """Return whether a folder is a group of zarr, by its name or its metadata files."""
     entries = (path / "zarr.json", path / ".zgroup")
     return path.is_dir() and (
         path.name.lower().endswith(".zarr") or any(entry.is_file() for entry in entries)
@@ -72,17 +72,17 @@ def is_zarr_array(path: Path) -> bool:
 
 
 def is_array(item: Any) -> bool:
-    """Tell an array from a group of arrays."""
+    """Return whether an item is an array, and not a group of arrays."""
     return hasattr(item, "dtype")
 
 
 def is_stored(item: Any) -> bool:
-    """Return whether a part is in a file, and not in memory."""
+    """Return whether an item is in a file, and not in memory."""
     return type(item).__module__.startswith(("h5py", "zarr"))
 
 
 def declared_bytes(item: Any) -> int:
-    """Bytes that a part takes in memory, as its header declares."""
+    """Return the bytes that an item takes in memory, as its header declares."""
     if not is_array(item):
         shape = item.attrs.get("shape", ()) if "indptr" in item else ()
         n_lines = sum(int(size) for size in np.ravel(shape))
@@ -93,10 +93,10 @@ def declared_bytes(item: Any) -> int:
 
 
 def read_element(item: Any, where: str, what: str) -> Any:
-    """Read a part by anndata, or by Dask; a sparse matrix as CSR, and checked.
+    """Read an item by anndata, or by Dask; a sparse matrix is checked and becomes CSR.
 
-    Raises DataError if the part is larger than the memory, or of another version of
-    anndata.
+    ``where`` and ``what`` name the file and the part in messages. Raises DataError if
+    the part is larger than the memory, or of another version of anndata.
     """
     from anndata.io import read_elem
 
@@ -130,7 +130,7 @@ def read_element(item: Any, where: str, what: str) -> Any:
 
 
 def to_checked_csr(matrix: Any) -> sp.csr_matrix:
-    """Return a sparse matrix as CSR; ValueError if an index points outside."""
+    """Return a sparse matrix as CSR; raise ValueError if an index points outside."""
     validate_sparse(matrix)
     matrix.check_format(full_check=True)  # which gives both indices one type
     return sp.csr_matrix(matrix)
@@ -139,7 +139,7 @@ def to_checked_csr(matrix: Any) -> sp.csr_matrix:
 def validate_stored_indptr(group: Any) -> None:
     """Raise ValueError unless the rows of a stored CSR or CSC matrix are in its arrays.
 
-    Of a matrix that is read in parts; its ``indices`` are checked in each part.
+    For a matrix that is read in chunks; its ``indices`` are checked in each chunk.
     """
     if group["data"].shape != group["indices"].shape:
         raise ValueError("as many values as indices belong into a sparse matrix")
@@ -159,7 +159,10 @@ def validate_sparse_parts(adata: Any) -> None:
 
 
 def first_values(item: Any) -> NDArray[Any]:
-    """Return some values of a matrix, stored or not, dense or sparse."""
+    """Return the first values of a stored matrix, or all values of one in memory.
+
+    Of a sparse matrix these are the values that it stores.
+    """
     if not is_stored(item):
         return np.asarray(item.data if sp.issparse(item) else item)
     values = item if is_array(item) else item["data"]
@@ -189,7 +192,7 @@ def _check_hdf5_links(file: Any, where: str) -> None:
 
 
 def check_zarr_folder(path: Path) -> None:
-    """Raise DataError if reading this .zarr folder could do harm."""
+    """Raise DataError if a .zarr folder has links out of it, or unknown codecs."""
     inside = path.resolve()
     for file in path.rglob("*"):
         part, trouble = file.relative_to(path), ""
@@ -207,7 +210,7 @@ def check_zarr_folder(path: Path) -> None:
 
 
 def _check_codecs(entry: dict[str, Any], where: str) -> None:
-    """Look at the codecs of an array, and those within a codec."""
+    """Raise DataError if an array, or a codec in it, uses an unknown codec."""
     for named in map(entry.get, _CODEC_KEYS):
         codecs = named if isinstance(named, list) else [named]
         for codec in (codec for codec in codecs if isinstance(codec, dict)):

@@ -1,4 +1,4 @@
-"""Tables: numeric columns are embedded, others are metadata."""
+"""Read tables: numeric columns are embedded, other columns are metadata."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.data.validation import check_shape
 
 TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz", ".parquet.gz")
-"""Endings of tables."""
+"""Endings of the names of tables."""
 NO_OBJECT = "no object of the labels"
-"""Why rows about the background are left out."""
+"""Reason why rows about the background are left out."""
 GENES_IN_ROWS = (
     "The rows of {} look like genes and its columns like cells, and each row is a "
     "point of the map: transpose the table, if cells are to be the points."
@@ -43,7 +43,8 @@ NUMBERS_AS_NAMES = (
 )
 _NOTES = "notes"
 _IDS = "gene_ids"
-"""Keys among the ``attrs`` of a frame: what was read otherwise, and as in a Dataset."""
+"""Keys of the ``attrs`` of a frame: notes on how it was read, and ids as in a
+Dataset."""
 # What a table of text takes in memory, at least, for each byte of the file.
 _PARSED = 8
 # Letters of a text that are looked through at a time.
@@ -61,9 +62,9 @@ MISSING = [
     *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
     *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 ]
-"""What tables have where there is nothing; None is a treatment."""
+"""Texts that stand for a missing value; "None" is kept, as it may be a treatment."""
 _MARKS = ((",", "."), (".", ","))
-"""Of decimals and of thousands."""
+"""Marks of decimals and of thousands."""
 _CALLED = {",": "comma", "\t": "tab", ";": "semicolon"}
 # What the column of gene names is called, names of genes, and of cells of 10x.
 _GENES = re.compile(
@@ -77,9 +78,9 @@ Numbers = dict[str, NDArray[np.float64]]
 
 
 def read_table_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
-    """Read .csv, .tsv or .parquet, also with .gz behind it.
+    """Read .csv, .tsv or .parquet, also packed as .gz, in stages.
 
-    `options.columns` are those to embed; `options.space` may also name them, with
+    `options.columns` are the columns to embed; `options.space` may also name them, with
     commas between them.
     """
     yield Stage(f"Reading {path.name}")
@@ -91,7 +92,7 @@ def read_table_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]
 def result_from_file_frame(
     frame: pd.DataFrame, path: Path, options: ReadOptions
 ) -> ReadResult:
-    """Return what is embedded of a table that was read from a file, and the choices."""
+    """Read a frame that came from a file, transposed if the options say so."""
     has_genes, name = has_genes_in_rows(frame), path.name
     if options.transposed:
         frame = transpose_frame(frame, name)
@@ -107,7 +108,10 @@ def result_from_features(
     name: str,
     options: ReadOptions = DEFAULT_OPTIONS,
 ) -> ReadResult:
-    """Read the features table of a napari layer called `name`."""
+    """Read the features table of a napari layer called `name`.
+
+    Raises DataError if the table is empty.
+    """
     where = f"The features table of the layer '{name}'"
     frame = pd.DataFrame(features)
     if frame.shape[1] == 0:
@@ -124,13 +128,13 @@ def result_from_frame(
     options: ReadOptions,
     source: Path | None = None,
 ) -> ReadResult:
-    """Read a table; `where` is the subject of messages about it.
+    """Read a table as a dataset; `where` is the subject of messages about it.
 
     Embeds the chosen columns, or those that the space names, or all measurements:
-    standardised, unless they are raw counts.  The column of ids measures nothing, and
-    rows about the background (0) are not embedded, whatever they hold.  All columns
-    of a transposed table are measures, as genes are, whatever they are called.
-    Columns of numbers, ids included, can be chosen.
+    standardised, unless these are raw counts. The column of ids is not embedded, and
+    rows about the background (0) are left out. All columns of a transposed table are
+    measures, as genes are, whatever their names. Columns of numbers, including ids, can
+    be chosen.
     """
     notes = list(frame.attrs.get(_NOTES, []))
     frame, name_notes = split_off_row_names(frame, where)
@@ -188,9 +192,9 @@ def result_from_frame(
 
 
 def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
-    """Read the columns of a table again by which its rows were known, and hash them.
+    """Read the columns of `part` from a table again, and return their row hashes.
 
-    Returns the hashes of those columns that are still there.
+    Columns that are gone are left out.
     """
     frame = read_frame(path)
     if options.transposed:
@@ -208,9 +212,11 @@ def read_row_hashes(path: Path, part: Part, options: ReadOptions) -> RowHashes:
 def split_off_row_names(
     frame: pd.DataFrame, where: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Frame with unique headings and the names of its rows as index, and a note.
+    """Return a frame with unique headings and row names as its index, and a note.
 
-    Raises DataError if it has no columns, or less than two rows.
+    Row names come from the index, or from a first column of unique texts; else rows are
+    numbered from 1. Raises DataError if the frame has no columns, or less than two
+    rows.
     """
     check_shape(frame.shape, where)
     frame = frame.copy(deep=False)
@@ -234,9 +240,9 @@ def split_off_row_names(
 def _parse_number_columns(
     frame: pd.DataFrame, where: str, chosen: Sequence[str] | None = None
 ) -> Numbers:
-    """Values of each column of numbers; of all plain ones at once, as they are many.
+    """Return the values of all numeric columns, float64, keyed by the column.
 
-    Raises DataError at a text among numbers, in the wanted columns or in all.
+    Raises DataError at a text among numbers, in the chosen columns or in all.
     """
     is_plain = [isinstance(k, np.dtype) and k.kind in "iuf" for k in frame.dtypes]
     plain = iter(frame.loc[:, is_plain].to_numpy(np.float64).T)
@@ -250,7 +256,7 @@ def _parse_number_columns(
 
 
 def _select_columns_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
-    """Return the columns that are numbers however a table is read, else all `numbers`.
+    """Return the columns that are numeric however a table is read, else all `numbers`.
 
     Which texts are numbers depends on the columns that are chosen.
     """
@@ -262,7 +268,11 @@ def _select_columns_to_hash(frame: pd.DataFrame, numbers: Numbers) -> Numbers:
 def _select_measures(
     frame: pd.DataFrame, numbers: Numbers, where: str, options: ReadOptions
 ) -> tuple[Numbers, list[str]]:
-    """Columns that measure rows, and a note if numbers were taken for anything else."""
+    """Return the columns that measure rows, and a note on other numeric columns.
+
+    Ids, groups, positions and axes of external maps are left out. Raises DataError if
+    no column is left.
+    """
     ids, roles = options.id_column, options.roles
     numbers = {c: v for c, v in numbers.items() if not columns.is_own_map_column(c)}
     alone = {c: re.sub(r"[.-]\d+$", "", c) for c in numbers}  # of a second column "id"
@@ -310,10 +320,10 @@ def has_genes_in_rows(frame: pd.DataFrame) -> bool:
 
 
 def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a table whose rows are the columns of numbers of another one.
+    """Return a table whose rows are the numeric columns of another table.
 
-    Its columns are called as the rows of the other; those of one name are numbered.
-    Raises DataError if there are no numbers.
+    Its columns are named as the other table's rows, repeated names numbered. Raises
+    DataError if there are no numbers.
     """
     first = _find_row_names(frame)
     values = _parse_number_columns(
@@ -341,7 +351,7 @@ def transpose_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def _find_row_names(frame: pd.DataFrame) -> pd.Series:
-    """Return what the rows are called, by the first column or the index, or numbers."""
+    """Return the names of the rows: the index, the first column, or numbers from 1."""
     if not isinstance(frame.index, pd.RangeIndex):
         return pd.Series(frame.index)
     first = frame.iloc[:, 0]
@@ -358,11 +368,10 @@ def _is_text_column(column: pd.Series) -> bool:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """Read .csv, .tsv or .parquet, also with .gz behind it, as it is.
+    """Read .csv, .tsv or .parquet, also packed as .gz, without converting columns.
 
-    ``attrs`` of the frame has notes on what was read otherwise.
-
-    Raises DataError if it is damaged, or too large.
+    ``attrs`` of the frame has notes on what was read otherwise. Raises DataError if the
+    file is damaged, or too large.
     """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     with explain_damage(path, f"a {kind} table"):
@@ -373,7 +382,7 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def decode_utf8(content: bytes, where: str) -> str:
-    """Return a text; raise DataError if it is no UTF-8, as Excel's usual CSV."""
+    """Decode UTF-8; raise DataError for another encoding, as of Excel's usual CSV."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -384,7 +393,7 @@ def decode_utf8(content: bytes, where: str) -> str:
 
 
 def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """Table of a .parquet file, of which few bytes may unpack to any number of rows."""
+    """Parse a .parquet file, checking how many rows its bytes unpack to."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -420,7 +429,7 @@ def _parse_parquet(content: bytes, where: str) -> pd.DataFrame:
 
 
 def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
-    """Parse comma-, tab- or semicolon-separated text; the latter with 3,14 for 3.14."""
+    """Parse text separated by commas, tabs or semicolons; 3,14 may stand for 3.14."""
     text = re.sub(r"^sep=(.)\r?\n", "", text)  # of Excel
     heading = re.sub(r'"[^"]*"', "", text[:65_536]).lstrip().split("\n", 1)[0]
     separator = "\t" if kind == ".tsv" else max(",;\t", key=heading.count)
@@ -484,7 +493,7 @@ def _parse_text(text: str, kind: str, where: str) -> pd.DataFrame:
 def _find_late_codes(
     frame: pd.DataFrame, text: str, separator: str, read: Callable[..., pd.DataFrame]
 ) -> list[str]:
-    """Return columns read as whole numbers of which a text, such as 0012, is a code.
+    """Return columns read as whole numbers that hold a code, such as 0012.
 
     The first rows need not show it, as in ids from 1000 to 9999 and then 0001.
     """
@@ -499,7 +508,7 @@ def _find_late_codes(
 
 
 def _has_padded_number(text: str, separator: str) -> bool:
-    """Return whether a value somewhere begins with a 0 and another digit."""
+    """Return whether any value in the text begins with a 0 and another digit."""
     starts = [ord(one) for one in (separator, "\n", "\r", '"', " ")]
     for first in range(0, len(text), _SCANNED):
         part = text[max(0, first - 1) : first + _SCANNED + 1]
@@ -512,14 +521,20 @@ def _has_padded_number(text: str, separator: str) -> bool:
 
 
 def _find_rounded_integers(frame: pd.DataFrame) -> list[str]:
-    """Names of columns of whole numbers that floats do not hold, as they have gaps."""
+    """Return the columns of whole numbers that were read as floats and rounded.
+
+    This happens beyond 2^53 where a column has gaps.
+    """
     floats = (frame[name] for name, kind in frame.dtypes.items() if kind == np.float64)
     large = (x.dropna() for x in floats if x.hasnans and (abs(x) >= 2**53).any())
     return [str(x.name) for x in large if (x % 1 == 0).all()]
 
 
 def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
-    """Return the decimal mark in texts: 12,5 and 0,234 show it, 1,234 only if alone."""
+    """Return the decimal marks in texts: 12,5 and 0,234 are sure, 1,234 is a guess.
+
+    Guesses are returned only where no mark is sure.
+    """
     texts = "\n".join(head.to_numpy().ravel().astype(str))
     numbers = re.findall(_NUMBER, texts, re.MULTILINE)
     sure = {
@@ -533,11 +548,11 @@ def _find_decimal_marks(head: pd.DataFrame) -> set[str]:
 def _convert_number_texts(
     column: pd.Series, decimals: Collection[str], separator: str
 ) -> pd.Series:
-    """Make numbers of texts such as 1.234,5 and 987,0, or 1,234.5 and 987.0.
+    """Convert texts such as 1.234,5 and 987,0, or 1,234.5 and 987.0, to numbers.
 
-    Also of 1.234 and 987 where the other mark is known to be that of `decimals`, and
-    of plain numbers and None.  Of 1,234 in all rows between semicolons the comma is
-    one of decimals, as is usual there.  Any other texts are returned as they are.
+    Texts such as 1.234 and 987 are converted where the other mark is among `decimals`,
+    and so are plain numbers and None. Where all rows are like 1,234 between semicolons,
+    the comma is a decimal mark, as is usual there. Other texts are returned unchanged.
     """
     texts = column.mask(column == "None")
     filled = texts.dropna()
@@ -562,10 +577,10 @@ def _convert_number_texts(
 def _accept_unnamed_row_names(
     frame: pd.DataFrame, separator: str, where: str
 ) -> pd.DataFrame:
-    """Return a frame, noted where lines have a value more than the heading: their name.
+    """Take the first value of each line, which has no heading, as the row's name.
 
-    R writes them so.  A separator at each line's end looks the same and would shift
-    all columns, and so do commas between columns and in numbers alike.
+    R writes tables so. Raises DataError where a separator at each line's end, or
+    decimal commas between commas, look the same and would shift all columns.
     """
     n_names, unnamed = frame.shape[1], frame.index.nlevels
     if unnamed > 1:

@@ -1,6 +1,6 @@
 """Read counts of 10x Genomics' Cell Ranger: an .h5 file or a matrix folder.
 
-Rows of the matrix are genes there and columns are cells; here it is turned round.
+Rows of the stored matrix are genes and columns are cells; it is transposed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTRY_RATIO = 5  # what a value and its indices take for each byte of their lin
 _NAME_RATIO = 32  # what short names take in memory for each byte of the file
 
 _Counts = tuple[Any, list[str], pd.DataFrame]
-"""The matrix (cells, genes), names of cells, and the genes as scanpy has them."""
+"""The matrix (cells, genes), names of cells, and the ``var`` table as scanpy has it."""
 
 
 def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
@@ -49,9 +49,9 @@ def read_tenx_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
 
 
 def read_counts(path: Path) -> tuple[AnnData, list[str]]:
-    """Return the counts with the names of cells and genes, and notes on them.
+    """Read counts as an AnnData, and notes on what was left out.
 
-    Only the genes, where other features are counted too.
+    Where other features are counted, too, only the genes are kept.
     """
     is_h5 = path.suffix.lower() == ".h5"
     kind = "a 10x .h5 file" if is_h5 else "a 10x matrix folder"
@@ -75,7 +75,10 @@ def read_counts(path: Path) -> tuple[AnnData, list[str]]:
 
 
 def find_matrix_files(path: Path) -> list[Path]:
-    """``matrix.mtx`` or ``matrix.mtx.gz`` of a folder, with whatever before it."""
+    """Return the files ``*matrix.mtx`` or ``*matrix.mtx.gz`` of a folder, sorted.
+
+    For a file the result is that file.
+    """
     if not path.is_dir():
         return [path]
     files = (*path.glob("*matrix.mtx"), *path.glob("*matrix.mtx.gz"))
@@ -141,7 +144,10 @@ def _read_folder(path: Path) -> _Counts:
 
 
 def _read_text_bytes(path: Path, times: int) -> bytes:
-    """Return what a file holds: of a damaged stream scipy may end the program."""
+    """Return the unpacked content of a text file; raise ValueError for a zero byte.
+
+    At a damaged stream scipy may end the program.
+    """
     content = read_unpacked(path, times)
     if b"\0" in content:
         raise ValueError("a text has no zeros")

@@ -1,4 +1,4 @@
-"""The channels of an image, each as an array of the shape of its labels."""
+"""Split an image into channels, each of the shape of its labels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ GREY, COLORS = ("intensity",), ("red", "green", "blue")
 
 
 def split_image(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
-    """Channels of an image, each of the shape of the labels; none if it fits none.
+    """Split an image into channels of the labels' shape; [] if the shapes do not fit.
 
-    A channel of an array that is no numpy array is read where it is cut.
+    Of an array that is no numpy array a channel is read where it is sliced.
     """
     theirs = tuple(map(int, image.shape))
     if theirs == labels_shape:
@@ -39,12 +39,11 @@ def split_image(image: Any, labels_shape: tuple[int, ...]) -> list[Any]:
 def split_channels(
     image: Any, labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
-    """Channels by name, each of the shape of the labels.
+    """Return the channels of an image by name, each of the labels' shape.
 
-    `image` is an array, a mapping of channels, or None.  Three channels on the last
-    axis are called red, green, blue; a fourth that is the same everywhere is an alpha
-    and left out.  If they are all the same, they are one.  Raises DataError if shapes
-    or types do not fit.
+    `image` is an array, a mapping of channels, or None. Three channels on the last axis
+    are named red, green, blue; a fourth that is constant is an alpha channel and left
+    out. Three equal channels are one. Raises DataError if shapes or types do not fit.
     """
     if image is None:
         return {}
@@ -65,7 +64,7 @@ def split_channels(
 
 
 def value_span(channel: NDArray[Any]) -> Span:
-    """Lowest and highest finite value of a channel."""
+    """Return the lowest and the highest finite value of a channel; 0, 0 without any."""
     finite = channel[np.isfinite(channel)] if channel.dtype.kind == "f" else channel
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
@@ -73,6 +72,7 @@ def value_span(channel: NDArray[Any]) -> Span:
 def _name_channels(
     image: NDArray[Any], labels_shape: tuple[int, ...]
 ) -> dict[str, NDArray[Any]]:
+    """Return the channels of one array by name; raise DataError for other shapes."""
     arrays = split_image(image, labels_shape)
     if not arrays:
         raise DataError(_shape_mismatch_text("The image", image.shape, labels_shape))
@@ -90,6 +90,7 @@ def _name_channels(
 def _shape_mismatch_text(
     what: str, image_shape: tuple[int, ...], shape: tuple[int, ...]
 ) -> str:
+    """Return a sentence on an image and labels of different shapes."""
     theirs, ours = (" x ".join(map(str, sizes)) for sizes in (image_shape, shape))
     return (
         f"{what} has {theirs} pixels and the labels have {ours}: choose an image and "

@@ -14,25 +14,26 @@ from napari_embedding_game.data.label_objects import Objects
 Color = tuple[float, float, float]
 
 _SIZE = 64
-"""Side of a picture in pixels."""
+"""Side of a thumbnail in pixels."""
 _LINE = (1.0, 1.0, 0.0)
-"""Colour of the line around an object."""
+"""Colour of the outline of an object."""
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """One image layer as it is shown."""
+    """One image layer with its display settings."""
 
     data: Any
-    """Array (numpy, dask, zarr) of as many axes as the labels; one more if `rgb`."""
+    """Array (numpy, dask, zarr) with the axes of the labels; one more axis if `rgb`."""
     limits: tuple[float, float] = (0.0, 255.0)
     """Values shown black and in full colour."""
     colors: NDArray[Any] | Color = (1.0, 1.0, 1.0)
-    """Colour in full, or a (K, 3 or 4) table of two or more from dark to full."""
+    """The full colour, or a (K, 3 or 4) table of two or more colours from dark to
+    full."""
     gamma: float = 1.0
     """Exponent of the brightness, as of a napari layer."""
     opacity: float = 1.0
-    """Share of its light that the channel gives."""
+    """Factor of the channel's light."""
     rgb: bool = False
     """Whether the last axis holds red, green and blue."""
     name: str = ""
@@ -40,25 +41,25 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails:
-    """Pictures of objects: ``thumbnails[row]``, (64, 64, 3) uint8.
+    """Thumbnails of objects: ``thumbnails[row]`` is (64, 64, 3) uint8.
 
-    A picture is black beyond the edge of the image, and of a row that is no object.
-    Of a 3-D object it is the slice along the first axis that cuts most of it.
+    A thumbnail is black beyond the edge of the image, and for a row that is no object.
+    Of a 3-D object it shows the plane along the first axis that has most of its pixels.
 
-    The light of the channels is added up, and a line goes round the object.
+    The light of the channels is added, and the object is outlined.
     """
 
     channels: Sequence[Channel]
     labels: Any
-    """The label image; only the surroundings of an object are read of it."""
+    """The label image; only the surroundings of an object are read."""
     objects: Objects
     field: int
-    """Side of the field of view in its finest pixels, so that objects compare."""
+    """Side of the field of view in the finest pixels, equal for all objects."""
     spacing: tuple[float, float] = (1.0, 1.0)
     """Size of a pixel along y and x, in finest pixels."""
 
     def __getitem__(self, row: int) -> NDArray[np.uint8]:
-        """Return the picture of one object."""
+        """Return the thumbnail of the object of a row."""
         from scipy.ndimage import binary_erosion
 
         objects, sides = self.objects, np.rint(self.field / np.array(self.spacing))
@@ -87,7 +88,10 @@ def _cut_window(
     corner: NDArray[np.int64],
     lengths: NDArray[np.int64],
 ) -> NDArray[Any]:
-    """Window of a plane of the image, 0 where it lies outside."""
+    """Return a window of a plane of the image; 0 where it lies outside.
+
+    ``corner`` and ``lengths`` (2,): first pixel and sides of the window, along y and x.
+    """
     sizes = image.shape[len(plane) : len(plane) + 2]
     low, high = np.clip([corner, corner + lengths], 0, sizes)
     before = np.clip(-corner, 0, lengths)
@@ -97,7 +101,10 @@ def _cut_window(
 
 
 def _render_channel(channel: Channel, pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """(64, 64, 3) light of a window of one channel, 0 to 1, as napari draws it."""
+    """Return the light of a window of one channel, (64, 64, 3) from 0 to 1.
+
+    Limits, gamma and colours apply as in napari.
+    """
     from skimage.transform import resize
 
     values = np.nan_to_num((pixels[..., :3] if channel.rgb else pixels).astype("f4"))

@@ -1,7 +1,8 @@
 """Measure the objects of many images: a folder of images with their labels.
 
-Every image is read twice, first to learn which fit together and how bright they are,
-then to be measured; labels are kept packed in memory, where they can be edited.
+Each image is read twice, first to find out which images fit together and how bright
+they are, then to measure its objects; labels are kept compressed in memory, where they
+can be edited.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ from napari_embedding_game.data.stages import Stage, Stages
 _SHOWN = (0.5, 99.8)
 """Percentiles of the pixels that are shown black and in full colour."""
 _SAMPLED = 1 << 16
-"""Pixels of an image that are looked at for them."""
+"""Number of pixels of an image from which the percentiles are computed."""
 _MAX_REASONS = 6
 _ORDER = dict.fromkeys(PLATE_COLUMNS, 3) | {"well": 1, "image": 2}
-"""Columns of the metadata that come last, after what was done to the images."""
+"""Metadata columns that come last, after the columns on treatments."""
 STACKS = "Each is measured as a stack (z, y, x)."
 MASKS = (
     "The labels have one value alone: their parts that do not touch are the objects."
@@ -62,7 +63,7 @@ MASKS = (
 def measure_folder_in_stages(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Measure the objects of a folder of images, in stages.
 
-    Raises DataError as :func:`open_images`, or for another space.
+    Raises DataError as :func:`open_images`, or if another space is requested.
     """
     spaces = [f"measures of {path.name}"]
     options.choose_space(spaces, path.name)
@@ -73,19 +74,19 @@ def measure_folder_in_stages(path: Path, options: ReadOptions) -> Stages[ReadRes
 
 @dataclass(frozen=True, eq=False)
 class _Inspection:
-    """What was learnt of one image at the first look."""
+    """Facts about one image from its first reading."""
 
     pair: ImagePair
     shape: tuple[int, ...]
     """(y, x) or (z, y, x)"""
     dtype: Any
-    """Of the image."""
+    """Common type of the image's channels."""
     ends: Span
     """Lowest and highest label above 0; (0, 0) without any."""
     spans: dict[str, Span]
     """Lowest and highest value of each channel."""
     shown: dict[str, Span]
-    """What is shown black and in full colour."""
+    """Values of each channel shown black and in full colour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,40 +95,47 @@ class ExperimentImages:
 
     folder: Path
     names: tuple[str, ...]
-    """(n,)"""
+    """(n,) names of the images."""
     labels: Any
-    """zarr array in memory, (n, z, y, x); the files stay as they are."""
+    """zarr array in memory, (n, z, y, x); the label files stay unchanged."""
     channels: dict[str, Any]
-    """dask array of each, by name; of coloured pictures one with red, green, blue."""
+    """A dask array for each channel, by name; coloured pictures have one with red,
+    green and blue."""
     limits: dict[str, Span]
-    """Values of each that are shown black and in full colour."""
+    """Values of each channel that are shown black and in full colour."""
     is_rgb: bool
-    looks: Sequence[_Inspection]
+    inspections: Sequence[_Inspection]
     notes: Sequence[str]
-    """Sentences: what was left out, and why."""
+    """Sentences on images that were left out, and why."""
 
 
 def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentImages]:
-    """Look at all images or at those of some names, without measuring any, in stages.
+    """Inspect all images of a folder, or the named ones, in stages; measure none.
 
     Raises DataError if no image has labels, or none can be read.
     """
     yield Stage(f"Looking for images in {folder.name}")
-    (pairs, lost), looks, notes = find_image_pairs(folder), list[_Inspection](), []
+    (pairs, lost), inspections, notes = (
+        find_image_pairs(folder),
+        list[_Inspection](),
+        [],
+    )
     pairs = [pair for pair in pairs if pair.name in names] or pairs
     for i, pair in enumerate(pairs):
         yield Stage(f"Looking at image {i + 1:,} of {len(pairs):,}", i / len(pairs))
         try:
-            looks.append(_inspect_image(pair))
+            inspections.append(_inspect_image(pair))
         except DataError as error:
             notes.append(f"{pair.name} was left out: {error}")
-    if not looks:
+    if not inspections:
         raise DataError(notes[0])
-    kinds = [(tuple(look.spans), len(look.shape)) for look in looks]
+    kinds = [
+        (tuple(inspection.spans), len(inspection.shape)) for inspection in inspections
+    ]
     usual = Counter(kinds).most_common(1)[0][0]
-    both = list(zip(looks, kinds, strict=True))
-    used = [look for look, kind in both if kind == usual]
-    if others := [look.pair.name for look, kind in both if kind != usual]:
+    both = list(zip(inspections, kinds, strict=True))
+    used = [inspection for inspection, kind in both if kind == usual]
+    if others := [inspection.pair.name for inspection, kind in both if kind != usual]:
         notes.append(
             "Left out, to be measured apart, as channels or axes are not those of the "
             f"other {len(used):,} ({', '.join(usual[0])}): {list_text(others)}."
@@ -135,15 +143,17 @@ def open_images(folder: Path, names: Collection[str] = ()) -> Stages[ExperimentI
     more = len(notes) - _MAX_REASONS
     notes = notes[:_MAX_REASONS]
     notes += [f"So were {more:,} others."] if more > 0 else []
-    ends = {end for look in used for end in look.ends if end}
+    ends = {end for inspection in used for end in inspection.ends if end}
     # Some programs write 255 for what others write as 1.
-    is_mixed = ends == {1, 255} and (1, 255) not in {look.ends for look in used}
+    is_mixed = ends == {1, 255} and (1, 255) not in {
+        inspection.ends for inspection in used
+    }
     are_masks = len(ends) == 1 or is_mixed
     notes += [MASKS] * are_masks + [STACKS] * (usual[1] == 3) + lost
     images = _stack_images(folder.absolute(), used, notes)
-    for i, look in enumerate(used):
+    for i, inspection in enumerate(used):
         yield Stage("Reading the labels", i / len(used))
-        labels = _read_labels(look.pair)
+        labels = _read_labels(inspection.pair)
         labels = mask_to_labels(labels) if are_masks else labels
         images.labels[i] = _pad_to_shape(labels, images.labels.shape[1:])
     return images
@@ -154,17 +164,17 @@ def measure_images(
 ) -> Stages[Dataset]:
     """Measure the objects of all images, in stages.
 
-    Returns each measure with mean 0 and standard deviation 1 over all images in
-    ``X``; in ``obs`` the image, label and centre of each object, and what names of
-    files or a table tell of its image; in ``objects`` its place in the stacks of
-    ``images``, whose labels are measured as they are now.  Raises DataError as
+    Returns each measure with mean 0 and standard deviation 1 over all images in ``X``;
+    in ``obs`` the image, label and centre of each object, and the facts about its image
+    that file names or a table give; in ``objects`` its place in the stacks of
+    ``images``, whose labels are measured as they are now. Raises DataError as
     :func:`~.measure.dataset_from_measures`, or if there is no object.
     """
-    name, looks = images.folder.name, images.looks
+    name, inspections = images.folder.name, images.inspections
     yield Stage(f"Measuring {name}")
-    pairs = [look.pair for look in looks]
+    pairs = [inspection.pair for inspection in inspections]
     by_image, table_notes = join_tables(pairs, find_tables(images.folder, pairs))
-    spans = _union_spans([look.spans for look in looks])
+    spans = _union_spans([inspection.spans for inspection in inspections])
     tables, parts = list[pd.DataFrame](), list[Objects]()
     for i in range(len(pairs)):
         table, objects = yield from _measure_image(images, i, spans)
@@ -204,19 +214,21 @@ def measure_images(
 def _measure_image(
     images: ExperimentImages, i: int, spans: dict[str, Span]
 ) -> Stages[tuple[pd.DataFrame, Objects]]:
-    """Measure one image by its labels of now; no rows without an object."""
-    look, n = images.looks[i], len(images.looks)
-    text = f"Measuring image {i + 1:,} of {n:,}: {look.pair.name}"
+    """Measure image `i` by its present labels, in stages; empty without an object."""
+    inspection, n = images.inspections[i], len(images.inspections)
+    text = f"Measuring image {i + 1:,} of {n:,}: {inspection.pair.name}"
     yield Stage(text, i / n)
-    depth, height, width = (1, *look.shape)[-3:]
+    depth, height, width = (1, *inspection.shape)[-3:]
     labels = np.asarray(images.labels[i])[:depth, :height, :width]
-    labels = labels.reshape(look.shape)
-    channels = _read_channels(look.pair, look.shape) if (labels > 0).any() else {}
+    labels = labels.reshape(inspection.shape)
+    channels = (
+        _read_channels(inspection.pair, inspection.shape) if (labels > 0).any() else {}
+    )
     size, share = [1.0] * labels.ndim, (i / n, 1 / n)
     table, objects = yield from measure_picture(
         labels, channels, size, spans, text=text, share=share
     )
-    table.index = [f"{look.pair.name} label {k}" for k in objects.label_ids]
+    table.index = [f"{inspection.pair.name} label {k}" for k in objects.label_ids]
     return table, objects
 
 
@@ -224,6 +236,7 @@ def _measure_image(
 
 
 def _inspect_image(pair: ImagePair) -> _Inspection:
+    """Read an image and its labels, and return their shape, type and values."""
     labels = _read_labels(pair)
     channels = _read_channels(pair, labels.shape)
     return _Inspection(
@@ -237,9 +250,9 @@ def _inspect_image(pair: ImagePair) -> _Inspection:
 
 
 def _read_pixels(path: Path) -> NDArray[Any]:
-    """Return all pixels of an image file, channels first where it says which they are.
+    """Read all pixels of an image file, channels first where it names that axis.
 
-    Raises DataError that names the file.
+    Raises DataError that names the file, for a time series too.
     """
     with explain_damage(path, "an image"):
         if path.suffix.lower() in (".tif", ".tiff"):
@@ -264,7 +277,7 @@ def _read_pixels(path: Path) -> NDArray[Any]:
 
 
 def _read_labels(pair: ImagePair) -> NDArray[Any]:
-    """Labels of an image as its file has them, in two or three axes."""
+    """Read the labels of an image, in two or three axes; raise DataError otherwise."""
     labels, name = _read_pixels(pair.labels), pair.labels.name
     is_colored = labels.shape[-1] in (3, 4) and labels.dtype == np.uint8
     is_blurred = pair.labels.suffix.lower() in (".jpg", ".jpeg")
@@ -282,53 +295,61 @@ def _read_labels(pair: ImagePair) -> NDArray[Any]:
 
 
 def _read_channels(pair: ImagePair, shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """Channels of an image by name."""
+    """Read the channels of an image by name."""
     files = [_read_pixels(path) for path in pair.images]
     named = dict(zip(pair.channels, files, strict=False))
     return split_channels(named if len(files) > 1 else files[0], shape)
 
 
 def _stack_images(
-    folder: Path, looks: Sequence[_Inspection], notes: Sequence[str]
+    folder: Path, inspections: Sequence[_Inspection], notes: Sequence[str]
 ) -> ExperimentImages:
-    """Images as stacks, and labels that are still to be filled in."""
+    """Return the images as lazy stacks, with labels that are still to be filled in."""
     import dask.array as da
     import zarr
     from dask.delayed import delayed
 
-    size = tuple(np.max([(1, *look.shape)[-3:] for look in looks], axis=0).tolist())
+    size = tuple(
+        np.max(
+            [(1, *inspection.shape)[-3:] for inspection in inspections], axis=0
+        ).tolist()
+    )
     labels = zarr.create_array(
         store=zarr.storage.MemoryStore(),
-        shape=(len(looks), *size),
+        shape=(len(inspections), *size),
         chunks=(1, *size),
-        dtype=np.int64 if max(look.ends[1] for look in looks) >= 2**31 else np.int32,
+        dtype=np.int64
+        if max(inspection.ends[1] for inspection in inspections) >= 2**31
+        else np.int32,
     )
-    dtype = np.result_type(*(look.dtype for look in looks))
-    limits = _union_spans([look.shown for look in looks])
+    dtype = np.result_type(*(inspection.dtype for inspection in inspections))
+    limits = _union_spans([inspection.shown for inspection in inspections])
     is_rgb = tuple(limits) == COLORS
     if is_rgb:
         limits = {"": (0.0, 255.0 if dtype == np.uint8 else 1.0)}
     shape = (*size, 3) if is_rgb else size
 
-    def plane(look: _Inspection, key: str) -> NDArray[Any]:
+    def plane(inspection: _Inspection, key: str) -> NDArray[Any]:
         if is_rgb:
-            pixels = _read_pixels(look.pair.images[0])[..., :3]
+            pixels = _read_pixels(inspection.pair.images[0])[..., :3]
         else:
-            pixels = _read_channels(look.pair, look.shape)[key]
+            pixels = _read_channels(inspection.pair, inspection.shape)[key]
         return _pad_to_shape(pixels, shape).astype(dtype)
 
     later = delayed(plane)
     channels = {
-        key: da.stack([da.from_delayed(later(k, key), shape, dtype) for k in looks])
+        key: da.stack(
+            [da.from_delayed(later(k, key), shape, dtype) for k in inspections]
+        )
         for key in limits
     }
-    names = tuple(look.pair.name for look in looks)
+    names = tuple(inspection.pair.name for inspection in inspections)
     stacks = labels, channels, limits, is_rgb
-    return ExperimentImages(folder, names, *stacks, looks, notes)
+    return ExperimentImages(folder, names, *stacks, inspections, notes)
 
 
 def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
-    """Pixels of (y, x) or (z, y, x), and colours, in a picture of this size."""
+    """Pad pixels (y, x) or (z, y, x), and colours, with 0 at the ends to a shape."""
     pixels = pixels[None] if pixels.ndim < len(shape) else pixels
     return np.pad(
         pixels, [(0, n - k) for n, k in zip(shape, pixels.shape, strict=True)]
@@ -336,7 +357,7 @@ def _pad_to_shape(pixels: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
 
 
 def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
-    """Return the span of each channel that holds those of all images."""
+    """Return for each channel the smallest span that contains those of all images."""
     return {
         key: (min(one[key][0] for one in spans), max(one[key][1] for one in spans))
         for key in spans[0]
@@ -344,6 +365,7 @@ def _union_spans(spans: Sequence[dict[str, Span]]) -> dict[str, Span]:
 
 
 def _display_span(channel: NDArray[Any]) -> Span:
+    """Return the percentiles of a channel that are shown black and in full colour."""
     values = channel.ravel()[:: max(1, channel.size // _SAMPLED)]
     values = values[np.isfinite(values)]
     if not values.size:

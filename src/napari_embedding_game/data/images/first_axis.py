@@ -1,4 +1,4 @@
-"""Tell a movie from a volume by how its labels go on from plane to plane."""
+"""Distinguish a movie from a volume by how labels continue from plane to plane."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ import pandas as pd
 from numpy.typing import NDArray
 
 MAX_PIXELS = 4_000_000
-"""So many pixels are looked at, evenly spread over each plane; it takes 0.2 s."""
+"""Number of pixels inspected, evenly spaced in each plane; this takes 0.2 s."""
 NEARLY_ALL, MOST = 0.9, 0.5
-"""Share of the planes in which a tracked cell is seen, and of the labels that tell."""
+"""Share of the planes in which a tracked cell is seen, and of labels that must
+agree."""
 MIN_SHIFT = 1.0
-"""Diameters by which a cell moves away during a movie; a nucleus of a volume that
-spans all of its planes leans less."""
+"""Diameters by which a cell moves during a movie; a nucleus that spans all planes of a
+volume is tilted by less."""
 MAX_STEP = 0.5
-"""From plane to plane, as a share of how far the labels of a plane lie apart: where
-they go further they are numbered anew in each plane."""
+"""Largest step from plane to plane, as a share of the spread of the labels in a plane:
+above it labels are numbered anew in each plane."""
 MIN_OVERLAP, MAX_END = 0.5, 0.7
-"""In a volume: of the smaller part of an object in adjacent planes, the share that lies
-on the other part; and of its largest part, the share that its last part has."""
+"""Of a volume: the share of the smaller part of an object that overlaps its part in the
+adjacent plane, and the size of its last part as a share of its largest part."""
 
 
 def guess_first_axis(labels: NDArray[Any]) -> Literal["z", "time"] | None:
-    """Return what the first axis of labels (plane, y, x) is; None where not clear.
+    """Return the meaning of the first axis of labels (plane, y, x); None if unclear.
 
-    In a movie cells are seen in nearly all planes, and are elsewhere in the end.  In a
-    volume an object overlaps itself in adjacent planes, and gets small before it ends.
-    Cells that stand still, labels that are numbered anew in each plane, and objects
-    that are as thick as the whole volume tell nothing.
+    In a movie cells are seen in nearly all planes, and move away from their first
+    place. In a volume an object overlaps itself in adjacent planes, and gets smaller
+    before it ends. Cells that stand still, labels that are numbered anew in each plane,
+    and objects as thick as the whole volume are unclear.
     """
     if labels.ndim != 3 or len(labels) < 3:
         return None
@@ -61,7 +62,8 @@ def _label_parts_by_plane(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return areas (T, K) of K labels, overlaps (T - 1, K), and centres (T, K, 2).
 
-    Overlaps are pixels of a label in a plane that have it in the next plane as well.
+    An overlap is the number of a label's pixels in a plane that have this label in the
+    next plane, too.
     """
     n_planes = len(labels)
     planes, y, x = np.nonzero(labels > 0)
@@ -84,9 +86,9 @@ def _label_parts_by_plane(
 def _measure_shifts(
     areas: NDArray[np.int64], centres: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return how far each label lies from its first place at most, in diameters: (K,).
+    """Return each label's largest distance from its first place, in diameters, (K,).
 
-    The diameter is that of a disc as large as its largest part.
+    The diameter is that of a disc of the label's largest area.
     """
     present, every = areas > 0, np.arange(areas.shape[1])
     first = centres[present.argmax(axis=0), every]
@@ -96,9 +98,9 @@ def _measure_shifts(
 
 
 def _relative_end_areas(areas: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return parts beside a plane without their label, relative to its largest part.
+    """Return the mean area of a label's ends relative to its largest area.
 
-    One number for each label that ends within the planes: of its mean end.
+    An end is a part beside a plane without the label. Labels without ends are left out.
     """
     present = areas > 0
     absent = ~present

@@ -1,4 +1,4 @@
-"""Find the images of a folder and their labels, and what their names say."""
+"""Find the images of a folder and their labels, and parse their names."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _LABEL_SUFFIX = re.compile(
 )
 _IS_SHOWN = re.compile(r"(?!\.).*(?<!\.zarr)", re.IGNORECASE).fullmatch
 _DEEPEST = 3
-"""Folders in folders that are looked into."""
+"""Depth of folders in the folder that are searched."""
 _MAX_FILES = 200_000
 _FIRST = 2_000
-"""Files of each folder that are looked at to tell whether there are pairs at all."""
+"""Number of files of each folder that are inspected to decide whether there are
+pairs."""
 HOW = (
     "A labels file has the name of its image and _labels, _label, _masks, _mask, _seg "
     "or _cp_masks behind it, or lies in a folder labels or masks."
@@ -55,32 +56,32 @@ _PATTERNS = tuple(
         r"(?i:(?P<plate>plate[_\-. ]?([a-z]*\d+|[a-z])))" + _END,
     )
 )  # fmt: skip
-"""Readings of the names of files, the likeliest first; cached."""
+"""Patterns for the names of files, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePair:
-    """One field of view: an image, in one file or in one for each channel."""
+    """One field of view: its image, in one file or one per channel, and its labels."""
 
     name: str
-    """Its identity, such as the name of its file without the ending."""
+    """Identity of the image, such as the name of its file without the ending."""
     images: tuple[Path, ...]
     labels: Path
     channels: tuple[str, ...] = ()
-    """The channel of each of several files, by their names."""
+    """Channel of each of several files, from their names."""
     plate: str = ""
     well: str = ""
     field: str = ""
-    """What is read off the names of folder and file; "" for what is not there."""
+    """Parsed from the names of folder and file; "" where absent."""
 
 
 def parse_file_name(stem: str) -> dict[str, str]:
-    """Return plate and channel as read off a file's name, without its ending.
+    """Parse plate, well, field and channel from a file's name without its ending.
 
-    Understood are names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03``
-    and ``Assay_B03_T0001F002L01A01Z01C02``.  Of plate, well, field and channel, "" for
-    what it does not tell, and the stem without its channel, which all channels of one
-    field share.
+    Recognises names such as ``A01_s1_w1``, ``plate1_B03_field2``, ``r01c02f03`` and
+    ``Assay_B03_T0001F002L01A01Z01C02``. Returns texts by ``plate``, ``well``, ``field``
+    and ``channel``, "" where absent, and ``stem``: the name without its channel, which
+    all channels of one field share.
     """
     fields: dict[str, str] = {}
     rest, shared = stem, stem
@@ -123,10 +124,10 @@ def has_image_pairs(folder: Path) -> bool:
 
 
 def find_image_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
-    """Pair images and labels of a folder and of those in it.
+    """Pair the images and labels of a folder and its subfolders.
 
-    Returns also sentences on files without a counterpart.  Raises DataError if there
-    are no pairs, or one image has several labels files.
+    Returns the pairs, sorted by name, and sentences on files without a counterpart.
+    Raises DataError if there are no pairs, or one image has several labels files.
     """
     files = _list_images_and_labels(folder)
     if files.empty:
@@ -139,21 +140,24 @@ def find_image_pairs(folder: Path) -> tuple[list[ImagePair], list[str]]:
         n_labels = int(files["is_labels"].sum())
         raise DataError(
             f"{folder.name} holds {count_text(len(files) - n_labels, 'image')} and "
-            f"{count_text(n_labels, 'labels file')}, and no image has labels of its name. "
-            f"{HOW}"
+            f"{count_text(n_labels, 'labels file')}, and no image has labels of its "
+            f"name. {HOW}"
         )
     return pairs, notes
 
 
 def find_tables(folder: Path, pairs: Sequence[ImagePair]) -> list[Path]:
-    """Return the tables that lie in a folder or beside its images."""
+    """Return the .csv and .tsv files in a folder or beside its images, sorted."""
     folders = {folder, *(path.parent for one in pairs for path in one.images)}
     paths = (f.glob(f"[!.]*.{end}") for f in folders for end in ("csv", "tsv"))
     return sorted(chain.from_iterable(paths))
 
 
 def _list_images_and_labels(folder: Path, of_each: int | None = None) -> pd.DataFrame:
-    """Images and labels in a folder, and in those inside of it; the first of each."""
+    """Return a table of the images and labels in a folder and its subfolders.
+
+    ``of_each``: largest number of files from each folder; None for all.
+    """
     files: list[dict[str, object]] = []
     for subfolder, inside, names in os.walk(folder):
         parts = Path(subfolder).relative_to(folder).parts
@@ -167,6 +171,7 @@ def _list_images_and_labels(folder: Path, of_each: int | None = None) -> pd.Data
 
 
 def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
+    """Return what the name and folders of an image or labels file say, by column."""
     stem = path.stem.removesuffix(".ome").removesuffix(".OME")
     roles = [part.lower() for part in parts if part.lower() in _ROLES]
     is_labels = bool(roles and roles[-1] in _LABEL_FOLDERS)
@@ -184,6 +189,10 @@ def _describe_file(path: Path, parts: tuple[str, ...]) -> dict[str, object]:
 
 
 def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], list[str]]:
+    """Return image pairs, sorted by name, and sentences on files left out.
+
+    Raises DataError if one image has several labels files.
+    """
     labels, images = files[files["is_labels"]], files[~files["is_labels"]]
     # If each channel has its labels, channels are images.
     key = "by_file" if labels["by_field"].duplicated().any() else "by_field"
@@ -193,8 +202,8 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
 
     for _, group in labels[labels[key].duplicated(keep=False)].groupby(key, sort=False):
         raise DataError(
-            f"{len(group)} labels files belong to one image: {list_text(names(group))}; "
-            "leave one of them in the folder."
+            f"{len(group)} labels files belong to one image: {list_text(names(group))}"
+            "; leave one of them in the folder."
         )
     label_paths = dict(zip(labels[key], labels["path"], strict=True))
     has_labels = images[key].isin(label_paths)
@@ -215,6 +224,7 @@ def _pair_files(files: pd.DataFrame, folder: Path) -> tuple[list[ImagePair], lis
 
 
 def _to_image_pair(images: pd.DataFrame, labels: Path) -> ImagePair:
+    """Build the pair of the images of one field and their labels."""
     images = images.sort_values(
         "channel", key=lambda names: names.map(_natural_sort_key)
     )
@@ -230,6 +240,6 @@ def _to_image_pair(images: pd.DataFrame, labels: Path) -> ImagePair:
 
 
 def _natural_sort_key(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key by which "A2" comes before "A10"."""
+    """Return a sort key by which "A2" comes before "A10"."""
     parts = re.split(r"(\d+)", text.lower())
     return tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts)

@@ -1,4 +1,4 @@
-"""Join a table beside the images to them: by file name or by well, never by order."""
+"""Join a table with the images beside it: by file name or by well, never by order."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from napari_embedding_game.data.wells import ROWS, parse_well, well_name
 
 PLATE_COLUMNS = ("plate", "well", "row", "column", "field")
 _RESERVED = ("image", "label", "name", "labels", "objects")
-"""What the objects of an image, and its files, are known by."""
+"""Names of columns that identify the objects of an image, and its files."""
 _MAX_GROUPS = 30
-"""With more different numbers than these, a column is measured on each image."""
+"""Number of distinct numbers above which a column is a measure, and no group."""
 
 
 def join_tables(
@@ -31,9 +31,9 @@ def join_tables(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return plate, well, field and the columns of tables for each image, and notes.
 
-    A table is joined by the column whose values are names of the images' files, with
-    or without ending; else by its wells (and plates).  One that cannot be read, names
-    none of the images, or one in several rows, is left out, and the notes say so.
+    A table is joined by the column whose values are names of the image files, with or
+    without ending; else by its wells (and plates). A table that cannot be read, names
+    no image, or names one in several rows, is left out, and the notes say so.
     """
     rows = [
         (x.plate or None, x.well or None, int(x.field) if x.field else None)
@@ -58,7 +58,10 @@ def join_tables(
 def _join_table(
     columns: pd.DataFrame, frame: pd.DataFrame, pairs: Sequence[ImagePair], name: str
 ) -> tuple[pd.DataFrame, str]:
-    """Return the columns with those of a table, and a note; raise DataError if none."""
+    """Add the columns of one table; return them with a note.
+
+    Raises DataError if the table names no image, or one in several rows.
+    """
     links, used = _match_rows_to_images(
         frame, _image_keys(pairs, columns["well"]), columns["plate"]
     )
@@ -70,8 +73,8 @@ def _join_table(
     rows = links.set_index("image")["row"].sort_index()
     if several := [pairs[i].name for i in rows.index[rows.index.duplicated()].unique()]:
         raise DataError(
-            f"{name} has several rows for {list_text(several, 3)}, so it was not joined: "
-            "one row for each image is needed."
+            f"{name} has several rows for {list_text(several, 3)}, so it was not "
+            "joined: one row for each image is needed."
         )
 
     def title(text: str) -> str:
@@ -99,7 +102,7 @@ def _join_table(
 
 
 def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
-    """Return what images are called: names of files that no other has, and wells."""
+    """Return a table of keys of the images: unique file names, and wells."""
     names = [
         (_normalise_key(name), i)
         for i, pair in enumerate(pairs)
@@ -113,7 +116,10 @@ def _image_keys(pairs: Sequence[ImagePair], wells: pd.Series) -> pd.DataFrame:
 
 
 def _normalise_key(value: object) -> str:
-    """Name of a well, or a name as spreadsheets leave it: 21 for 0021, a_b for A-B."""
+    """Return the name of a well, or a name as spreadsheets leave it.
+
+    Spreadsheets write 21 for 0021; a_b stands for A-B.
+    """
     if well := parse_well(value):
         return well_name(well)
     text = str(value).strip().replace("\\", "/").lower()
@@ -124,10 +130,10 @@ def _normalise_key(value: object) -> str:
 def _match_rows_to_images(
     frame: pd.DataFrame, keys: pd.DataFrame, plates: pd.Series
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return which ``row`` and ``image`` belong together, and the columns that say it.
+    """Return pairs of ``row`` and ``image``, and the columns that were compared.
 
-    Those are the column with a row for the most images, and of wells the plate, where
-    both sides have it.
+    These are the column whose rows name the most images, and for wells the plate, where
+    both sides have a plate.
     """
     plate = next((name for name in frame if name.lower() == "plate"), None)
     best, used, most = keys[:0].assign(row=0), [""], (0, 0, True)
@@ -150,7 +156,7 @@ def _match_rows_to_images(
 
 
 def _to_groups(column: pd.Series) -> pd.Series:
-    """Return numbers of few values, and texts, as groups in their order."""
+    """Convert texts, and numbers of few values, to sorted levels."""
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind == "string" and not are_zero_padded_codes(column):
         # Texts may stand in rows without an image alone, such as empty wells.

@@ -1,7 +1,8 @@
 """Join the rows of a table with the objects of a label image, by an id alone.
 
 A table (CellProfiler, scikit-image, QuPath) says in a column which object a row is, and
-may have the rows of several pictures, of which a person chooses that of the image.
+may have the rows of several pictures, among which a person chooses the picture of the
+image.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from napari_embedding_game.data.label_objects import (
 
 IntArray = NDArray[np.int64]
 Picture = tuple[str, str]
-"""A column, and the value in it of the rows of one picture."""
+"""A column, and its value in the rows of one picture."""
 
 # Names of columns of labels, the likeliest first, without case and separators.
 _KNOWN = [
@@ -53,11 +54,13 @@ _PICTURE = re.compile(
     r"|sample|roi|tile|core|section)(number|id|name)?"
 )
 _MIN_COMPARED = 20
-"""Rows from which on positions are compared."""
+"""Number of rows from which on positions are compared."""
 MIN_SHARE = 0.5
-"""Of rows that match: with fewer, nothing is linked unless a person asks for it."""
+"""Share of rows that must match: with fewer, rows are joined only at a person's
+request."""
 MAX_REPEATED = 0.1
-"""Of rows with the label of another row: with more, they are of several pictures."""
+"""Share of rows with the label of another row above which they are of several
+pictures."""
 
 OTHERS = (
     "Choose the labels that were measured, or these if they belong together all the "
@@ -67,48 +70,50 @@ OTHERS = (
 
 @dataclass(frozen=True, eq=False)
 class JoinRequest:
-    """A label image that rows may be about, and what a person chose."""
+    """A label image that rows may be about, and the choices of a person."""
 
     name: str
-    """What the person calls the labels."""
+    """Name of the labels for messages."""
     pixels: Any
     first_axis: FirstAxis = "z"
     """Meaning of the first of three axes; each picture of a series has its labels."""
     column: str | None = None
-    """Says which object a row is; None: one of a known name."""
+    """Column that says which object a row is; None: a column of a known name."""
     picture: Picture | None = None
-    """Of several in the table; None where all labels differ anyway."""
+    """Picture of the image, of several in the table; None where all labels differ
+    anyway."""
     is_guess: bool = False
-    """Whether the join is automatic: then only clear matches are linked."""
+    """Whether the join is automatic: then only clear matches are joined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """What came of joining a table with a label image."""
+    """Result of joining a table with a label image."""
 
     request: JoinRequest
     columns: Sequence[str]
-    """Which may hold the labels."""
+    """Columns that may hold the labels."""
     pictures: Sequence[Picture]
-    """Of which the table has rows, where they are several."""
+    """Pictures that the table has rows of, if several."""
     column: str | None = None
-    """That was joined by."""
+    """Column that rows were joined by."""
     objects: Objects | None = None
-    """(n_rows,) object of each row, label 0 where a row is none; None if not joined."""
+    """(n_rows,) object of each row, label 0 for a row without one; None if not
+    joined."""
     left_out: NDArray[np.bool_] | None = None
-    """(n_rows,) rows about the background, which belong on no map."""
+    """(n_rows,) mask of rows about the background, which are not mapped."""
     sentences: tuple[str, ...] = ()
-    """How many rows match by which column, and why others do not."""
+    """How many rows match by which column, and why other rows do not."""
     refusal: str = ""
-    """Why it is not joined, and the way out."""
+    """Why the table is not joined, and the remedy; "" if it is joined."""
 
 
 def join_with_labels(
     table: pd.DataFrame, request: JoinRequest, where: str = "the table"
 ) -> Join:
-    """Join the rows of a table, which a person calls `where`, with labelled objects.
+    """Join the rows of a table, called `where` in messages, with labelled objects.
 
-    Nothing is raised: if the image does not fit, ``refusal`` says why.
+    Raises nothing: if the image does not fit, ``refusal`` says why.
     """
     link = Join(
         request, find_id_columns(table, include_any_name=True), _find_pictures(table)
@@ -122,6 +127,10 @@ def join_with_labels(
 
 
 def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
+    """Match each row with an object by label and frame; return the completed join.
+
+    Raises DataError if no row matches, or in an automatic join if matches are doubtful.
+    """
     request, name = link.request, link.request.name
     pixels, picture = np.asarray(request.pixels), request.picture
     in_series = request.first_axis != "z" and pixels.ndim == 3
@@ -201,9 +210,10 @@ def _match_rows_to_objects(table: pd.DataFrame, link: Join, where: str) -> Join:
 def _find_label_column(
     table: pd.DataFrame, chosen_column: str | None, objects: Objects, where: str
 ) -> tuple[str, IntArray]:
-    """Return the column of labels and its values: the chosen one, else the likeliest.
+    """Return the name and values of the label column: the chosen, or likeliest one.
 
-    That is the first of a known name by which most rows are objects.
+    The likeliest is the first column of a known name by which most rows are objects.
+    Raises DataError if there is none.
     """
     columns = find_id_columns(table) if chosen_column is None else [chosen_column]
     numbers = ((one, parse_integers(table[one])) for one in columns if one in table)
@@ -237,7 +247,7 @@ def _find_label_column(
 
 
 def _may_be_row_numbers(ids: IntArray, labels: IntArray) -> bool:
-    """Return whether numbers may count the rows from 0, or from 1, and be no labels."""
+    """Return whether ids may be row numbers from 0, or from 1, instead of labels."""
     n, first, last = len(ids), ids.min(), ids.max()
     is_count = len(np.unique(ids)) == n == last - first + 1 and last != labels.max()
     return bool(is_count and (first == 0 or (first == 1 and n == len(labels))))
@@ -246,11 +256,12 @@ def _may_be_row_numbers(ids: IntArray, labels: IntArray) -> bool:
 def _positions_disagree(
     table: pd.DataFrame, objects: Objects, frames: pd.Series
 ) -> bool:
-    """Return whether a table has positions, and not those of the objects of its rows.
+    """Return whether the table's positions are not those of the objects of its rows.
 
-    A linear fit of all positions, in any units and orientation and with an origin for
-    each picture, leaves most of the variance of one axis.  One axis is enough: labels
-    are mostly numbered along the other, so that it fits labels of another image too.
+    This is so where a linear fit of all positions, in any units and orientation and
+    with an origin for each picture, leaves most of the variance of one axis. One axis
+    is enough: labels are mostly numbered along the other axis, so that it fits labels
+    of another image, too. False without positions.
     """
     axes = table[[name for name in table if is_position_name(name)]].astype(object)
     axes = axes.convert_dtypes().select_dtypes("number")  # also of groups
@@ -272,9 +283,10 @@ def _positions_disagree(
 def find_id_columns(
     table: pd.DataFrame, *, include_any_name: bool = False
 ) -> list[str]:
-    """Names of the columns that are called as labels are, the likeliest first.
+    """Return the names of the columns that can hold labels, the likeliest first.
 
-    With ``include_any_name`` also those of any name that hold different whole numbers.
+    These have a known name; with ``include_any_name`` also other columns of distinct
+    whole numbers.
     """
     names = [str(name) for name in table if not is_own_map_column(name)]
     called = sorted(names)
@@ -289,7 +301,7 @@ def find_id_columns(
 
 
 def _find_pictures(table: pd.DataFrame) -> list[Picture]:
-    """Return the pictures that a table has rows of, where they are several."""
+    """Return the pictures that a table has rows of; empty unless there are several."""
     for column in table.columns:
         if _PICTURE.fullmatch(_letters_and_digits(column)):
             values = table[column].dropna().astype(str).unique()
@@ -299,7 +311,10 @@ def _find_pictures(table: pd.DataFrame) -> list[Picture]:
 
 
 def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
-    """(n_rows,) picture of a series that each row is about, as it is numbered."""
+    """Return the number of the picture in a series that each row is about, (n_rows,).
+
+    Raises DataError if no column has such numbers.
+    """
     for pattern in (_TIME, _PICTURE):
         for name in filter(
             lambda one: pattern.fullmatch(_letters_and_digits(one)), table
@@ -313,9 +328,10 @@ def _read_frame_numbers(table: pd.DataFrame, where: str) -> IntArray:
 
 
 def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame:
-    """Count the frames of rows from 0: they may be from 1, if none is 0.
+    """Return rows with frames counted from 0; they are shifted by 1 if none is 0.
 
-    They are if more rows then match a key, or as many in frames with fewer keys.
+    They are shifted only if more rows then match a key, or as many in frames with fewer
+    keys.
     """
 
     def fit(some: pd.DataFrame) -> tuple[int, int]:
@@ -327,7 +343,7 @@ def _count_frames_from_0(rows: pd.DataFrame, keys: pd.DataFrame) -> pd.DataFrame
 
 
 def _describes_series(table: pd.DataFrame, ids: IntArray, n_pictures: int) -> bool:
-    """Return whether each label has a row for each of several pictures, and no more."""
+    """Return whether each label has one row for each of several pictures."""
     try:
         rows = pd.DataFrame({"id": ids, "frame": _read_frame_numbers(table, "")})[
             ids > 0

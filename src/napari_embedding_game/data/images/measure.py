@@ -57,22 +57,21 @@ def measure_labels_in_stages(
     """Measure every object of a label image, in stages.
 
     ``image``: of the shape of `labels`, with one more axis for channels first or last,
-    or one array for each channel by name. None: only form is measured. ``labels``:
+    or one array for each channel by name. None: only shapes are measured. ``labels``:
     (y, x), (z, y, x), (time, y, x) or (image, y, x), the last with any number of axes
-    before (y, x); 0 is background. ``name``: what the person calls the labels.
-    ``scale``: size of a pixel along each axis of `labels`; 1 by default.
-    ``first_axis`` {"z", "time", "image"}: what the first of three axes is; "image":
-    each picture is an image of its own. ``groups`` sequence of {"shape", "intensity",
-    "texture", "neighbours"}: what is measured; :func:`measure_picture` says what is in
-    each. ``with_border``: whether objects that touch the border of their picture are
-    measured, too. ``options``: its columns, and what becomes of missing values and of
-    repeated columns.
+    before (y, x); 0 is background. ``name``: name of the labels in messages. ``scale``:
+    size of a pixel along each axis of `labels`; 1 by default. ``first_axis`` {"z",
+    "time", "image"}: meaning of the first of three axes; "image": each picture is an
+    image of its own. ``groups`` sequence of {"shape", "intensity", "texture",
+    "neighbours"}: what is measured, see :func:`measure_picture`. ``with_border``:
+    whether objects at the border of their picture are measured, too. ``options``:
+    columns to embed, and how missing values are treated.
 
-    Returns each measure with mean 0 and standard deviation 1 in ``X``, as measured in
-    ``profile``; label and centre (in pixels) of each object in ``obs``; label and
+    Returns each measure with mean 0 and standard deviation 1 in ``X``, in its own units
+    in ``profile``; label and centre (in pixels) of each object in ``obs``; label and
     bounding box in ``objects``.
 
-    Raises DataError: if shapes do not fit or there are fewer than two objects.
+    Raises DataError if shapes do not fit or there are fewer than two objects.
     """
     yield Stage("Looking at the image")
     pixels = label_objects.to_integer_labels(of_image.load_pixels(labels, name))
@@ -123,16 +122,16 @@ def measure_labels_in_stages(
         n_loose = len(np.setdiff1d(many, touching))
         if 2 * n_loose > len(many):
             notes.append(
-                f"Of another place in each plane: {count_text(n_loose, 'object')}. If the "
-                "planes are times or images, choose that as the first axis."
+                f"Of another place in each plane: {count_text(n_loose, 'object')}. If "
+                "the planes are times or images, choose that as the first axis."
             )
     if pixels.ndim > 3 or (n_leading and first_axis == "time"):
         note = "Each picture (y, x) is measured by itself"
         notes.append(f"{note}: an object in several of them is several rows.")
     if n_below := len(np.unique(pixels[pixels < 0])):
         notes.append(
-            f"Below 0, which is background here: {count_text(n_below, 'label')}. Number "
-            "the objects from 1."
+            f"Below 0, which is background here: {count_text(n_below, 'label')}. "
+            "Number the objects from 1."
         )
     if not with_border:
         edges = [[0, 0], pixels.shape[-2:]]
@@ -160,10 +159,10 @@ def dataset_from_measures(
     options: ReadOptions,
     metadata: pd.DataFrame | None = None,
 ) -> Dataset:
-    """Return the dataset of a table of N objects, named by its index.
+    """Return the dataset of a table of N measured objects, named by its index.
 
-    `how` they were measured becomes provenance; `metadata` is what else is known of
-    each.  Raises DataError if nothing is measured, or values are missing.
+    `how` they were measured becomes provenance; `metadata` (N rows) are further columns
+    of ``obs``. Raises DataError if nothing is measured, or values are missing.
     """
     chosen = tuple(column for column in table if column not in _POSITIONS)
     if not chosen or table.empty:
@@ -198,17 +197,19 @@ def measure_picture(
     text: str = "Measuring the objects",
     share: tuple[float, float] = (0.0, 1.0),
 ) -> Stages[tuple[pd.DataFrame, label_objects.Objects]]:
-    """Measure the objects of one picture or stack, in stages, by growing label.
+    """Measure the objects of one picture or stack, in stages, by ascending label.
 
     Shape is area, diameter, axes, extent, eccentricity, solidity, perimeter and
     roundness; intensity mean, std, min and max; texture entropy in bits of 32 grey
     levels of the span, and contrast, the mean difference of neighbouring pixels as a
-    share of it; neighbours the distance to the nearest object and the mean of those
-    to the nearest five.  Channels have the shape of the labels, `spacing` is the size
-    of a pixel along each axis, `spans` the lowest and highest value of each channel.
-    All measures in a channel are NaN where a pixel of the object is not finite.
+    share of the span; neighbours the distance to the nearest object and the mean
+    distance to the nearest five. Channels have the shape of the labels, `spacing` is
+    the size of a pixel along each axis, `spans` the lowest and highest value of each
+    channel. All measures in a channel are NaN where a pixel of the object is not
+    finite.
 
-    `share` is what was done of all work before, and what this is of it.
+    `share` is the share of all work done before, and the share that this picture is.
+    Returns the measures, a row for each object, and the objects.
     """
     from scipy import ndimage
 
@@ -252,9 +253,9 @@ def _measure_shapes(
     text: str,
     share: tuple[float, float],
 ) -> Stages[pd.DataFrame]:
-    """Measure shapes by scikit-image; columns have its names, with a few exceptions.
+    """Measure shapes by scikit-image, with its names of columns but for a few.
 
-    It has no perimeter where pixels are no squares.
+    Perimeters need square pixels.
     """
     from skimage.measure import regionprops
 
@@ -285,6 +286,7 @@ def _measure_shapes(
 def _measure_textures(
     values: NDArray[np.float64], numbers: NDArray[Any], span: Span, n: int
 ) -> dict[str, NDArray[np.float64]]:
+    """Return entropy and contrast of n numbered objects in one channel, (n,) each."""
     low, high = span
     values = np.where(np.isfinite(values), values, low) - low
     values /= high - low if high > low else np.inf

@@ -16,7 +16,7 @@ _APART = 5  # pixels between the middles of two nuclei
 def measure_nuclei_in_stages() -> Stages[ReadResult]:
     """Segment and measure the nuclei of scikit-image's immunohistochemistry picture.
 
-    Its nuclei are stained blue (haematoxylin), one protein brown (DAB).
+    The nuclei are stained blue (haematoxylin), one protein brown (DAB).
     """
     yield Stage("Opening the picture")
     from skimage import data
@@ -34,10 +34,10 @@ def measure_nuclei_in_stages() -> Stages[ReadResult]:
 
 
 def segment_nuclei(stain: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Nuclei by their stain (h, w): smoothed, thresholded locally, then parted.
+    """Return labels of the nuclei in a stain (h, w): smoothed, thresholded and split.
 
-    Touching nuclei are parted along the valleys between their middles (watershed
-    of the distance to the background).
+    The threshold is local. Touching nuclei are split by the watershed of the distance
+    to the background.
     """
     from scipy import ndimage
     from skimage.feature import peak_local_max

@@ -14,14 +14,14 @@ _BLOCK = 1 << 20  # bytes read at a time
 
 
 def budget() -> int:
-    """Bytes that one part of a file may take: half of what is free now."""
+    """Return the bytes that one part of a file may take: half of the free memory."""
     return int(psutil.virtual_memory().available) // 2
 
 
 def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
-    """Raise DataError if `n_bytes` are more than the :func:`budget`.
+    """Raise DataError if `n_bytes` exceed the :func:`budget`.
 
-    `where` names the file, `what` the part of it: "its table", "X".
+    `where` names the file, `what` the part of the file: "its table", "X".
     """
     if n_bytes <= budget():
         return
@@ -33,9 +33,9 @@ def check_fits(n_bytes: int, where: str, what: str = "its numbers") -> None:
 
 
 def read_unpacked(path: Path, times: int = 1) -> bytes:
-    """Return what a file holds, of a .gz file what is packed in it.
+    """Return the content of a file, of a .gz file its unpacked content.
 
-    Raises DataError if `times` as many bytes are more than the budget.
+    Raises DataError if `times` as many bytes exceed the budget.
     """
     most, content = budget() // times, io.BytesIO()
     opened = gzip.open if path.suffix.lower() == ".gz" else open
@@ -46,7 +46,7 @@ def read_unpacked(path: Path, times: int = 1) -> bytes:
 
 
 def check_bytes_read(n_bytes: int, where: str, most: int) -> None:
-    """Raise DataError if more than `most` bytes have been read so far."""
+    """Raise DataError if `n_bytes`, read so far, exceed `most`."""
     if n_bytes > most:
         raise DataError(
             f"{where} holds more than {size_text(most)} when unpacked, too much for "
@@ -56,7 +56,7 @@ def check_bytes_read(n_bytes: int, where: str, most: int) -> None:
 
 
 def size_text(n_bytes: float) -> str:
-    """Size in words: "8.0 TB"."""
+    """Format a number of bytes with a unit: "8.0 TB"."""
     units = ["bytes", "kB", "MB", "GB", "TB"]
     while n_bytes >= 1000 and len(units) > 1:
         n_bytes, units = n_bytes / 1000, units[1:]
