@@ -85,7 +85,9 @@ def test_they_follow_the_looks_of_the_image_and_channels_are_switched(
     assert middle(shown.pictures, 19)[:2] == pytest.approx([128, 128], abs=8)
     for image, color in zip(linked.images, ([0, 255, 0], [255, 255, 0]), strict=True):
         image.visible = False  # both: to see the labels alone
-        assert middle(make_row_pictures(objects, linked), 39) == pytest.approx(color, abs=3)
+        assert middle(make_row_pictures(objects, linked), 39) == pytest.approx(
+            color, abs=3
+        )
     for image in linked.images:
         image.visible = True
     linked.images[0].gamma = 2

@@ -198,7 +198,11 @@ def _make_row_picture(
     None without pictures.  It takes a while where many objects are left out.
     """
     pictures = make_row_pictures(dataset, linked)
-    return None if pictures is None else scale_to_square(to_qimage(pictures[row]), PICTURE_SIDE)
+    return (
+        None
+        if pictures is None
+        else scale_to_square(to_qimage(pictures[row]), PICTURE_SIDE)
+    )
 
 
 def _image_tag(image: QImage) -> str:

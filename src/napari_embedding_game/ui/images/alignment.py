@@ -29,7 +29,10 @@ def find_misfit(image: Image, labels: Labels) -> str:
     """
     ours = np.array(finest_pixels(labels).shape)
     n, name = len(ours), labels.name
-    theirs, (matrix, origin) = np.array(finest_pixels(image).shape), _world_matrix_and_origin(image)
+    theirs, (matrix, origin) = (
+        np.array(finest_pixels(image).shape),
+        _world_matrix_and_origin(image),
+    )
     theirs, units = theirs[:-1] if image.rgb else theirs, image.units
     if len(theirs) == n + 1 and not image.rgb:
         # Channels are last, where napari takes them for one more axis, or first.
@@ -103,7 +106,9 @@ def _name_words(name: str) -> set[str]:
     return set(re.findall(r"[a-z]+|\d+", _NOT_A_NAME.sub(" ", name.lower())))
 
 
-def _world_matrix_and_origin(layer: Layer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _world_matrix_and_origin(
+    layer: Layer,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return matrix and origin that bring the layer's pixels into the world."""
     n = layer.ndim
     origin = np.asarray(layer.data_to_world(np.zeros(n)), dtype=float)

@@ -94,7 +94,9 @@ class ImageSlider(QObject):
     def _on_step(self, event: object = None) -> None:
         """Name the displayed image next to the slider, while there are images."""
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
-        layers = [layer for layer in self._viewer.layers if FIELDS_KEY in layer.metadata]
+        layers = [
+            layer for layer in self._viewer.layers if FIELDS_KEY in layer.metadata
+        ]
         if layers:
             self._axis, names = -layers[-1].ndim, layers[-1].metadata[FIELDS_KEY]
             index = round(layers[-1].world_to_data(dims.point)[0])

@@ -31,7 +31,9 @@ def find_first_axis(viewer: napari.Viewer, labels: Layer) -> FirstAxis | None:
     by units of length, which some readers give to every axis.
     """
     shape = finest_pixels(labels).shape
-    images = [x for x in selectable_image_layers(viewer) if finest_pixels(x).shape == shape]
+    images = [
+        x for x in selectable_image_layers(viewer) if finest_pixels(x).shape == shape
+    ]
     layers = [labels, *images]
     named = (_NAMES.get(layer.axis_labels[0].lower()) for layer in layers)
     axis = next(filter(None, named), None)

@@ -85,7 +85,9 @@ class JoinPanel(LayerPanel):
 
     def _on_layer(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""
-        chosen = None if layer is None else JoinRequest(layer.name, finest_pixels(layer))
+        chosen = (
+            None if layer is None else JoinRequest(layer.name, finest_pixels(layer))
+        )
         self._ask_for(chosen)
 
     def _ask(self, chosen: object) -> None:

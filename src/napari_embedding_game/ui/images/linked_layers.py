@@ -77,7 +77,9 @@ class LinkedLayers:
         images = tuple(map(make_layer_record, self.current.images))
         return ObjectLayersRecord(make_layer_record(self.current.labels), images)
 
-    def set(self, linked: ObjectLayers | None, missed: ObjectLayersRecord | None = None) -> None:
+    def set(
+        self, linked: ObjectLayers | None, missed: ObjectLayersRecord | None = None
+    ) -> None:
         """Take up layers, or none."""
         self.missed = missed
         if linked != self.current:
@@ -104,7 +106,10 @@ def selectable_labels_layers(viewer: napari.Viewer) -> list[Labels]:
 def joined_labels_layer(viewer: napari.Viewer, join: Join) -> Labels | None:
     """Return the Labels layer that was joined with; None if it is gone."""
     pixels = join.request.pixels
-    return next((x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels), None)
+    return next(
+        (x for x in selectable_labels_layers(viewer) if finest_pixels(x) is pixels),
+        None,
+    )
 
 
 def selectable_image_layers(viewer: napari.Viewer) -> list[Image]:
@@ -122,7 +127,9 @@ def _selectable_layers(viewer: napari.Viewer) -> list[Layer]:
     return [x for x in layers if _labels_of.get(x, lambda: None)() not in layers]
 
 
-def add_labels_of_mask(viewer: napari.Viewer, mask: Image, first_axis: object) -> Labels:
+def add_labels_of_mask(
+    viewer: napari.Viewer, mask: Image, first_axis: object
+) -> Labels:
     """Add the Labels layer of an image of whole numbers, and return it.
 
     The image is the person's: it stays, hidden, and is on offer no more while the
@@ -150,7 +157,9 @@ def add_source_layers(viewer: napari.Viewer, loaded: ReadResult) -> ObjectLayers
     return ObjectLayers(labels, (image,))
 
 
-def displayed_axes_and_position(dims: Any, layer: Layer) -> tuple[list[int], NDArray[np.float64]]:
+def displayed_axes_and_position(
+    dims: Any, layer: Layer
+) -> tuple[list[int], NDArray[np.float64]]:
     """Return the axes of a layer that are displayed, and the pixel the sliders are at.
 
     Two axes, or three in space.

@@ -159,7 +159,10 @@ class MeasurePanel(LayerPanel):
 
     def refresh(self, event: object = None) -> None:
         """Offer the layers that there are, the one that is selected first."""
-        images, labels = selectable_image_layers(self._viewer), selectable_labels_layers(self._viewer)
+        images, labels = (
+            selectable_image_layers(self._viewer),
+            selectable_labels_layers(self._viewer),
+        )
         objects = [*(x for x in images if _is_mask_image(x)), *labels]
         selected = [x for x in objects if x in self._viewer.layers.selection]
         present = [x for x in objects if x is self.labels.value]
@@ -176,7 +179,9 @@ class MeasurePanel(LayerPanel):
     def linked_to(self, labels: Labels) -> ObjectLayers:
         """Return a Labels layer with the images that are ticked for it."""
         chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
-        return ObjectLayers(labels, tuple(chosen if labels is self.labels.value else ()))
+        return ObjectLayers(
+            labels, tuple(chosen if labels is self.labels.value else ())
+        )
 
     def table_of(self, labels: Labels) -> tuple[FeaturesSource, ObjectLayers]:
         """Return the table of a Labels layer as a source, and its layers."""
@@ -296,7 +301,10 @@ def make_measured_source(linked: ObjectLayers, how: dict[str, Any]) -> MeasuredS
     names = ", ".join(f"'{image.name}'" for image in images)
     note = f"Measured in {names}." if images else NO_IMAGE
     notes = (note, SHEARED) if is_sheared(labels) else (note,)
-    pixels, how = _collect_measurement_channels(images, labels), {"scale": pixel_size(labels), **how}
+    pixels, how = (
+        _collect_measurement_channels(images, labels),
+        {"scale": pixel_size(labels), **how},
+    )
     return MeasuredSource(pixels, finest_pixels(labels), labels.name, how, notes)
 
 
@@ -309,7 +317,9 @@ def _collect_measurement_channels(images: Sequence[Image], labels: Labels) -> An
     """Return what ``measure_stages`` measures in: an array, or one by name."""
     channels: dict[str, Any] = {}
     for image in images:
-        pixels = finest_pixels(image)[..., :3] if image.rgb else finest_pixels(image)  # no alpha
+        pixels = (
+            finest_pixels(image)[..., :3] if image.rgb else finest_pixels(image)
+        )  # no alpha
         if len(images) == 1:
             return pixels
         parts = split_image(pixels, tuple(finest_pixels(labels).shape))

@@ -98,7 +98,9 @@ class ObjectColors(QObject):
         if labels.colormap is not self._our_colormap:  # somebody has chosen another one
             self._layer, self._previous_colormap = labels, labels.colormap
         # Labels may occur again in other slices.
-        visible = are_in_slice(objects, *displayed_axes_and_position(self._viewer.dims, labels))
+        visible = are_in_slice(
+            objects, *displayed_axes_and_position(self._viewer.dims, labels)
+        )
         chosen, lit = ids[visible & points], transform_color(COLOR)
         previous = self._previous_colormap.map(np.arange(MAX_COLORS))
         colors = np.array(previous, np.float32)

@@ -91,7 +91,9 @@ class PictureGrid(QListWidget):
             images: RowPictures = []
             for row in lacking:
                 picture = to_qimage(pictures[row])
-                images.append((int(row), scale_to_square(picture, 2 * SIDE)))  # sharp on any
+                images.append(
+                    (int(row), scale_to_square(picture, 2 * SIDE))
+                )  # sharp on any
                 yield images
             return images
 

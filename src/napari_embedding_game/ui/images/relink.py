@@ -125,7 +125,9 @@ class RelinkPanel(LayerPanel):
                 self._open_folder(folder)
         elif missing is not None:
             present = selectable_image_layers(self._viewer)
-            images = [x for x in missing.images if _find_recorded_layer(x, present) is None]
+            images = [
+                x for x in missing.images if _find_recorded_layer(x, present) is None
+            ]
             if self._record.current is None:
                 self._open(missing.labels, is_labels=True)
             for image in {x.path: x for x in images[::-1]}.values():
@@ -225,7 +227,9 @@ class RelinkPanel(LayerPanel):
         if record.current is None and dataset is not None and dataset.objects:
             record.missed, self._folder_text = ObjectLayersRecord(), ""
             with suppress(msgspec.ValidationError):
-                record.missed = msgspec.convert(saved.view.get("layers"), ObjectLayersRecord)
+                record.missed = msgspec.convert(
+                    saved.view.get("layers"), ObjectLayersRecord
+                )
             self.refresh()
 
     def _on_dataset(self, dataset: object) -> None:
@@ -241,7 +245,10 @@ class RelinkPanel(LayerPanel):
         if self._missing is None:
             record.missed = None
         if previous is None or previous.labels is not new.labels:
-            objects, pixels = self._session.dataset.source_objects, finest_pixels(new.labels)
+            objects, pixels = (
+                self._session.dataset.source_objects,
+                finest_pixels(new.labels),
+            )
             share = (
                 share_of_matching_objects(pixels, objects, COMPARED) if objects else 1.0
             )
@@ -286,7 +293,9 @@ class RelinkPanel(LayerPanel):
         missing, linked = self._record.missed, self._record.current
         if missing is None or linked is None:
             return None if missing is None else missing.labels
-        gone = (x for x in missing.images if _find_recorded_layer(x, linked.images) is None)
+        gone = (
+            x for x in missing.images if _find_recorded_layer(x, linked.images) is None
+        )
         return next(gone, None)
 
     def _candidate(self) -> Image | None:
@@ -294,13 +303,19 @@ class RelinkPanel(LayerPanel):
         linked, active = self._record.current, self._viewer.layers.selection.active
         if linked is None:
             return None
-        images = [x for x in selectable_image_layers(self._viewer) if x not in linked.images]
+        images = [
+            x for x in selectable_image_layers(self._viewer) if x not in linked.images
+        ]
         fitting = [x for x in images if not find_misfit(x, linked.labels)]
         return active if active in fitting else next(iter(fitting[::-1]), None)
 
     def _use_as_missing(self, image: Image) -> None:
         """Use a layer as the missing image."""
-        missing, unknown, given = self._record.missed, self._missing, make_layer_record(image)
+        missing, unknown, given = (
+            self._record.missed,
+            self._missing,
+            make_layer_record(image),
+        )
         images = tuple(given if x is unknown else x for x in missing.images)
         self._record.missed = ObjectLayersRecord(missing.labels, images)
         self.refresh()
@@ -358,7 +373,10 @@ class RelinkPanel(LayerPanel):
             opened = self._viewer.open(path, **options)
             if is_labels:  # they may have been made of a mask
                 axis = measured.get("first_axis", "z")
-                mask, labels = opened[0], add_labels_of_mask(self._viewer, opened[0], axis)
+                mask, labels = (
+                    opened[0],
+                    add_labels_of_mask(self._viewer, opened[0], axis),
+                )
                 self._viewer.layers.remove(mask)  # which nobody has opened
                 labels.name, opened = name or labels.name, [labels]
             for layer in opened:
@@ -367,7 +385,9 @@ class RelinkPanel(LayerPanel):
             log_error(f"{path} could not be opened again", error)
 
 
-def find_object_layers(viewer: napari.Viewer, lost: ObjectLayersRecord, objects: Objects) -> ObjectLayers | None:
+def find_object_layers(
+    viewer: napari.Viewer, lost: ObjectLayersRecord, objects: Objects
+) -> ObjectLayers | None:
     """Return the layers that show these objects, or None.
 
     The Labels layer is that in which most objects are as they were, of several the one
@@ -376,7 +396,10 @@ def find_object_layers(viewer: napari.Viewer, lost: ObjectLayersRecord, objects:
     """
     layers = [x for x in viewer.layers if isinstance(x, Labels)]
     ranks = [
-        (share_of_matching_objects(finest_pixels(x), objects), x.name == lost.labels.name)
+        (
+            share_of_matching_objects(finest_pixels(x), objects),
+            x.name == lost.labels.name,
+        )
         for x in layers
     ]
     if not layers or max(ranks)[0] < MOSTLY:
@@ -387,10 +410,14 @@ def find_object_layers(viewer: napari.Viewer, lost: ObjectLayersRecord, objects:
         return ObjectLayers(labels, tuple(propose_images(labels, images)))
     fitting = [x for x in images if not find_misfit(x, labels)]
     fitted = [_find_recorded_layer(layer, fitting) for layer in lost.images]
-    return ObjectLayers(labels, tuple(dict.fromkeys(x for x in fitted if x is not None)))
+    return ObjectLayers(
+        labels, tuple(dict.fromkeys(x for x in fitted if x is not None))
+    )
 
 
-def _find_recorded_layer(recorded: LayerRecord, images: Sequence[Image]) -> Image | None:
+def _find_recorded_layer(
+    recorded: LayerRecord, images: Sequence[Image]
+) -> Image | None:
     """Return the layer of this name, else of this file.
 
     None of another file that has the same name, where the recorded one still exists.

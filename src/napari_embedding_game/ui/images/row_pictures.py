@@ -22,7 +22,15 @@ from napari_embedding_game.ui.images.linked_layers import (
 )
 from napari_embedding_game.ui.images.picture_grid import Pictures
 
-APPEARANCE_FIELDS = ("data", "contrast_limits", "colormap", "gamma", "opacity", "visible", *TRANSFORM_FIELDS)
+APPEARANCE_FIELDS = (
+    "data",
+    "contrast_limits",
+    "colormap",
+    "gamma",
+    "opacity",
+    "visible",
+    *TRANSFORM_FIELDS,
+)
 """What a picture is made of: the layer has an event for each."""
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CYAN, MAGENTA, YELLOW = (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)
@@ -47,7 +55,10 @@ def make_row_pictures(
     channels = [x for x in shown_channels(linked) if x.name not in without]
     sizes = pixel_size(linked.labels)[-2:]
     spacing = sizes[0] / min(sizes), sizes[1] / min(sizes)
-    field, pixels = common_field_side(dataset.objects, spacing), finest_pixels(linked.labels)
+    field, pixels = (
+        common_field_side(dataset.objects, spacing),
+        finest_pixels(linked.labels),
+    )
     return Crops(channels, pixels, dataset.objects, field, spacing)
 
 
@@ -70,7 +81,9 @@ def shown_channels(linked: ObjectLayers) -> list[Channel]:
     Who hides all images, to see the labels alone, still wants to see the objects.
     """
     images = [image for image in linked.images if image.visible] or linked.images
-    return [channel for image in images for channel in _layer_channels(image, linked.labels)]
+    return [
+        channel for image in images for channel in _layer_channels(image, linked.labels)
+    ]
 
 
 def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
@@ -98,4 +111,6 @@ def _layer_channels(layer: Image, labels: Labels) -> list[Channel]:
 def appearance_events(linked: ObjectLayers) -> list[Any]:
     """Return the events that tell of another display of the images of layers."""
     laid = [getattr(linked.labels.events, name) for name in TRANSFORM_FIELDS]
-    return laid + [getattr(x.events, look) for x in linked.images for look in APPEARANCE_FIELDS]
+    return laid + [
+        getattr(x.events, look) for x in linked.images for look in APPEARANCE_FIELDS
+    ]

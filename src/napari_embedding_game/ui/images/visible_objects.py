@@ -87,7 +87,10 @@ class VisibleObjects:
             return None
         position = self.at.copy()
         position[self.axes] = drawn
-        index, shape = np.round(position), np.array(finest_pixels(self.linked.labels).shape)
+        index, shape = (
+            np.round(position),
+            np.array(finest_pixels(self.linked.labels).shape),
+        )
         margin = beside * max(shape[self.axes])
         is_on = (index >= -margin).all() and (index < shape + margin).all()
         return position if is_on else None

@@ -305,5 +305,7 @@ def joined_layers(viewer: napari.Viewer, join: Join) -> ObjectLayers | None:
     labels = joined_labels_layer(viewer, join)
     if join.objects is None or labels is None:
         return None
-    images = propose_images(labels, selectable_image_layers(viewer), list(viewer.layers.selection))
+    images = propose_images(
+        labels, selectable_image_layers(viewer), list(viewer.layers.selection)
+    )
     return ObjectLayers(labels, tuple(images))
