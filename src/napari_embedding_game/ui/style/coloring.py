@@ -164,7 +164,7 @@ def _built_in_values_and_limits(
         values = snapshot.pressure if snapshot.has_pressure else np.empty(0)
         return values, (0.0, percentile_limits(values)[1])
     compared = session.view.comparison
-    return None if compared is None else compared.maps.moved, None
+    return None if compared is None else compared.maps.movement, None
 
 
 def color_by_column(
