@@ -203,15 +203,15 @@ class FakeEngine:
         self.games = []
         self.closed = 0
 
-    def neighbors(self, X, settings):
+    def search_neighbors(self, X, settings):
         self.gate.wait(60)
         return "graph"
 
-    def layout(self, graph, X, settings, warm_start=None):
+    def weight_edges_and_place(self, graph, X, settings, warm_start=None):
         layout = np.zeros((X.shape[0], settings.n_components), np.float32)
         return "edges", layout if warm_start is None else warm_start.embedding
 
-    def merging(self, edges, labels, n_landmarks, previous):
+    def merge_landmarks(self, edges, labels, n_landmarks, previous):
         """Every landmark beside the next."""
         n = max(n_landmarks, 2)
         graph = sp.diags([1.0, 9.0, 1.0], [-1, 0, 1], shape=(n, n)).tocsr()
@@ -219,7 +219,7 @@ class FakeEngine:
         graph, sizes = graph[:n_landmarks, :n_landmarks], sizes[:n_landmarks]
         return LandmarkMerge(graph, build_merge_tree(graph, sizes))
 
-    def play(self, edges, layout, settings, warm_start=None):
+    def play_game(self, edges, layout, settings, warm_start=None):
         iteration, n_iter, n_points = 0, 50, len(layout)
         self.games.append(settings)
         try:

@@ -157,7 +157,7 @@ def test_fit_writes_the_clusters_that_the_window_shows(run, tmp_path):
     run("fit", tmp_path / "digits.npz", "-o", tmp_path / "cli.h5ad", "-q")
     session = worlds.session_of(worlds.read(tmp_path / "digits.npz"))
     worlds.play(session)
-    write_result(session.dataset, session.result(), tmp_path / "window.h5ad")
+    write_result(session.dataset, session.to_result(), tmp_path / "window.h5ad")
     cli, window = (
         anndata.read_h5ad(tmp_path / name) for name in ("cli.h5ad", "window.h5ad")
     )
@@ -530,14 +530,14 @@ def session_file(table, tmp_path):
     session = worlds.session_of(worlds.read(table), **few)
     run = session.begin()
     for frame in run.frames():
-        session.receive(run, frame)
+        session.receive_frame(run, frame)
         if frame.snapshot and 0 < frame.snapshot.iteration < 40:
             session.settings.repulsion = 150.0
         if frame.snapshot and frame.snapshot.finished:
             session.stop()
     session.clusters.rename(session.clusters.clusters[0].id, "B cells")
     path = tmp_path / "work.zip"
-    archive.save(SavedSession(maps=(session.capture(),)), path)
+    archive.save_session(SavedSession(maps=(session.to_saved_map(),)), path)
     return path
 
 
@@ -576,12 +576,12 @@ def test_replay_tells_another_map_and_the_versions_that_wrote_it(
 ):
     from napari_embedding_game.session.file import archive
 
-    saved, written = archive.load(session_file), archive.installed_versions()
+    saved, written = archive.load_session(session_file), archive.installed_versions()
     saved.maps[0].snapshot.embedding[0, 0] += 1e-6
     old = written | {"numpy": "1.0"}
     with monkeypatch.context() as former:
         former.setattr(archive, "installed_versions", lambda: old)
-        archive.save(saved, session_file)
+        archive.save_session(saved, session_file)
     result = run("replay", session_file)
     assert result.exit_code == 1
     told = result.stdout

@@ -96,7 +96,7 @@ def test_a_command_of_the_documents_has_its_program_files_and_options(line):
     words = words[words[0] == "sudo" :] if words else [""]
     program = Path(words[0]).name
     if program == "napari-embedding-game":
-        cli._parser().parse_args(words[1:])
+        cli._make_parser().parse_args(words[1:])
     elif program == "make":
         targets = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.M)
         assert set(words[1:]) <= set(" ".join(targets).split())

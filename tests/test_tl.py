@@ -252,7 +252,7 @@ def test_stability_of_a_map_that_the_window_saved(cells, tmp_path, space):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     session = worlds.session_of(read(tmp_path / "cells.h5ad", space=space), **QUICK)
     worlds.play(session)
-    write_result(session.dataset, session.result(), tmp_path / "map.h5ad")
+    write_result(session.dataset, session.to_result(), tmp_path / "map.h5ad")
     adata = anndata.read_h5ad(tmp_path / "map.h5ad")
     found = tl.stability(adata, n_seeds=1, copy=True).obs[f"{KEY}_stability"]
     rows = session.dataset.kept

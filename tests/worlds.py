@@ -173,7 +173,7 @@ def play(session, run=None, at=None, then=None, until=None):
     """
     run = session.begin() if run is None else run
     for progress in run.frames():
-        session.receive(run, progress)
+        session.receive_frame(run, progress)
         shown = -1 if progress.snapshot is None else progress.snapshot.iteration
         if at is not None and shown >= at:
             at = None
@@ -189,7 +189,7 @@ def frames_to(session, until=50, frames=None):
     """Play on to an iteration, by default a new run; return what frames are left."""
     frames = session.begin().frames() if frames is None else frames
     for progress in frames:
-        session.receive(session.run, progress)
+        session.receive_frame(session.run, progress)
         if progress.snapshot is not None and progress.snapshot.iteration >= until:
             break
     return frames
@@ -227,7 +227,7 @@ class Desk:
 
     def save(self, path):
         """Write a session file, and return where it is."""
-        archive.save(self.maps.capture(), path)
+        archive.save_session(self.maps.to_saved_session(), path)
         return path
 
 

@@ -265,10 +265,10 @@ def merge(person: Person, film: Film) -> None:
     person.press_escape()
 
 
-def look_back(person: Person, film: Film) -> None:
+def show_mark(person: Person, film: Film) -> None:
     """Click on the last three of the earlier maps, the newest first."""
     for place in range(len(person.session.timeline.marks))[-2:-5:-1]:
-        person.look_back(place)
+        person.show_mark(place)
         person.rest(0.4)
         film.shoot(900)
 
@@ -291,7 +291,7 @@ GESTURES: dict[str, Callable[[Person, Film], None]] = {
     "merge": merge,
     "drag": drag_cluster,
     "repulsion": raise_repulsion,
-    "timeline": look_back,
+    "timeline": show_mark,
     "compare": compare,
     "large_picture": draw_large_picture,
 }
@@ -314,7 +314,7 @@ def record(person: Person, path: Path) -> None:
     film = Film(person)
     begin(person, path, film)
     film.show_last_first()
-    for act in (drag_cluster, raise_repulsion, look_back, compare, brush):
+    for act in (drag_cluster, raise_repulsion, show_mark, compare, brush):
         act(person, film)
     follow_doubtful(person, film)
     film.save(IMAGES / "film.gif")

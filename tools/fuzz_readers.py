@@ -340,7 +340,7 @@ def use_session(path: Path) -> None:
     desk.book.rename(desk.book.clusters[0].id, "renamed")
     desk.book.undo()
     for mark in desk.session.timeline.marks:
-        desk.session.look_back(mark.number)
+        desk.session.show_mark(mark.number)
     desk.save(path.with_name("again.zip"))
 
 

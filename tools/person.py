@@ -504,7 +504,7 @@ class Person:
         self.choose_in(self.dock.data.batches, column)
         self.prepare_again()
 
-    def look_back(self, place: int) -> None:
+    def show_mark(self, place: int) -> None:
         """Click on an earlier map, counted from the oldest."""
         marks = self.dock.timeline.marks
         self.show(marks)

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             stream.reconfigure(errors="replace")  # a console may lack a letter
     written = sys.argv[1:] if arguments is None else arguments
     try:
-        options = _parser().parse_args(written)
+        options = _make_parser().parse_args(written)
     except _UsageError as error:
         message, usage = error.args
         if "--json" in written:
@@ -67,20 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             usage = ""
         sys.stderr.write(f"{usage}Error: {message}\n")
         sys.exit(WRONG)
-    sys.exit(_run(options))
+    sys.exit(_run_command(options))
 
 
-def _run(options: Options) -> int:
+def _run_command(options: Options) -> int:
     """End an expected error, or Ctrl-C, with one sentence."""
 
     def tell(text: str) -> None:
-        _print(text)
+        _print_to_stderr(text)
         if getattr(options, "json", False):
             print(json.dumps({"error": text.removeprefix("Error: ")}))
 
     try:
         names = "sample", "file", "screenshot", "quit_after_run"
-        if options.do is not _window and any(getattr(options, n) for n in names):
+        if options.do is not _open_window and any(getattr(options, n) for n in names):
             raise DataError("Options of the window go with no command: leave them out.")
         code: int = options.do(options)
         return code
@@ -99,14 +99,14 @@ def _run(options: Options) -> int:
     return WRONG
 
 
-def _print(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr)
 
 
 # --- What can be written after the name -------------------------------------------
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="napari-embedding-game",
         description="A live, steerable map of single cells, images or texts. Without "
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--screenshot", type=Path, help="Save a picture of the window after the run.")
     add("-o", "--out", type=Path, help="Save the result of the run as .h5ad.")
     add("--quit-after-run", action="store_true", help="Close the window after the run.")
-    parser.set_defaults(do=_window)
+    parser.set_defaults(do=_open_window)
     commands = parser.add_subparsers(metavar="COMMAND")
 
     quiet, force = _Parser(add_help=False), _Parser(add_help=False)
@@ -131,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     words = "Overwrite an existing OUT."
     force.add_argument("--force", action="store_true", help=words)
 
-    def make(
+    def add_command(
         name: str, do: Any, words: str, *shared: _Parser, **files: str
     ) -> argparse.ArgumentParser:
         kinds = {"description": words, "help": words, "parents": shared}
@@ -142,17 +142,19 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     words = "Compute the map of a file without a window, and write it to OUT."
-    _add_fit(make("fit", _fit, words, quiet, force))
+    _add_fit_arguments(add_command("fit", _fit_file, words, quiet, force))
     words = "Repeat the run of a session file, steering included, and compare the maps."
     words += " Ends with code 0 where they are the same bit for bit, else with 1."
     of_session = "Session file (.zip)."
-    make("replay", _replay, words, quiet, session=of_session)
+    add_command("replay", _replay_session, words, quiet, session=of_session)
     words = "Write all that led to a map as code, which makes it again from the data."
     out = "Notebook (.ipynb) or methods (.txt)."
-    make("notebook", _notebook, words, quiet, force, source=of_session, out=out)
+    add_command(
+        "notebook", _write_notebook, words, quiet, force, source=of_session, out=out
+    )
     words = "Write a map as one web page that needs no network."
     files = {"source": "Map (.h5ad).", "out": "Web page (.html)."}
-    page = make("export", _export, words, quiet, force, **files)
+    page = add_command("export", _export_web_page, words, quiet, force, **files)
     page.add_argument("--basis", default="X_embedding_game", metavar="KEY",
                       help="The map in obsm (default: %(default)s).")  # fmt: skip
     page.add_argument("--columns", nargs="+", metavar="COLUMN",
@@ -160,11 +162,11 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--genes", nargs="+", metavar="GENE",
                       help="Genes to colour by (default: markers).")  # fmt: skip
     words = "Compute anew what a paper reports: tables, a figure and a JSON file."
-    command.add_arguments(make("reproduce", command.reproduce, words))
+    command.add_arguments(add_command("reproduce", command.reproduce, words))
     return parser
 
 
-def _add_fit(parser: argparse.ArgumentParser) -> None:
+def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", type=Path, metavar="INPUT",
         help="File or folder: .h5ad, .zarr, 10x, .fcs, .csv, .tsv, .parquet, .npy, "
@@ -208,7 +210,7 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
 # --- window ---------------------------------------------------------------------
 
 
-def _window(options: Options) -> int:
+def _open_window(options: Options) -> int:
     """Open napari; what would only fail after the run is refused before."""
     from napari_embedding_game.data.export.writers import check_output_path
 
@@ -241,15 +243,15 @@ def _window(options: Options) -> int:
 # --- fit --------------------------------------------------------------------------
 
 
-def _fit(options: Options) -> int:
+def _fit_file(options: Options) -> int:
     source, quiet = options.source, options.quiet
     chosen = {each.name: getattr(options, each.name) for each in fields(Settings)}
     settings = Settings(**chosen).validate()
     if options.n_clusters is not None:
         check_integer("--n-clusters", options.n_clusters, 1)
     if options.reference is not None:
-        return _fit_large(chosen, options)
-    _check_out(source, options.out, options.force, ".h5ad", ".csv")
+        return _fit_large_file(chosen, options)
+    _validate_output_path(source, options.out, options.force, ".h5ad", ".csv")
     if options.scheduler is not None:
         raise DataError("--scheduler goes with --reference: give both.")
     from napari_embedding_game.data.loader import load
@@ -273,16 +275,16 @@ def _fit(options: Options) -> int:
     from napari_embedding_game.data.columns import share_text
     from napari_embedding_game.data.export.writers import write_result
 
-    # The estimator would make do with fewer neighbours, as scikit-learn asks.
+    # The estimator would add_command do with fewer neighbours, as scikit-learn asks.
     n_rows = dataset.X.shape[0]
     validate_row_count(n_rows, resolve_n_neighbors(fill_affinity(settings), n_rows))
     lowered = lower_perplexity(fill_affinity(settings), n_rows)
     if lowered is not None:
         chosen["perplexity"], sentence = lowered
-        _print(f"Warning: {sentence}")
+        _print_to_stderr(f"Warning: {sentence}")
     game = EmbeddingGame(**to_parameters(chosen))
     if not quiet:
-        _print("Finding neighbours")
+        _print_to_stderr("Finding neighbours")
     run, code = game.play(dataset.X), 0
     try:
         for _ in yield_with_progress(run, not quiet and sys.stderr.isatty()):
@@ -294,12 +296,12 @@ def _fit(options: Options) -> int:
     snapshot = run.snapshot
     assert snapshot is not None
     noted = {**reading, "n_iter": snapshot.iteration, "interrupted": bool(code)}
-    result = _result(game, dataset.space, snapshot, noted, options.n_clusters)
+    result = _make_result(game, dataset.space, snapshot, noted, options.n_clusters)
     write_result(dataset, result, options.out)
     if snapshot.warning:
-        _print(f"Warning: {snapshot.warning}")
+        _print_to_stderr(f"Warning: {snapshot.warning}")
     if not snapshot.finished:
-        _print("Stopped early: the last layout before that is written.")
+        _print_to_stderr("Stopped early: the last layout before that is written.")
     if options.json:
         facts = {
             "out": str(options.out),
@@ -321,15 +323,15 @@ def _fit(options: Options) -> int:
         pressured = f"{share_text(snapshot.pressured_share)} under pressure"
         print(
             f"{options.out}: {len(snapshot.embedding):,} points of {dataset.name} "
-            f"({dataset.space}), {_state(snapshot)}, "
+            f"({dataset.space}), {_run_state_text(snapshot)}, "
             f"{share_text(snapshot.stretched_share)} misplaced, "
             f"{pressured if snapshot.has_pressure else 'no pressure known'}"
         )
     return code
 
 
-def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
-    _check_out(options.source, options.out, options.force, ".zarr")
+def _fit_large_file(chosen: Mapping[str, Any], options: Options) -> int:
+    _validate_output_path(options.source, options.out, options.force, ".zarr")
     switches = {"missing": options.missing != "error", "transpose": options.transposed}
     for name in (name for name, is_given in switches.items() if is_given):
         raise DataError(f"--reference reads rows one by one: leave out --{name}.")
@@ -344,10 +346,10 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
         recipe=options.recipe,
         n_clusters=options.n_clusters,
         scheduler=options.scheduler,
-        report=None if options.quiet else _print,
+        report=None if options.quiet else _print_to_stderr,
     )
     if facts["warning"]:
-        _print(f"Warning: {facts['warning']}")
+        _print_to_stderr(f"Warning: {facts['warning']}")
     if options.json:
         print(_to_json({"out": str(options.out), **facts}))
     elif not options.quiet:
@@ -362,7 +364,7 @@ def _fit_large(chosen: Mapping[str, Any], options: Options) -> int:
 def _to_json(facts: Mapping[str, Any]) -> str:
     """Return facts as one line of JSON, in which an unknown number is null.
 
-    With the version, as another one may make another map of the same numbers.
+    With the version, as another one may add_command another map of the same numbers.
     """
     known: dict[str, Any] = {"version": metadata.version("napari-embedding-game")}
     known |= {
@@ -376,15 +378,15 @@ def _print_notes(dataset: Dataset) -> None:
     from napari_embedding_game.data.raw_counts import looks_like_counts
 
     for note in dataset.notes:
-        _print(note)
+        _print_to_stderr(note)
     if looks_like_counts(dataset) and not dataset.space.startswith("obsm"):
-        _print(
+        _print_to_stderr(
             f"What is in {dataset.space} looks like raw counts, which need normalising "
             "before a map means anything: --recipe does so."
         )
 
 
-def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
+def _validate_output_path(source: Path, out: Path, force: bool, *endings: str) -> None:
     """Raise DataError for an OUT that cannot be written, before computing it."""
     from napari_embedding_game.data.export.writers import check_output_path
 
@@ -401,13 +403,13 @@ def _check_out(source: Path, out: Path, force: bool, *endings: str) -> None:
         raise DataError(f"{out} exists: choose another name, or add --force.")
 
 
-def _state(snapshot: Snapshot) -> str:
+def _run_state_text(snapshot: Snapshot) -> str:
     of_all = f" of {snapshot.n_iter}" if snapshot.n_iter else ""
     done = f"iteration {snapshot.iteration}{of_all}"
     return f"{done}, energy {snapshot.energy:.4g}, map {snapshot.map_hash}"
 
 
-def _result(
+def _make_result(
     game: EmbeddingGame,
     space: str,
     snapshot: Snapshot,
@@ -431,29 +433,29 @@ def _result(
 # --- replay -----------------------------------------------------------------------
 
 
-def _replay(options: Options) -> int:
+def _replay_session(options: Options) -> int:
     from napari_embedding_game.core.progress import yield_with_progress
     from napari_embedding_game.data.stages import finish
     from napari_embedding_game.session.file import archive
-    from napari_embedding_game.session.run.replay import replay_frames, same
+    from napari_embedding_game.session.run.replay import is_same_layout, replay_frames
 
-    saved = archive.recorded_map(options.session)
-    saved = finish(archive.with_data(saved, options.session.parent, {}))
+    saved = archive.load_recorded_map(options.session)
+    saved = finish(archive.read_map_data(saved, options.session.parent, {}))
     assert saved.record is not None
     assert saved.snapshot is not None
     frames = replay_frames(saved.dataset.X, saved.record)
     has_bar = not options.quiet and sys.stderr.isatty()
     *_, snapshot = yield_with_progress(frames, has_bar)
-    is_same = same(snapshot, saved.snapshot)
+    is_same = is_same_layout(snapshot, saved.snapshot)
     if not options.quiet:
         verdict = "the same map, bit for bit."
         if not is_same:
             verdict = "ANOTHER map than recorded."
-            if changed := archive.other_versions(options.session):
+            if changed := archive.list_other_versions(options.session):
                 verdict += f" The file was written by {', '.join(changed)}."
         steered = len(saved.record.steered)
         print(
-            f"{saved.title}: {_state(snapshot)}, steered {steered} "
+            f"{saved.title}: {_run_state_text(snapshot)}, steered {steered} "
             f"time{'' if steered == 1 else 's'}: {verdict}"
         )
     return 0 if is_same else DIFFERENT
@@ -462,12 +464,12 @@ def _replay(options: Options) -> int:
 # --- notebook, web page ------------------------------------------------------------
 
 
-def _notebook(options: Options) -> int:
+def _write_notebook(options: Options) -> int:
     from napari_embedding_game.session.file import archive
     from napari_embedding_game.session.notebook.export import write_code
 
     source, out = options.source, options.out
-    _check_out(source, out, options.force)
+    _validate_output_path(source, out, options.force)
     session, troubles = archive.open_session(source)
     if troubles and not session[session.current].dataset.X.shape[1]:
         raise DataError(troubles[0])
@@ -478,14 +480,16 @@ def _notebook(options: Options) -> int:
     return 0
 
 
-def _export(options: Options) -> int:
-    from napari_embedding_game.session.reference.reference_map import read_all
+def _export_web_page(options: Options) -> int:
+    from napari_embedding_game.session.reference.reference_map import (
+        read_reference_file,
+    )
     from napari_embedding_game.session.web_page import write_web_page
 
     source, out = options.source, options.out
-    _check_out(source, out, options.force, ".html")
+    _validate_output_path(source, out, options.force, ".html")
     given = {name: getattr(options, name) for name in ("basis", "columns", "genes")}
-    write_web_page(read_all(source), out, title=source.stem, **given)
+    write_web_page(read_reference_file(source), out, title=source.stem, **given)
     if not options.quiet:
         print(f"Written: {out}")
     return 0

@@ -60,10 +60,13 @@ from napari_embedding_game.data.expression import read_log_base, to_natural_log
 from napari_embedding_game.data.formats import spaces
 from napari_embedding_game.data.formats.store import read_element
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file.archive import recorded_map
+from napari_embedding_game.session.file.archive import load_recorded_map
 from napari_embedding_game.session.reference import reference_map
-from napari_embedding_game.session.reference.mapping import map_cells, write_mapped
-from napari_embedding_game.session.run.replay import replayed_result
+from napari_embedding_game.session.reference.mapping import (
+    map_cells,
+    write_mapped_cells,
+)
+from napari_embedding_game.session.run.replay import replay_to_result
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -138,8 +141,8 @@ def embedding_game(
         "parameters", with the space or the graph used and the seed; "landmarks",
         "energy", "map_hash" and "versions".
     """
-    adata = _target(adata, copy)
-    X, used_neighbors, noted = _numbers(adata, use_rep, neighbors_key)
+    adata = _copy_if_asked(adata, copy)
+    X, used_neighbors, noted = _find_input(adata, use_rep, neighbors_key)
     if "neighbors_key" in noted:
         if "metric" in parameters:
             raise InputError(
@@ -149,8 +152,8 @@ def embedding_game(
             )
         parameters = {**parameters, "metric": "precomputed"}
     k = used_neighbors if n_neighbors is None else n_neighbors
-    _check_parameters(parameters)
-    _check_finite(X, adata, noted)
+    _validate_parameters(parameters)
+    _validate_finite(X, adata, noted)
     model = estimator.EmbeddingGame(
         n_neighbors=k, random_state=random_state, **parameters
     )
@@ -167,14 +170,14 @@ def embedding_game(
     used = {**estimator.collect_fitted_parameters(model), **noted}
     if steering or stop_at is not None:
         steps = [(at, dict(changed)) for at, changed in steering]
-        noted_steps = json.dumps(steps, default=reference_map.plain)
+        noted_steps = json.dumps(steps, default=reference_map.restore_parameter)
         used |= {"steering": noted_steps, "stop_at": stop_at}
     parts = {name: getattr(model, f"{name}_") for name in _WRITTEN}
     _write_map(adata, parts, model.labels_, used, key_added)
     return adata if copy else None
 
 
-def _check_parameters(parameters: Mapping[str, Any]) -> None:
+def _validate_parameters(parameters: Mapping[str, Any]) -> None:
     """Raise TypeError for a parameter that the estimator does not have."""
     offered = set(estimator.EmbeddingGame().get_params())
     for name in sorted(set(parameters) - offered):
@@ -185,7 +188,7 @@ def _check_parameters(parameters: Mapping[str, Any]) -> None:
         raise TypeError(f"tl.embedding_game() takes no parameter {name!r}: {advice}.")
 
 
-def _check_finite(X: Any, adata: AnnData, noted: Mapping[str, str]) -> None:
+def _validate_finite(X: Any, adata: AnnData, noted: Mapping[str, str]) -> None:
     """Raise InputError for the first cell with missing or infinite values."""
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if values.ndim != 2 or values.dtype.kind not in "fiub":
@@ -226,7 +229,7 @@ def replay(
     n_clusters : int, optional
         Landmarks are merged into so many clusters; None leaves each a cluster.
     """
-    saved = recorded_map(session)
+    saved = load_recorded_map(session)
     record, cells, names = saved.record, saved.dataset.obs.index, adata.obs_names
     assert record is not None
     if len(cells) != adata.n_obs:
@@ -243,9 +246,9 @@ def replay(
         if not is_same:
             which = "other cells, some of which are here: leave out the same as then."
         raise DataError(f"The run of {Path(session).name} was of {which}")
-    adata = _target(adata, copy)
-    X, _, noted = _numbers(adata, use_rep, neighbors_key)
-    result = replayed_result(X, record, noted, n_clusters)
+    adata = _copy_if_asked(adata, copy)
+    X, _, noted = _find_input(adata, use_rep, neighbors_key)
+    result = replay_to_result(X, record, noted, n_clusters)
     parts = {name: getattr(result.snapshot, name) for name in _WRITTEN}
     _write_map(adata, parts, result.groups.labels, result.parameters, key_added)
     return adata if copy else None
@@ -318,10 +321,10 @@ def map_onto_reference(
     name = "The reference"
     if isinstance(reference, str | Path):
         name = Path(reference).name
-        reference = reference_map.read_all(Path(reference))
-    fitted = reference_map.reference_of(reference, name)
+        reference = reference_map.read_reference_file(Path(reference))
+    fitted = reference_map.to_reference_map(reference, name)
     columns = [labels] if isinstance(labels, str) else list(labels)
-    adata = _target(adata, copy)
+    adata = _copy_if_asked(adata, copy)
     stages = map_cells(
         *(fitted, "The new data", adata, columns),
         n_neighbors=n_neighbors,
@@ -329,7 +332,7 @@ def map_onto_reference(
         unlike=unlike,
         correct_batch=correct_batch,
     )
-    write_mapped(adata, finish(stages))
+    write_mapped_cells(adata, finish(stages))
     return adata if copy else None
 
 
@@ -382,11 +385,11 @@ def compare(
         )
     if n_top is not None:
         check_integer("n_top", n_top, 1)
-    X = _loaded(adata.X)
+    X = _to_matrix(adata.X)
     table = markers(
         to_natural_log(X, read_log_base(adata)) if log1p else X,
-        _mask(adata, inside),
-        None if outside is None else _mask(adata, outside),
+        _to_mask(adata, inside),
+        None if outside is None else _to_mask(adata, outside),
         list(adata.var_names),
         method=method,
         samples=None if samples is None else adata.obs[samples].to_numpy(),
@@ -426,18 +429,20 @@ def stability(
         Share of the cells that are steady with every seed, as a sentence.
     """
     check_integer("n_seeds", n_seeds, 1)
-    key, at = _map_of(adata, key_added)
+    key, at = _require_map_keys(adata, key_added)
     noted = adata.uns[key]["parameters"]
-    parameters = {name: reference_map.plain(value) for name, value in noted.items()}
+    parameters = {
+        name: reference_map.restore_parameter(value) for name, value in noted.items()
+    }
     is_free = isinstance(parameters.get("init"), str)
     if not is_free or "placed_on" in noted or parameters["method"] == "given":
         raise InputError(
             "The map began at places that were given, to which other seeds keep: make "
             'it with a start such as init="random" to ask how stable it is.'
         )
-    adata = _target(adata, copy)
+    adata = _copy_if_asked(adata, copy)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, positions = _numbers_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
+    X, positions = _find_input_of_map(adata, key)[is_placed], adata.obsm[at][is_placed]
     X = X[:, is_placed] if parameters["metric"] == "precomputed" else X
     model = estimator.EmbeddingGame(**estimator.to_parameters(parameters))
     seed, all_shares = parameters["random_state"], []
@@ -485,9 +490,9 @@ def firmness(
         and of highest modularity over the widest range of resolutions, and the fine
         one, the last that is firm up to resolution 1; one where they are the same.
     """
-    key, at = _map_of(adata, key_added)
+    key, at = _require_map_keys(adata, key_added)
     is_placed = ~np.isnan(adata.obsm[at]).any(axis=1)  # others were left out of the map
-    X, metric = _space_and_metric(adata, use_rep, adata.uns[key])
+    X, metric = _read_space_and_metric(adata, use_rep, adata.uns[key])
     X, landmarks = X[is_placed], np.asarray(adata.uns[key]["landmarks"])
     labels = cKDTree(landmarks).query(adata.obsm[at][is_placed])[1].astype(np.int32)
     nearest = build_edges(knn_graph(X, metric=metric), "mixed")
@@ -530,15 +535,15 @@ def are_two(
     Separation
         ``str()`` of it is the answer in words; ``is_firm``, ``p``, ``distance``.
     """
-    first, second = _mask(adata, inside), _mask(adata, outside)
+    first, second = _to_mask(adata, inside), _to_mask(adata, outside)
     if (first & second).any():
         raise InputError("Some cells are in both groups: leave them out of one.")
-    X, metric = _space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
+    X, metric = _read_space_and_metric(adata, use_rep, adata.uns.get(KEY, {}))
     rows = np.flatnonzero(first), np.flatnonzero(second)
     return separation(X, *rows, metric=metric)
 
 
-def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
+def _to_mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
     """Return whether each cell is in a group, (n_obs,); a Series goes by its names."""
     names = adata.obs_names
     index = given.index if isinstance(given, pd.Series) else names
@@ -553,9 +558,9 @@ def _mask(adata: AnnData, given: Any) -> NDArray[np.bool_]:
     return np.asarray(mask, bool)
 
 
-def _map_of(adata: AnnData, key_added: str | None) -> tuple[str, str]:
+def _require_map_keys(adata: AnnData, key_added: str | None) -> tuple[str, str]:
     """Return the key of obs and uns, and that of obsm, of a map that was made here."""
-    key, at = _keys(key_added)
+    key, at = _result_keys(key_added)
     if at not in adata.obsm or "landmarks" not in adata.uns.get(key, {}):
         raise InputError(
             f'The AnnData has no map of tl.embedding_game in obsm["{at}"]: make one '
@@ -564,7 +569,7 @@ def _map_of(adata: AnnData, key_added: str | None) -> tuple[str, str]:
     return key, at
 
 
-def _numbers(
+def _find_input(
     adata: AnnData, use_rep: str | None, neighbors_key: str | None
 ) -> tuple[Any, int, dict[str, str]]:
     """Return a space, or distances between neighbours; K; and where they are from."""
@@ -588,27 +593,28 @@ def _numbers(
         used_neighbors = int(np.ravel(used_neighbors)[0])  # older files have [15]
         where = {"neighbors_key": neighbors_key, "distances_key": at}
         return adata.obsp[at], used_neighbors, where
-    X, space = _space(adata, use_rep)
+    X, space = _read_space(adata, use_rep)
     return X, 15, {"use_rep": space}
 
 
-def _numbers_of_map(adata: AnnData, key: str) -> Any:
+def _find_input_of_map(adata: AnnData, key: str) -> Any:
     """Return what a map was made of: a space, or distances between neighbours."""
     noted = adata.uns[key]["parameters"]
     if "neighbors_key" in noted:
-        return _numbers(adata, None, noted["neighbors_key"])[0]
+        return _find_input(adata, None, noted["neighbors_key"])[0]
     of = str(noted.get("use_rep", noted.get("space")))
     space = (
         of
         if is_pairwise_space(of)
-        else reference_map.space_of_map(adata, adata.uns[key])
+        else reference_map.find_space_of_map(adata, adata.uns[key])
+    )
     )
     root = spaces.root_from_anndata(adata)
     chosen = spaces.choose_space(root, space or of, "The AnnData")
-    return _loaded(spaces.get_space_item(root, chosen))
+    return _to_matrix(spaces.get_space_item(root, chosen))
 
 
-def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
+def _read_space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
     """Return the rows of a space, and its name."""
     root = spaces.root_from_anndata(adata)
     space = spaces.choose_space(root, use_rep, "The AnnData")
@@ -617,32 +623,32 @@ def _space(adata: AnnData, use_rep: str | None) -> tuple[Any, str]:
             f'use_rep="{use_rep}" is a graph of neighbours, not a space: give the key '
             "of uns that notes it as neighbors_key."
         )
-    return _loaded(spaces.get_space_item(root, space)), space
+    return _to_matrix(spaces.get_space_item(root, space)), space
 
 
-def _space_and_metric(
+def _read_space_and_metric(
     adata: AnnData, use_rep: str | None, noted: Mapping[str, Any]
 ) -> tuple[Any, str]:
     """Return the rows of a space, by default that of the map, and the map's metric."""
     if noted and use_rep is None:
-        use_rep = reference_map.space_of_map(adata, noted)
+        use_rep = reference_map.find_space_of_map(adata, noted)
     metric = noted.get("parameters", {}).get("metric", "euclidean")
-    return _space(adata, use_rep)[0], metric.replace("precomputed", "euclidean")
+    return _read_space(adata, use_rep)[0], metric.replace("precomputed", "euclidean")
 
 
-def _loaded(X: Any) -> Any:
+def _to_matrix(X: Any) -> Any:
     """Return an array or sparse matrix that was a table, or in a file."""
     if hasattr(X, "to_numpy"):
         return X.to_numpy(float, na_value=float("nan"))
     return read_element(X, "The AnnData", "its X")
 
 
-def _keys(key_added: str | None) -> tuple[str, str]:
+def _result_keys(key_added: str | None) -> tuple[str, str]:
     """Return the key of obs and uns, and that of obsm."""
     return key_added or KEY, key_added or f"X_{KEY}"
 
 
-def _target(adata: AnnData, copy: bool) -> AnnData:
+def _copy_if_asked(adata: AnnData, copy: bool) -> AnnData:
     """Return what is written into: a copy in memory, or what was given."""
     if not copy:
         return adata
@@ -657,7 +663,7 @@ def _write_map(
     key_added: str | None,
 ) -> None:
     """Write a map, which replaces a former one."""
-    key, at = _keys(key_added)
+    key, at = _result_keys(key_added)
     old_columns = [f"{key}_{name}" for name in OF_A_MAP]
     adata.obs = adata.obs.drop(columns=old_columns, errors="ignore")
     present = np.unique(clusters).astype(str)

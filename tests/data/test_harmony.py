@@ -11,7 +11,11 @@ from napari_embedding_game.data.formats.anndata import from_anndata
 from napari_embedding_game.data.harmony import batch_columns
 from napari_embedding_game.data.loader import load
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.file.rows import dataset_of, read_again, rows_of
+from napari_embedding_game.session.file.rows import (
+    read_again,
+    to_dataset,
+    to_stored_rows,
+)
 from worlds import prepared
 
 run_harmony = pytest.importorskip("harmonypy").run_harmony
@@ -64,7 +68,9 @@ def test_given_components_are_mixed_as_those_of_the_recipe(components, dataset):
     assert made.space == "obsm['X_pca'], \"day\" mixed by Harmony"
     assert "Harmony mixed" in made.notes[-1]
     assert find_components_key(made) == "X_pca_harmony"
-    back = finish(read_again(dataset_of(rows_of(made)), components.parent, {})).dataset
+    back = finish(
+        read_again(to_dataset(to_stored_rows(made)), components.parent, {})
+    ).dataset
     np.testing.assert_array_equal(back.X, made.X)
     assert back.provenance["harmony"]["batch_key"] == "day"
 

@@ -33,7 +33,7 @@ from napari_embedding_game.data.reading_process import start_reading_process
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session import large_fit
 from napari_embedding_game.session.file.archive import is_session
-from napari_embedding_game.session.reference.reference_map import read_all
+from napari_embedding_game.session.reference.reference_map import read_reference_file
 from napari_embedding_game.session.sources import FileSource
 from worlds import read
 
@@ -246,7 +246,7 @@ STRAYED = {
     "all of a file": (
         "a.h5ad",
         partial(stray_cells, part="layers/counts", columns=True),
-        read_all,
+        read_reference_file,
     ),
     "in parts": (
         "a.h5ad",

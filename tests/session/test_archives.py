@@ -61,10 +61,10 @@ def write(path):
     session.clusters.rename(first.id, "T cells")
     session.clusters.set_note(first.id, "look\nagain")
     session.clusters.recolor(second.id, "#00ff00")
-    session.mark("the one to show")
+    session.add_mark("the one to show")
     session.settings.repulsion = 250.0
     session.look.color_by = "kind"
-    desk.maps.embed(np.arange(90) < 60, "part")
+    desk.maps.open_child_map(np.arange(90) < 60, "part")
     session.settings.n_neighbors = 5
     desk.play().save(path)
 

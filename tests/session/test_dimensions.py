@@ -27,10 +27,10 @@ def test_a_map_goes_on_in_space_and_can_be_taken_back(played):
     labels = [mark.label for mark in played.timeline.marks]
     assert labels[1:] == ["2 to 3 dimensions", "Finished"]
     mark = played.timeline.marks[1]
-    played.look_back(mark.number)
+    played.show_mark(mark.number)
     assert played.snapshot.embedding is flat
     assert played.settings.n_components == 2
-    play(played, played.play_on())
+    play(played, played.continue_run())
     assert played.snapshot.embedding.shape == (40, 2)
 
 

@@ -27,7 +27,7 @@ from napari_embedding_game.session.web_page import write_web_page
 CALLS = ("open", "fsync", "replace", "chmod", "close")
 """Of the operating system, that a writer makes."""
 READERS = {
-    ".zip": archive.load,
+    ".zip": archive.load_session,
     ".h5ad": anndata.read_h5ad,
     ".csv": pd.read_csv,
     ".parquet": pd.read_parquet,
@@ -49,7 +49,11 @@ def writer(dataset, engine, tmp_path, monkeypatch):
 
 def writer_of(desk, folder):
     """Return that function; what it writes beside another file is beside `folder`'s."""
-    session, saved, result = desk.session, desk.maps.capture(), desk.session.result()
+    session, saved, result = (
+        desk.session,
+        desk.maps.to_saved_session(),
+        desk.session.to_result(),
+    )
     source = folder / "cells.h5ad"
     build_result_anndata(session.dataset, result).write_h5ad(source)
     beside = replace(session.dataset, source=source)
@@ -58,9 +62,9 @@ def writer_of(desk, folder):
         if path.name.endswith(AUTOSAVE):
             autosave = Autosave(lambda: saved)
             autosave.path = path
-            autosave.job()()
+            autosave.make_save_job()()
         elif path.suffix == ".zip":
-            archive.save(saved, path)
+            archive.save_session(saved, path)
         elif path.suffix == ".ipynb":
             write_code(saved, path)
         elif path.suffix == ".html":

@@ -42,7 +42,7 @@ from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.file import archive, rows
 from napari_embedding_game.session.file.autosave import Autosave, find_recent_sessions
 from napari_embedding_game.session.file.saved_map import PlacedOn, ShownComparison
-from napari_embedding_game.session.run.replay import same
+from napari_embedding_game.session.run.replay import is_same_layout
 from napari_embedding_game.session.sources import AnnDataSource, FileSource
 from worlds import Desk, play, replay
 
@@ -207,11 +207,11 @@ def pinned_and_branched(desk, session):
 
     play(session, at=0, then=steer)
     session.settings.repulsion = 200.0
-    play(session, session.play_on())
+    play(session, session.continue_run())
     session.settings.random_state = 5
     play(session)
     session.timeline.rename_mark(session.timeline.marks[1].number, "the one to show")
-    session.look_back(session.timeline.marks[2].number)
+    session.show_mark(session.timeline.marks[2].number)
 
 
 def in_space(desk, session):
@@ -256,7 +256,7 @@ def looked_at(desk, session):
 
 
 def child(desk, session):
-    desk.maps.embed(np.arange(len(session.dataset.obs)) < 40, "part")
+    desk.maps.open_child_map(np.arange(len(session.dataset.obs)) < 40, "part")
     session.settings.n_neighbors = 5
     play(session)
     names_and_looks(desk, session)
@@ -339,7 +339,7 @@ def assert_same(one, other, place="map", omit=frozenset()):
 
 def assert_same_maps(desk, path):
     again = Desk.opened(path)
-    assert_same(desk.maps.capture().maps, again.maps.capture().maps)
+    assert_same(desk.maps.to_saved_session().maps, again.maps.to_saved_session().maps)
     assert again.maps.current == desk.maps.current
     for place in again.maps.maps:
         for one in (desk, again):
@@ -370,16 +370,16 @@ NOT_IN_H5AD |= {"quality", "var_names"}  # components are called after their key
 
 def in_h5ad(desk, path):
     """Save the map on show for scanpy, and return what that reads."""
-    content, _ = archive.packed(desk.maps.capture(), path)
+    content, _ = archive.pack_for_h5ad(desk.maps.to_saved_session(), path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that come twice
-        result = replace(desk.session.result(), session=content)
+        result = replace(desk.session.to_result(), session=content)
         write_result(desk.session.dataset, result, path)
         return anndata.read_h5ad(path)
 
 
 def assert_same_in_h5ad(desk, path):
-    session, saved = desk.session, desk.maps.capture()
+    session, saved = desk.session, desk.maps.to_saved_session()
     dataset, adata = session.dataset, in_h5ad(desk, path)
     places = adata.obsm["X_embedding_game"][dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
@@ -392,7 +392,7 @@ def assert_same_in_h5ad(desk, path):
     twice = in_h5ad(opened, path.with_name("twice.h5ad"))
     pd.testing.assert_frame_equal(twice.obs, adata.obs)
     path = opened.save(path.with_suffix(".zip"))
-    (found,) = Desk.opened(path).maps.capture().maps
+    (found,) = Desk.opened(path).maps.to_saved_session().maps
     one = saved[saved.current]
     tables = {part: getattr(found.dataset, part) for part in ("obs", "source_obs")}
     for part, read in tables.items():
@@ -407,7 +407,7 @@ def test_everything_survives(tmp_path, name, read_here):
     desk = world(tmp_path, name)
     again = assert_same_maps(desk, desk.save(tmp_path / "work.zip"))
     assert_same_in_h5ad(desk, tmp_path / "map.h5ad")
-    Autosave(again.maps.capture).closing()()
+    Autosave(again.maps.to_saved_session).make_closing_job()()
     (path,) = find_recent_sessions()
     assert_same_maps(desk, path)
     # Without its data the map is there, and stays what it is when it is saved again.
@@ -418,7 +418,7 @@ def test_everything_survives(tmp_path, name, read_here):
         lost = Desk.restored(opened)
         lost.save(tmp_path / "again.zip")
         stored, kept = (
-            archive.load(tmp_path / f"{name}.zip") for name in ("work", "again")
+            archive.load_session(tmp_path / f"{name}.zip") for name in ("work", "again")
         )
         for one, other in zip(stored.maps, kept.maps, strict=True):
             assert_same(one.dataset.known[rows.ROWS], other.dataset.known[rows.ROWS])
@@ -439,9 +439,9 @@ def test_every_mark_is_replayed_and_played_on(steered):
     marks = session.timeline.marks
     some = [m for m in marks if m.record.warm_start or m.record.forced]
     for mark in (marks[-1], *some):
-        assert same(replay(session.dataset.X, mark.record), mark.snapshot)
+        assert is_same_layout(replay(session.dataset.X, mark.record), mark.snapshot)
     shown = session.timeline.current.number
-    play(session, session.play_on())
+    play(session, session.continue_run())
     assert session.timeline.newest.parent == shown
     assert len({id(mark.snapshot.neighbors) for mark in marks}) == 1  # shared
 
@@ -474,9 +474,9 @@ def test_a_sorted_file_with_new_columns_is_matched_by_name(tmp_path, name, read_
     pd.testing.assert_frame_equal(by_name(session), by_name(desk.session))
     obs = session.dataset.obs
     assert (obs["leiden"] == obs.index.str[-1]).all()
-    play(session, session.play_on())
+    play(session, session.continue_run())
     assert session.snapshot.finished
-    write_result(session.dataset, session.result(), tmp_path / "again.h5ad")
+    write_result(session.dataset, session.to_result(), tmp_path / "again.h5ad")
     obs = anndata.read_h5ad(tmp_path / "again.h5ad").obs
     assert (obs["leiden"] == obs.index.str[-1]).all()
 
@@ -634,12 +634,12 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     with pytest.raises(DataError, match="rename the file"):
         finish(FileSource(tmp_path / "caf\udce9.csv").read(ReadOptions()))
     path = tmp_path / "here" / "work.zip"
-    (saved,) = archive.load(path).maps
+    (saved,) = archive.load_session(path).maps
     known = saved.dataset.known
     assert known[rows.ROWS].prepared is None  # the file has the numbers
     for where in (known[rows.ROWS].path, r"C:\data\cells.csv"):  # of another system
         known[rows.ROWS] = replace(known[rows.ROWS], path=where)
-        found = finish(archive.with_data(saved, path.parent, {}))
+        found = finish(archive.read_map_data(saved, path.parent, {}))
         assert found.dataset.source.parent == path.parent
     wide = anndata.AnnData(numbers(), obsm={"X_lda": numbers()[:, :3]})
     wide.write_h5ad(tmp_path / "here/cells.h5ad")
@@ -659,7 +659,7 @@ def test_data_beside_the_session_are_found_and_changed_ones_refused(tmp_path):
     _, (trouble,) = archive.open_session(path)
     assert "gives other numbers" in trouble
     assert "(it now has 81 rows instead of 80)" in trouble
-    desk = Desk.restored(archive.load(path))
+    desk = Desk.restored(archive.load_session(path))
     assert desk.session.snapshot.finished
     desk.book.rename(desk.book.clusters[0].id, "still editable")
 
@@ -718,7 +718,7 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
 
     room = 2 * clusters.labels.nbytes  # beside what is on show
     monkeypatch.setattr(archive, "MAX_UNDO_BYTES", room)
-    told = archive.save(desk.maps.capture(), path)
+    told = archive.save_session(desk.maps.to_saved_session(), path)
     assert told == (
         "Not in the file: 2 steps of undo, as the oldest are left out beyond 0 MB."
     )
@@ -729,7 +729,7 @@ def test_undo_and_redo_go_on_in_a_file_that_is_opened(tmp_path, monkeypatch):
 
     assert b"four" in path.read_bytes()
     clusters.undo()
-    told = archive.save(desk.maps.capture(), path, is_shared=True)
+    told = archive.save_session(desk.maps.to_saved_session(), path, is_shared=True)
     assert told.startswith("Not in the file: 3 steps of undo, which may tell names")
     assert b"four" not in path.read_bytes()
 
@@ -741,7 +741,7 @@ def saved(tmp_path_factory):
     for act in (names_and_looks, pinned_and_branched, predicted_and_placed):
         act(desk, desk.session)
     path = desk.save(folder / "work.zip")
-    return path, archive.load(path)
+    return path, archive.load_session(path)
 
 
 def rewritten(source, target, change):
@@ -850,7 +850,7 @@ OF_ARRAYS = [
 def test_what_does_not_fit_is_told_in_a_sentence(saved, tmp_path, change, sentence):
     path = rewritten(saved[0], tmp_path / "x.zip", change)
     with pytest.raises(DataError, match=rf"^x\.zip .*{sentence}"):
-        archive.load(path)
+        archive.load_session(path)
 
 
 @pytest.mark.parametrize(
@@ -863,7 +863,7 @@ def test_sparse_numbers_that_point_outside_are_refused(tmp_path, kind, part):
         change = of_array(f"maps.0.dataset.{part}.indptr", strayed(end))
         rewritten(path, tmp_path / "x.zip", change)
         with pytest.raises(DataError, match=r"^x\.zip is damaged"):
-            archive.load(tmp_path / "x.zip")
+            archive.load_session(tmp_path / "x.zip")
 
 
 def feather(table, **options):
@@ -904,7 +904,7 @@ def test_a_table_in_a_session_unpacks_to_no_more_than_it_is(saved, tmp_path, kin
     rewritten(saved[0], tmp_path / "x.zip", change)
     before = pa.total_allocated_bytes()
     with pytest.raises(DataError, match=r"x\.zip is damaged \(a table in it"):
-        archive.load(tmp_path / "x.zip")
+        archive.load_session(tmp_path / "x.zip")
     assert pa.total_allocated_bytes() <= before
 
 
@@ -957,10 +957,12 @@ def test_no_server_is_asked_for_the_data_of_a_session(tmp_path, monkeypatch, pla
 def test_an_energy_beyond_all_numbers_does_not_keep_a_file_shut(saved, tmp_path):
     shown = saved[1].maps[0]
     far = replace(shown, snapshot=replace(shown.snapshot, energy=np.inf))
-    archive.save(replace(saved[1], maps=(far, *saved[1].maps[1:])), tmp_path / "x.zip")
-    found = archive.load(tmp_path / "x.zip").maps[0].snapshot
+    archive.save_session(
+        replace(saved[1], maps=(far, *saved[1].maps[1:])), tmp_path / "x.zip"
+    )
+    found = archive.load_session(tmp_path / "x.zip").maps[0].snapshot
     assert found.energy > 1e300
-    assert same(found, far.snapshot)
+    assert is_same_layout(found, far.snapshot)
 
 
 @settings(
@@ -981,7 +983,7 @@ def test_any_damage_gives_a_sentence_or_the_same_map(saved, tmp_path, data):
     path = tmp_path / "damaged.zip"
     path.write_bytes(content)
     with suppress(DataError):
-        assert_same(saved[1].maps, archive.load(path).maps)
+        assert_same(saved[1].maps, archive.load_session(path).maps)
 
 
 class Evil:
@@ -1020,7 +1022,7 @@ def test_what_is_no_array_of_numbers_is_never_run(saved, tmp_path, content, name
         for one in old.namelist():
             new.writestr(one, content if one == f"{name}.npy" else old.read(one))
     with pytest.raises(DataError, match=r"x\.zip is damaged"):
-        archive.load(path)
+        archive.load_session(path)
 
 
 def test_a_bomb_is_not_unpacked_and_other_files_are_told(tmp_path):
@@ -1028,11 +1030,11 @@ def test_a_bomb_is_not_unpacked_and_other_files_are_told(tmp_path):
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("session.npy", bytes(10_000_000))
     with pytest.raises(DataError, match="may unpack to more"):
-        archive.load(bomb)
+        archive.load_session(bomb)
     shutil.make_archive(str(tmp_path / "other"), "zip", tmp_path, "bomb.zip")
     for name, told in (("other.zip", "is no session"), ("gone.zip", "is not there")):
         with pytest.raises(DataError, match=told):
-            archive.load(tmp_path / name)
+            archive.load_session(tmp_path / name)
     (tmp_path / "old.zip").write_bytes(b"x")
     with pytest.raises(DataError, match="could not be read as a session file"):
-        archive.load(tmp_path / "old.zip")
+        archive.load_session(tmp_path / "old.zip")

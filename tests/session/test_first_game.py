@@ -26,7 +26,7 @@ def compiled():
     loops = {v for m in modules for v in vars(m).values() if isinstance(v, Dispatcher)}
     return {(loop.py_func.__qualname__, *loop.signatures) for loop in loops}
 
-for compile_part, loop in first_game.find_parts().items():
+for compile_part, loop in first_game.list_compile_parts().items():
     compile_part()
     assert loop.signatures, compile_part
 first_game.compile_markers()
@@ -37,9 +37,10 @@ assert not COMPUTING.locked()
 engine.warm_up()
 X = np.random.default_rng(0).normal(size=(200, 50)).astype(np.float32)
 settings, merging = fill_affinity(Settings(max_iter=4)), None
-edges, layout = engine.layout(engine.neighbors(X, settings), X, settings)
-for seen in engine.play(edges, layout, settings):
-    merging = engine.merging(edges, seen.labels, len(seen.landmarks), merging)
+graph = engine.search_neighbors(X, settings)
+edges, layout = engine.weight_edges_and_place(graph, X, settings)
+for seen in engine.play_game(edges, layout, settings):
+    merging = engine.merge_landmarks(edges, seen.labels, len(seen.landmarks), merging)
 after = compiled()
 print(*after - before)
 """

@@ -38,7 +38,7 @@ def shown(session, name="X_umap"):
 
 def played(session, run):
     play(session, run)
-    session.ended(run)
+    session.note_run_ended(run)
     return session.snapshot
 
 
@@ -56,7 +56,7 @@ def test_it_is_shown_in_its_shape_with_the_colours_of_the_file(path, cells):
         assert np.corrcoef(found, given)[0, 1] > 0.99999
     assert session.look.color_by == "cell_type"
     assert np.argmax(snapshot.stretch) == 7
-    session.restore(session.capture())
+    session.restore(session.to_saved_map())
     again = played(session, session.begin()).embedding  # and not the first map
     assert np.array_equal(again, snapshot.embedding)
     assert shown(session, "X_tsne").embedding.shape == (300, 3)
@@ -68,7 +68,7 @@ def test_the_game_plays_on_from_it_and_mends_it(path):
     session = opened(path)
     before = shown(session).embedding
     session.settings.choose_method("game")
-    after = played(session, session.play_on()).embedding
+    after = played(session, session.continue_run()).embedding
     kinds = session.dataset.obs["cell_type"].cat.codes.to_numpy()
     middles = np.array([after[kinds == k].mean(axis=0) for k in range(3)])
     assert np.linalg.norm(after[7] - middles, axis=1).argmin() == kinds[7]

@@ -8,7 +8,7 @@ from napari_embedding_game.core.snapshot import NO_FORCES
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.file import archive
 from napari_embedding_game.session.file.saved_map import SavedSession
-from napari_embedding_game.session.run.replay import same
+from napari_embedding_game.session.run.replay import is_same_layout
 from worlds import replay, rows, session_of
 
 RNG = np.random.default_rng(3)
@@ -31,10 +31,10 @@ class Played:
 
     def frame(self):
         """Play on by one frame; return whether there was one."""
-        if self.run is not self.session.playing:
+        if self.run is not self.session.active_run:
             self.frames.close()
             return False
-        self.session.receive(self.run, next(self.frames))
+        self.session.receive_frame(self.run, next(self.frames))
         return True
 
     def to_the_end(self):
@@ -78,9 +78,11 @@ def test_a_cluster_is_dragged_while_the_game_runs(session):
     played.frame()
     assert session.state == "running"  # what was let go is free
     played.to_the_end()
-    assert [f.forces.springs == () for f in session.played.forced][-1]
-    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
-    session.look_back(mark.number)
+    assert [f.forces.springs == () for f in session.run_record.forced][-1]
+    assert is_same_layout(
+        replay(X.astype(np.float32), session.run_record), session.snapshot
+    )
+    session.show_mark(mark.number)
     assert session.snapshot.embedding is before.embedding
 
 
@@ -97,11 +99,11 @@ def test_held_points_stay_and_undo_forgets_the_hold(session):
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
     assert not np.array_equal(session.snapshot.embedding[ONE[:10]], before[ONE[:10]])
     last = session.timeline.newest
-    session.look_back(mark.number)
+    session.show_mark(mark.number)
     assert not session.hand.forces
-    session.look_back(last.number)
+    session.show_mark(last.number)
     assert np.array_equal(session.hand.forces.holds[0].rows, ONE[10:])
-    again = Played(session, session.play_on())
+    again = Played(session, session.continue_run())
     again.to_the_end()  # a branch goes on with what was held
     assert np.array_equal(session.snapshot.embedding[ONE[10:]], before[ONE[10:]])
 
@@ -113,19 +115,21 @@ def test_what_is_held_while_paused_is_held_when_one_comes_back(session, tmp_path
     before = session.snapshot.embedding
     session.hand.hold_points(ONE)
     assert session.hand.summary() == "By hand: 30 points held."
-    saved = SavedSession(maps=(session.capture(),))
-    archive.save(saved, tmp_path / "held.zip")
-    session.look_back(first.number)
+    saved = SavedSession(maps=(session.to_saved_map(),))
+    archive.save_session(saved, tmp_path / "held.zip")
+    session.show_mark(first.number)
     assert not session.hand.forces
-    session.look_back(session.timeline.marks[-1].number)
+    session.show_mark(session.timeline.marks[-1].number)
     (opened,) = archive.open_session(tmp_path / "held.zip")[0].maps
     other = session_of(rows(X))
     other.restore(opened)
     for one in (session, other):
         assert one.hand.summary() == "By hand: 30 points held."
-        Played(one, one.play_on()).to_the_end()
+        Played(one, one.continue_run()).to_the_end()
         assert np.array_equal(one.snapshot.embedding[ONE], before[ONE])
-        assert same(replay(X.astype(np.float32), one.played), one.snapshot)
+        assert is_same_layout(
+            replay(X.astype(np.float32), one.run_record), one.snapshot
+        )
         one.stop()
 
 
@@ -147,12 +151,14 @@ def test_a_landmark_is_dragged_pinned_and_let_go(session):
     played.to_the_end()
     assert np.array_equal(session.snapshot.landmarks[5], place)
     assert hand.summary() == "By hand: 1 landmark pinned."
-    assert same(replay(X.astype(np.float32), session.played), session.snapshot)
+    assert is_same_layout(
+        replay(X.astype(np.float32), session.run_record), session.snapshot
+    )
     newest = session.timeline.newest
-    session.look_back(newest.parent)
-    session.look_back(newest.number)
+    session.show_mark(newest.parent)
+    session.show_mark(newest.number)
     assert hand.forces.landmarks[0].number == 5
-    branch = Played(session, session.play_on())
+    branch = Played(session, session.continue_run())
     branch.to_the_end()
     assert np.array_equal(session.snapshot.landmarks[5], place)
     session.settings.n_landmarks = 12  # which are others

@@ -66,7 +66,7 @@ def tree(desk):
 def child(tree, session):
     """The map of cluster 1 and of 10 points more, played."""
     session.selection.replace([1, 2])
-    tree.embed(session.selection.points, "lymphocytes")
+    tree.open_child_map(session.selection.points, "lymphocytes")
     play(session)
     return tree.current
 
@@ -94,7 +94,7 @@ def elsewhere(engine):
     """All maps of another session, with settings of its own."""
     other = Desk(read(n=60), engine, n_neighbors=77)
     other.session.look.color_by = "Pressure"
-    return other.maps.capture()
+    return other.maps.to_saved_session()
 
 
 def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhere):
@@ -102,7 +102,7 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
     session.clusters.rename(1, "CD4")
     session.look.color_by, session.look.limits = "3", (0.5, 2.0)
     session.settings.repulsion = 123.0
-    before, places, path = session.capture(), tree.maps, tree.path
+    before, places, path = session.to_saved_map(), tree.maps, tree.path
 
     @session.restored.connect
     def refuse(saved):
@@ -113,7 +113,7 @@ def test_what_cannot_be_shown_leaves_all_as_it_was(tree, session, child, elsewhe
         tree.restore(elsewhere)
     assert [one.key for one in tree.maps] == [one.key for one in places]
     assert len(tree.path) == len(path)
-    after = session.capture()
+    after = session.to_saved_map()
     for name in ("dataset", "settings", "record", "snapshot", "look", "selected"):
         assert getattr(after, name) == getattr(before, name), name
     assert names(session) == {"CD4": 5}
@@ -147,7 +147,7 @@ def test_a_child_begins_with_the_names_of_its_parent_as_a_column(tree, session, 
     assert names(session) == {}  # its own clusters are on show
     session.clusters.rename(session.clusters.labels[12], "CD4")
     session.look.color_by = "annotation"
-    tree.embed(np.arange(20), "all of them again")
+    tree.open_child_map(np.arange(20), "all of them again")
     given = session.dataset.obs["annotation"]
     is_cd4 = (given == "CD4").to_numpy()
     assert is_cd4.sum() == 5
@@ -184,7 +184,7 @@ def test_what_is_done_above_holds_unless_it_changes_below(
     session.clusters.rename(ids["CD4"], "CD4 memory")
     session.clusters.rename(ids["CD8"], "killers")
     if from_file:
-        other = Desk.restored(tree.capture())
+        other = Desk.restored(tree.to_saved_session())
         tree, session = other.maps, other.session
     tree.open(child)
     session.clusters.set_note(3, "a second look")
@@ -245,7 +245,7 @@ def test_names_stay_on_objects_that_are_numbered_anew():
     for again in (26 - grid, fewer, np.where(grid == 12, 0, grid)):
         dataset = measured(again)
         assert not desk.maps.reload(dataset)
-        codes = desk.maps.carried(dataset).annotation.codes
+        codes = desk.maps.carry_clusters(dataset).annotation.codes
         assert set(dataset.objects.label_ids[codes >= 0]) == {*again.flat[8:15]} - {0}
 
 
@@ -253,11 +253,11 @@ def test_names_stay_on_objects_that_are_numbered_anew():
 def test_limits_changed_twice_before_a_map_is_made(tree, session, in_child):
     """Each reading has other rows, and takes the place of the one before."""
     if in_child:
-        tree.embed(np.arange(30), "part")
+        tree.open_child_map(np.arange(30), "part")
     for place, drop in enumerate([(7, 12), (3, 7, 12, 20), (7,)]):
         tree.reload(read("X", n_columns=3 + place, drop=drop))
         session.clusters.make_cluster(np.arange(place + 1), f"limits {place}")
-        assert tree.capture() is not None
+        assert tree.to_saved_session() is not None
     assert names(session)["limits 2"] == 3
     assert len(session.dataset.obs) == (30 if in_child else 40)
     first = rows_named(session, "limits 2")
@@ -287,7 +287,7 @@ def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session
     session.load(replace(dataset, obs=obs))
     session.clusters.make_cluster(np.arange(30), "T cells")
     for rows, name in ((np.arange(35), "naive"), (np.arange(25), "memory")):
-        tree.embed(rows, name)
+        tree.open_child_map(rows, name)
         session.clusters.make_cluster(np.arange(5), name)
     given = session.dataset.obs["annotation 2"].value_counts().to_dict()
     assert given == {"naive": 5, "T cells": 20}
@@ -296,7 +296,7 @@ def test_a_file_with_a_column_annotation_keeps_it_beside_the_names(tree, session
 
 def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, session):
     session.clusters.make_cluster(np.arange(40), "T")
-    tree.embed(np.arange(30), "part")
+    tree.open_child_map(np.arange(30), "part")
     session.clusters.make_cluster(np.arange(10), "naive")
     back(tree)
     ids = {c.name: c.id for c in session.clusters.clusters}
@@ -310,7 +310,7 @@ def test_what_is_let_go_below_has_the_name_that_it_has_above_by_now(tree, sessio
 def test_what_is_let_go_below_is_in_no_group_that_got_the_id_of_its_own(tree, session):
     session.clusters.make_cluster(np.arange(40), "T")
     (former,) = (c.id for c in session.clusters.clusters if c.name == "T")
-    tree.embed(np.arange(30), "part")
+    tree.open_child_map(np.arange(30), "part")
     session.clusters.make_cluster(np.arange(10), "naive")
     back(tree)
     session.clusters.remove_annotation(former)
@@ -344,4 +344,4 @@ def test_data_that_are_gone_are_told_once(desk, child, tmp_path, monkeypatch):
     ]
     desk.maps.restore(found)
     with pytest.raises(DataError, match="are not loaded"):
-        desk.maps.embed(np.arange(20), "x")
+        desk.maps.open_child_map(np.arange(20), "x")

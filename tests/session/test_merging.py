@@ -21,7 +21,7 @@ def paced(frame):
     def framed(edges, layout, settings, warm=None):
         return play(edges, layout, settings, frame_iterations=frame)
 
-    return SimpleNamespace(**{**vars(engine), "play": framed})
+    return SimpleNamespace(**{**vars(engine), "play_game": framed})
 
 
 def shown_at_the_end(session):
@@ -40,7 +40,7 @@ def test_the_end_of_a_run_does_not_depend_on_its_frames(monkeypatch, n_clusters)
     found = []
     for seconds, share, frame in ((0.0, 1e9, 1), (1e9, 1e-9, 60)):
         monkeypatch.setattr(play_module, "FRAME_SECONDS", seconds)
-        monkeypatch.setattr(run_module, "REGROUPING", share)
+        monkeypatch.setattr(run_module, "MERGING_SHARE", share)
         session = Session(paced(frame), UNPACED)
         session.load(worlds.rows(X))
         session.settings.n_landmarks = 60

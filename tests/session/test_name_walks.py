@@ -104,7 +104,7 @@ class Walker:
     def embed(self):
         size = self.random.integers(10, len(self.cells) + 1)
         first = self.random.integers(0, len(self.cells) - size + 1)
-        self.maps.embed(np.arange(first, first + size), "part")
+        self.maps.open_child_map(np.arange(first, first + size), "part")
 
     def back(self):
         self.maps.open(self.maps.path[-2].key)
@@ -117,7 +117,7 @@ class Walker:
 
     def reopen(self):
         before = self.named(), self.book.undo_label, self.book.redo_label
-        archive.save(self.maps.capture(), self.path)
+        archive.save_session(self.maps.to_saved_session(), self.path)
         self.sit_down(Desk.opened(self.path))
         assert (self.named(), self.book.undo_label, self.book.redo_label) == before
 

@@ -37,21 +37,21 @@ class Player(Desk):
         """Play on to the end."""
         self.session.settings.update(**settings)
         for progress in self.frames:
-            self.session.receive(self.session.run, progress)
+            self.session.receive_frame(self.session.run, progress)
             if self.session.state == "finished":
                 return
 
     def change(self, **settings):
         """Choose what makes the map stale, and press Continue."""
         self.session.settings.update(**settings)
-        self.begin(self.session.play_on)
+        self.begin(self.session.continue_run)
 
     def dimensions(self, n_components):
         self.begin(lambda: self.session.change_dimensions(n_components))
 
     def names(self):
         """Return what a file would hold of each cell."""
-        return np.asarray(self.session.result().groups.names_by_point)
+        return np.asarray(self.session.to_result().groups.names_by_point)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_names_stay_on_their_cells(player):
         lambda: book.set_n_clusters(20),
         lambda: player.change(n_neighbors=30),
         lambda: player.change(method="ee"),
-        lambda: session.look_back(first),
+        lambda: session.show_mark(first),
         lambda: setattr(session.settings, "random_state", 7),
         lambda: player.begin(session.begin),
     ):

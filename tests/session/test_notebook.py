@@ -61,11 +61,13 @@ class Desk(worlds.Desk):
 
     def saw(self, inside, outside=None, **options):
         how = {"title": "these against those", "method": "wilcoxon", **options}
-        self.session.remember(ShownComparison(inside=inside, outside=outside, **how))
+        self.session.store_comparison(
+            ShownComparison(inside=inside, outside=outside, **how)
+        )
 
     @property
     def saved(self):
-        captured = self.maps.capture()
+        captured = self.maps.to_saved_session()
         return captured[captured.current]
 
 
@@ -82,7 +84,7 @@ def recipe(folder, cells):
     settings.update(repulsion=137.5, large_picture=1.0)
     steered = {"repulsion": 411.0, "learning_rate": 0.3, "large_picture": 2.5}
     desk.play(at=20, then=lambda: settings.update(**steered))
-    assert len(desk.session.played.steered) == 1
+    assert len(desk.session.run_record.steered) == 1
     desk.session.look.split_by, desk.session.look.color_by = "day", "gene3"
     return desk.edit()
 
@@ -119,7 +121,7 @@ def stopped(folder, cells):
 
 def a_part(folder, cells):
     desk = of_file(folder / "cells.h5ad", space="X", recipe=RECIPE).play().edit()
-    desk.maps.embed(desk.book.labels == desk.book.clusters[1].id, "a part")
+    desk.maps.open_child_map(desk.book.labels == desk.book.clusters[1].id, "a part")
     desk.session.settings.n_landmarks = 20
     return desk.play()
 
@@ -170,7 +172,7 @@ def mixed(folder, cells):
     cells.write_h5ad(folder / "cells.h5ad")
     reading = {"space": "X_pca", "missing": "drop", "batch_key": "day"}
     desk = of_file(folder / "cells.h5ad", **reading).play().edit()
-    desk.maps.embed(desk.book.labels != desk.book.clusters[1].id, "a part")
+    desk.maps.open_child_map(desk.book.labels != desk.book.clusters[1].id, "a part")
     return desk.play()
 
 
@@ -272,7 +274,7 @@ def test_code_names_no_other_rows_of_a_file_that_was_sorted(tmp_path, monkeypatc
     table = pd.DataFrame(numbers, columns=list("abcd"))
     table.to_csv(tmp_path / "cells.csv", index=False)
     desk = of_file(tmp_path / "cells.csv").play()
-    write_code(desk.maps.capture(), path := tmp_path / "map.ipynb")
+    write_code(desk.maps.to_saved_session(), path := tmp_path / "map.ipynb")
     run_code(path, monkeypatch)
     swapped = [1, 0, *range(2, 60)]
     table.iloc[swapped].to_csv(tmp_path / "cells.csv", index=False)
@@ -284,7 +286,7 @@ def test_code_names_no_other_rows_of_a_file_that_was_sorted(tmp_path, monkeypatc
 def test_the_code_gives_what_was_on_show(scenario, cells, tmp_path, monkeypatch):
     desk = scenario(tmp_path, cells)
     path = tmp_path / "map.ipynb"
-    files = [one.name for one in write_code(desk.maps.capture(), path)]
+    files = [one.name for one in write_code(desk.maps.to_saved_session(), path)]
     nbformat.validate(nbformat.read(path, as_version=4))
     assert {*files} == {"map.ipynb", "map_cells.csv", BESIDE.get(scenario, "map.ipynb")}
     code = path.read_text().replace('\\"', "'").lower()
@@ -332,15 +334,17 @@ def are_the_columns(there, obs):
 def test_a_session_file_gives_the_same_code(cells, tmp_path):
     desk = looked_at(tmp_path, cells)
     opened = Desk.opened(desk.save(tmp_path / "s.zip"))
-    write_code(desk.maps.capture(), tmp_path / "one.ipynb")
-    write_code(opened.maps.capture(), tmp_path / "two.ipynb")
+    write_code(desk.maps.to_saved_session(), tmp_path / "one.ipynb")
+    write_code(opened.maps.to_saved_session(), tmp_path / "two.ipynb")
     one, two = ((tmp_path / f"{n}.ipynb").read_text() for n in ("one", "two"))
     assert one.replace("one_", "two_") == two
 
 
 def test_very_many_changes_of_settings_are_repeated_from_a_session_file(tmp_path):
     n_iter = 41
-    saved = Desk(worlds.rows(np.eye(60)), max_iter=n_iter).play().maps.capture()
+    saved = (
+        Desk(worlds.rows(np.eye(60)), max_iter=n_iter).play().maps.to_saved_session()
+    )
     shown, path = saved.maps[0], tmp_path / "map.ipynb"
     settings = shown.record.settings
     steps = tuple(Steering(iteration=i, settings=settings) for i in range(n_iter))
@@ -377,10 +381,10 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
     desk, settings = of_file(path), ({"repulsion": r} for r in (99, 300))
     update = desk.session.settings.update
     desk.play(at=10, then=lambda: [update(**one) for one in settings])
-    assert len(desk.session.played.steered) == 1
+    assert len(desk.session.run_record.steered) == 1
     assert "changed while it ran" not in methods_text(desk.saved)
     update(init="gradient_pca")
-    text = methods_text(desk.play(desk.session.play_on()).saved)
+    text = methods_text(desk.play(desk.session.continue_run()).saved)
     assert "went on from an earlier map" in text
     assert "Tucker" not in text
     text = methods_text(a_part(tmp_path, cells).saved)
@@ -391,18 +395,20 @@ def test_methods_tell_and_cite_only_what_was_used(cells, tmp_path):
 def test_what_cannot_be_written_is_told(cells, tmp_path):
     desk = of_file(tmp_path / "cells.h5ad")
     with pytest.raises(DataError, match="press Run first"):
-        write_code(desk.maps.capture(), tmp_path / "map.ipynb")
+        write_code(desk.maps.to_saved_session(), tmp_path / "map.ipynb")
     desk.play()
     with pytest.raises(DataError, match="choose a name that ends in"):
-        write_code(desk.maps.capture(), tmp_path / "map.md")
-    saved = desk.maps.capture()
+        write_code(desk.maps.to_saved_session(), tmp_path / "map.md")
+    saved = desk.maps.to_saved_session()
     lost = replace(saved.maps[0], record=replace(saved.maps[0].record, is_branch=True))
     with pytest.raises(DataError, match="went on from another map"):
         write_code(replace(saved, maps=(lost,)), tmp_path / "map.ipynb")
-    archive.save(saved, tmp_path / "s.zip")
+    archive.save_session(saved, tmp_path / "s.zip")
     for ending in (".ipynb", ".txt"):
         with pytest.raises(DataError, match="are not loaded"):
-            write_code(archive.load(tmp_path / "s.zip"), tmp_path / f"map{ending}")
+            write_code(
+                archive.load_session(tmp_path / "s.zip"), tmp_path / f"map{ending}"
+            )
     (tmp_path / "map_cells.csv").write_text("a person's")
     with pytest.raises(DataError, match=r"file map_cells\.csv is there"):
         write_code(saved, tmp_path / "map.ipynb")
@@ -421,7 +427,7 @@ def test_a_name_is_no_markup_of_a_notebook(cells, tmp_path):
     desk.book.set_note(second.id, f"# {picture}")
     desk.session.add_columns(Dataset.with_map_column, f"`{picture}", np.arange(240.0))
     desk.saw(np.arange(240) < 99, title=picture)
-    write_code(desk.maps.capture(), path)
+    write_code(desk.maps.to_saved_session(), path)
     every = json.loads(path.read_text())["cells"]
     texts = ["".join(x["source"]) for x in every if x["cell_type"] == "markdown"]
     html = "".join(map(markdown.render, texts))

@@ -57,7 +57,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reference")
     data = written(folder / "known.h5ad", 260, "ABC", 0)
     session = played(data).session
-    write_result(session.dataset, session.result(), folder / "reference.h5ad")
+    write_result(session.dataset, session.to_result(), folder / "reference.h5ad")
     order = np.random.default_rng(1).permutation(150)
     written(folder / "new.h5ad", 160, "ABCD", 1, order)
     return folder
@@ -81,7 +81,7 @@ def placed(desk, reference):
 def test_cells_lie_where_transform_places_them(desk, placed, reference):
     session, tree, known = desk.session, desk.maps, reference
     own = session.snapshot
-    tree.place(placed)
+    tree.open_placed_map(placed)
     new = anndata.read_h5ad(session.dataset.source)[session.dataset.kept].copy()
     mapped = finish(map_cells(known, "new", new))
     # Sums of sparse and dense rows are rounded differently.
@@ -106,17 +106,17 @@ def test_cells_lie_where_transform_places_them(desk, placed, reference):
 
 def test_files_have_the_places_and_say_of_what(desk, placed, tmp_path):
     session, tree = desk.session, desk.maps
-    tree.place(placed)
-    write_result(session.dataset, session.result(), tmp_path / "placed.h5ad")
+    tree.open_placed_map(placed)
+    write_result(session.dataset, session.to_result(), tmp_path / "placed.h5ad")
     adata = anndata.read_h5ad(tmp_path / "placed.h5ad")
     places = adata.obsm["X_embedding_game"][session.dataset.kept]
     np.testing.assert_array_equal(places, session.snapshot.embedding)
     record = adata.uns["embedding_game"]["parameters"]
     assert record["placed_on"].endswith("reference.h5ad")
-    write_code(tree.capture(), tmp_path / "methods.txt")
+    write_code(tree.to_saved_session(), tmp_path / "methods.txt")
     methods = (tmp_path / "methods.txt").read_text()
     assert "placed on the map of a reference (reference.h5ad, 259 cells)" in methods
-    write_code(tree.capture(), tmp_path / "map.ipynb")
+    write_code(tree.to_saved_session(), tmp_path / "map.ipynb")
     script = (tmp_path / "map.ipynb").read_text()
     assert "where they were placed on the map of `reference.h5ad`" in script
     assert 'tl.replay(adata, \\"map_run.zip\\"' in script

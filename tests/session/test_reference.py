@@ -17,7 +17,7 @@ from napari_embedding_game.data.loader import mix_dataset_batches
 from napari_embedding_game.data.projection import normalise_expression
 from napari_embedding_game.data.read_options import ReadOptions
 from napari_embedding_game.data.stages import finish
-from napari_embedding_game.session.reference.reference_map import reference_of
+from napari_embedding_game.session.reference.reference_map import to_reference_map
 
 pytest.importorskip("scanpy", reason="the recipe is scanpy's")
 QUICK = {"max_iter": 30, "n_landmarks": 12, "random_state": 0}
@@ -222,7 +222,7 @@ def test_what_is_refused(reference, labels, change, sentence):
 
 def test_other_genes_other_numbers_and_what_is_no_map_are_refused(reference):
     with pytest.raises(DataError, match="cells holds no map to place new cells on"):
-        reference_of(cells(20), "cells")
+        to_reference_map(cells(20), "cells")
     new = cells(9)
     other = new.copy()
     other.var_names = [f"ENSG{i}" for i in range(150)]
@@ -246,7 +246,7 @@ def test_harmony_in_the_reference_is_told(reference):
     dataset = finish(mix_dataset_batches(from_anndata(adata, "ref", options), "day"))
     session = worlds.session_of(dataset, max_iter=30, n_landmarks=12)
     worlds.play(session)
-    made = build_result_anndata(dataset, session.result())
+    made = build_result_anndata(dataset, session.to_result())
     made.varm, made.var_names = adata.varm, adata.var_names
     made.obsm["X_pca"] = adata.obsm["X_pca"]
     new = cells(60, "ABCD", seed=1)

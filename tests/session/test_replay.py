@@ -8,8 +8,8 @@ from sklearn.datasets import make_blobs
 
 from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run.record import RunRecord, Steering, record
-from napari_embedding_game.session.run.replay import same
+from napari_embedding_game.session.run.record import RunRecord, Steering, make_record
+from napari_embedding_game.session.run.replay import is_same_layout
 from napari_embedding_game.session.run.run import UNPACED, Run
 from worlds import replay
 
@@ -56,8 +56,8 @@ def steer(**changes):
 def test_steered_and_played_on(acts):
     run, last = played(acts)
     assert len(run.played.steered) == len(acts)
-    again = replay(X, record(run, last))
-    assert same(again, last)
+    again = replay(X, make_record(run, last))
+    assert is_same_layout(again, last)
     assert again.n_iter == last.n_iter
 
 

@@ -124,7 +124,7 @@ def test_a_search_is_broken_off_between_two_blocks():
         with threads.limit_threads(1):
             threads.run_blocks(loop, 100, threads.SEARCH_WORK)
 
-    run = Run(X, Settings(), engine=SimpleNamespace(neighbors=neighbors))
+    run = Run(X, Settings(), engine=SimpleNamespace(search_neighbors=neighbors))
     assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
     assert (len(done), COMPUTING.locked()) == (1, False)
 
@@ -136,6 +136,6 @@ def test_what_was_compiled_in_the_first_iteration_takes_no_time_later(monkeypatc
     for iteration in range(6):
         now[0] += 60 if iteration == 1 else 0.5
         frame = SimpleNamespace(iteration=iteration, n_iter=101)
-        told.append(clock.left(frame))
-        clock.ahead(frame)
+        told.append(clock.seconds_left(frame))
+        clock.seconds_ahead(frame)
     assert told == [None, None, 49.5, 49.0, 48.5, 48.0]

@@ -16,10 +16,10 @@ def test_a_pause_that_comes_with_the_last_frame_holds_nothing_after(session):
     frames = frames_to(session, until=40)
     run, last = session.run, next(frames)
     session.pause()
-    session.receive(run, last)
+    session.receive_frame(run, last)
     assert session.state == "finished"
     session.settings.repulsion = 999.0
-    session.receive(run, next(frames))
+    session.receive_frame(run, next(frames))
     assert (session.state, session.snapshot.iteration) == ("running", 60)
 
 
@@ -59,11 +59,11 @@ def test_the_game_and_a_minimiser_need_a_run_each(session, engine):
     run = session.begin()
     frames = run.frames()
     while len(engine.games) < 2:
-        session.receive(run, next(frames))
+        session.receive_frame(run, next(frames))
     assert not session.stale
     session.settings.repulsion = 900.0  # a minimiser is not steered either
     assert session.stale
-    session.receive(run, next(frames))
+    session.receive_frame(run, next(frames))
     assert engine.games[-1].method == "ee_spectral_direction"
     assert engine.games[-1].repulsion is None
     session.settings.choose_method("game")
@@ -75,7 +75,7 @@ def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session
     session.hand.hold_points(np.arange(3))
     session.settings.n_neighbors = 30
     run = session.begin()
-    session.receive(run, next(run.frames()))
+    session.receive_frame(run, next(run.frames()))
     assert not session.stale
     session.stop()
     assert session.stale
@@ -93,16 +93,16 @@ def test_a_run_that_never_moves_leaves_the_map_and_what_it_was_made_with(session
     session.stop()
     assert session.hand.summary() == "By hand: 3 points held."
     session.settings.n_neighbors = 30
-    session.failed(session.begin(), MemoryError())
+    session.note_run_failed(session.begin(), MemoryError())
     assert session.stale
     session.settings.n_neighbors = 15
     assert not session.stale
 
 
 def test_the_result_tells_how_it_was_made(session):
-    assert session.result() is None
+    assert session.to_result() is None
     play(session, at=20, then=lambda: session.settings.update(repulsion=800.0))
-    parameters = session.result().parameters
+    parameters = session.to_result().parameters
     assert parameters["repulsion"] == 800.0
     assert not parameters["interrupted"]
     assert parameters["n_neighbors"] == 15

@@ -9,8 +9,8 @@ from sklearn.datasets import make_blobs
 from napari_embedding_game.core.errors import InputError
 from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.data.errors import DataError
-from napari_embedding_game.session.run.record import Moment, record
-from napari_embedding_game.session.run.replay import same
+from napari_embedding_game.session.run.record import Moment, make_record
+from napari_embedding_game.session.run.replay import is_same_layout
 from napari_embedding_game.session.run.run import UNPACED, Run
 from napari_embedding_game.session.timeline import Timeline, count_bytes, to_warm_start
 from worlds import frames_to, replay, session_of
@@ -106,17 +106,17 @@ def test_looking_back_shows_all_of_that_moment_bit_for_bit(session):
     frames_to(session, 50, frames)
     end = session.snapshot
     looked = []
-    session.looked_back.connect(looked.append)
+    session.mark_shown.connect(looked.append)
     changed, finished = session.timeline.marks[0], session.timeline.marks[-1]
-    session.look_back(changed.number)
+    session.show_mark(changed.number)
     assert looked == [changed]
     assert session.snapshot is changed.snapshot
     assert (session.state, session.settings.repulsion) == ("stopped", None)
-    assert session.played.n_iter == 10
+    assert session.run_record.n_iter == 10
     assert len(session.clusters.labels) == len(end.embedding)
     session.settings.repulsion = 50.0  # steers nothing: that run is over
     assert session.timeline.marks[-1] is finished
-    session.look_back(finished.number)
+    session.show_mark(finished.number)
     assert session.snapshot.embedding is end.embedding
     assert session.settings.repulsion == 900.0
     assert session.clusters.clustering.by_id[1].name == "T cells"
@@ -128,12 +128,12 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     session.resume()
     frames_to(session, 50, frames)
     paused, finished = session.timeline.marks
-    session.look_back(paused.number)
+    session.show_mark(paused.number)
     assert session.timeline.current is paused
     session.settings.repulsion = 700.0
     searched = AssertionError("neighbours that are known are searched")
     monkeypatch.setattr(engine, "neighbors", Mock(side_effect=searched))
-    frames = frames_to(session, 0, session.play_on().frames())
+    frames = frames_to(session, 0, session.continue_run().frames())
     assert session.timeline.current is None  # a run is on show
     assert np.array_equal(session.snapshot.embedding, paused.snapshot.embedding)
     assert engine.games[-1].repulsion == 700.0
@@ -141,20 +141,20 @@ def test_continue_is_a_branch_and_the_former_future_stays(session, engine, monke
     newest = session.timeline.newest
     assert newest.parent == paused.number
     assert session.timeline.find_mark(finished.number) is finished
-    assert session.played.is_branch
+    assert session.run_record.is_branch
 
 
 def test_a_map_without_data_or_of_other_dimensions_cannot_go_on(session):
     with pytest.raises(DataError, match="no map"):
-        session.play_on()
+        session.continue_run()
     frames_to(session)
     session.settings.n_components = 3
     with pytest.raises(DataError, match="2 dimensions"):
-        session.play_on()
+        session.continue_run()
     session.settings.n_components = 2
     session.settings.choose_method("pca")
     with pytest.raises(InputError, match="always begins anew"):
-        session.play_on()
+        session.continue_run()
 
 
 # With the real engine
@@ -186,4 +186,4 @@ def test_a_run_that_goes_on_begins_where_the_map_was(changes, n_components):
     widths = [np.ptp(shot.embedding, axis=0)[0] for shot in shots]
     assert min(widths) > 0.7 * widths[0]
     last = shots[-1]
-    assert same(replay(X, record(branch, last)), last)
+    assert is_same_layout(replay(X, make_record(branch, last)), last)

@@ -10,7 +10,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.session.panels import (
     MAX_PANELS,
     STRAIGHT,
-    split,
+    split_by_column,
     split_columns,
 )
 from napari_embedding_game.session.quality import make_comparison_job
@@ -46,8 +46,8 @@ def begin(session, place=0):
 
 def test_without_rows_only_the_maps_are_compared(session, dataset):
     bare = replace(dataset, X=np.empty((40, 0)), var_names=[])
-    session.restore(replace(session.capture(), dataset=bare))
-    session.mark("Here")
+    session.restore(replace(session.to_saved_map(), dataset=bare))
+    session.add_mark("Here")
     twice = 2 * session.snapshot.embedding
     session.snapshot = replace(session.snapshot, embedding=twice)
     compared = begin(session, -1)
@@ -60,7 +60,7 @@ def test_without_rows_only_the_maps_are_compared(session, dataset):
 def test_it_ends_where_another_map_comes(session, dataset, leave):
     begin(session)
     if leave == "look back":
-        session.look_back(session.timeline.marks[0].number)
+        session.show_mark(session.timeline.marks[0].number)
     elif leave == "play":
         session.begin()
     else:
@@ -158,7 +158,7 @@ def test_each_group_lies_as_on_the_map_and_apart_from_the_others(
     codes[:n_groups] = np.arange(n_groups)
     column = pd.Series(pd.Categorical([f"g{code:02}" for code in codes]))
     places = rng.normal(size=(40, 2)).astype(np.float32)
-    found = split(replace(make_snapshot(), embedding=places), column)
+    found = split_by_column(replace(make_snapshot(), embedding=places), column)
     captions = [(f"g{i:02}", f"{(codes == i).sum()}") for i in range(n_groups)]
     assert list(found.panels.captions) == captions
     np.testing.assert_array_equal(found.panel_of_points, codes)
@@ -189,16 +189,16 @@ def test_only_what_is_drawn_at_rest_is_split(session, engine):
     assert view.panels.captions == captions
     assert view.drawn is not before
     assert view.drawn is view.drawn  # worked out once
-    assert session.capture().snapshot is session.snapshot is before
+    assert session.to_saved_map().snapshot is session.snapshot is before
     play(session)  # a map that moves is whole
     assert heard[0] == ("finished", True)
     assert heard[1] == ("preparing", False)
     assert heard[-1] == ("finished", True)
-    session.look_back(session.timeline.marks[0].number)
-    expected = split(session.snapshot, session.dataset.obs["sample"]).snapshot
+    session.show_mark(session.timeline.marks[0].number)
+    expected = split_by_column(session.snapshot, session.dataset.obs["sample"]).snapshot
     np.testing.assert_array_equal(view.drawn.embedding, expected.embedding)
     other = Session(engine)
-    other.restore(session.capture())
+    other.restore(session.to_saved_map())
     np.testing.assert_array_equal(other.view.positions, view.positions)
     session.look.split_by = ""
     assert view.drawn is session.snapshot

@@ -119,7 +119,7 @@ def test_whatever_is_drawn_can_be_painted(
     qtbot.settle()
     # A running one stands still during a stroke, and then is where it has come to.
     points = seen.layers.points
-    seen.dock.controller.play(session.play_on)
+    seen.dock.controller.play(session.continue_run)
     qtbot.waitUntil(lambda: session.state == "running")
     painter.press(10, 12)
     held, (end,) = points.data.copy(), painter.path(12, 12)

@@ -251,7 +251,7 @@ def test_a_session_brings_back_what_was_prepared_and_how(
     play()
     session, maps = dock.workspace.session, dock.workspace.maps
     before, told = session.dataset, panel.state.text()
-    maps.embed(np.arange(len(before.obs)) < 100, "a part")
+    maps.open_child_map(np.arange(len(before.obs)) < 100, "a part")
     maps.open("")
     save(tmp_path / "work.zip")
     load(SampleSource("digits"))

@@ -167,7 +167,7 @@ def test_names_of_cells_are_copied_saved_and_found_again(
 def test_a_note_or_a_name_is_for_the_map_on_which_it_was_begun(
     qtbot, played, session, monkeypatch
 ):
-    saved, table = session.capture(), played.clusters.table
+    saved, table = session.to_saved_map(), played.clusters.table
 
     def other_map_comes(*question):
         """A session that was being read comes meanwhile."""

@@ -45,7 +45,7 @@ def test_sizes_and_colours_by_what_the_map_says_of_points(play, session, dock):
     isolation = np.ones(40, np.float32)
     isolation[[4, 5, 6]] = OUTLIER_ISOLATION + 1, np.inf, OUTLIER_ISOLATION
     known = replace(session.snapshot, isolation=isolation)
-    session.restore(replace(session.capture(), snapshot=known))
+    session.restore(replace(session.to_saved_map(), snapshot=known))
     assert figures.frame.loc["unlike_share"].iloc[2] == "5.0%"
     dock.look.color_by.value = "Isolation"
     colors = layers.points.face_color

@@ -341,11 +341,11 @@ ODD = {
 def test_settings_that_nobody_can_choose_are_shown_and_left_alone(
     viewer, qtbot, dock, session
 ):
-    before = session.capture()
+    before = session.to_saved_map()
     settings = session.settings
     for name, value in ODD.items():
         setattr(settings, name, value)
-    saved = session.capture()
+    saved = session.to_saved_map()
     session.restore(before)
     session.restore(saved)
     again = GameDock(viewer, dock.workspace, warm_up=False)

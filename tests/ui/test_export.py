@@ -68,7 +68,7 @@ def test_what_a_file_does_not_hold_is_said(
     monkeypatch.setattr(archive, "MAX_BYTES", count_bytes(marks) // 2)
     for ending in (".zip", ".h5ad"):
         path = save(tmp_path / f"map{ending}")
-        (kept,) = archive.load(path).maps
+        (kept,) = archive.load_session(path).maps
         names = [mark.name for mark in kept.timeline.marks]
         n_gone = len(marks) - len(names)
         assert n_gone > 0
@@ -195,7 +195,7 @@ def test_what_is_shared_names_no_folder(
     share.setChecked(False)  # beside each other they are moved together
     save(person / "map.zip")
     person.rename(tmp_path / "moved")
-    (kept,) = archive.load(tmp_path / "moved" / "map.zip").maps
+    (kept,) = archive.load_session(tmp_path / "moved" / "map.zip").maps
     of_rows = kept.dataset.known["rows"]
     assert of_rows.path == str(tmp_path / "moved" / "cells.csv")
     path = kept.view["layers"]["labels"]["path"]
@@ -233,7 +233,7 @@ def test_a_session_goes_on_where_it_was_saved(
     monkeypatch.setattr(read_result, "looks_like_counts", note)
     # The file is a stranger's, and is read in the process for files.
     here = Mock(side_effect=AssertionError("read in the window's process"))
-    monkeypatch.setattr(archive, "_loaded", here)
+    monkeypatch.setattr(archive, "_load_content", here)
     other = again()
     session = other.controller.session
     with qtbot.waitSignal(other.controller.reading.changed):
@@ -293,7 +293,7 @@ def saved(monkeypatch, qtbot, named, autosave_folder):
             lambda: any(x.stat().st_mtime_ns != before.get(x) for x in found())
         )
         (path,) = found()
-        return archive.load(path).maps[0]
+        return archive.load_session(path).maps[0]
 
     return saved
 
@@ -306,7 +306,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
 
     store, look = dock.controller.session_store, named.look
     with monkeypatch.context() as full, qtbot.waitSignal(store.trouble):
-        full.setattr(archive, "save", broken)
+        full.setattr(archive, "save_session", broken)
         look.show_names = False
     assert not saved(lambda: None).look.show_names
     for change in (
@@ -316,7 +316,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
         lambda: setattr(named.settings, "n_neighbors", 9),
     ):
         last = saved(change)
-    present = dock.workspace.maps.capture().maps[0]
+    present = dock.workspace.maps.to_saved_session().maps[0]
     given = [g.name for g in last.clusters.annotation.groups.values()]
     assert given == ["B cells"]
     for name in ("look", "selected", "settings", "view"):
@@ -328,7 +328,7 @@ def test_whatever_a_person_changes_is_saved_on_the_quiet_and_tried_again(
         begun.append(gate)
         gate.wait(10)
 
-    monkeypatch.setattr(archive, "save", slow)
+    monkeypatch.setattr(archive, "save_session", slow)
     look.show_names = True
     qtbot.waitUntil(lambda: len(begun) == 1)
     store.saved.connect(lambda: told.append(store))
@@ -351,7 +351,7 @@ def held(monkeypatch, tmp_path):
             raise DataError(f"{path.name}: the disk is full")
         path.touch()
 
-    monkeypatch.setattr(archive, "save", save)
+    monkeypatch.setattr(archive, "save_session", save)
     yield lambda name: gates.setdefault(name, threading.Event()).set()
     for gate in gates.values():
         gate.set()

@@ -14,7 +14,7 @@ from napari_embedding_game.ui.tasks.film import FRAME_MS, LAST_MS, write_film
 def record(dataset):
     session = worlds.session_of(dataset, max_iter=60, n_neighbors=5)
     worlds.play(session)
-    return session.played
+    return session.run_record
 
 
 def test_a_film_shows_the_map_grow_or_leaves_no_file(dataset, record, tmp_path):

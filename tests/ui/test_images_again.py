@@ -180,7 +180,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
     assert desk.linked is None
     assert "The labels 'cells' of these objects" in told.text()
     # Who saves now does not lose what the file said.
-    saved = dock.workspace.maps.capture()
+    saved = dock.workspace.maps.to_saved_session()
     assert saved.maps[0].view["layers"]["images"][0]["name"] == "dapi"
     viewer.add_labels(np.roll(cells(), 3), name="cells")
     qtbot.settle()

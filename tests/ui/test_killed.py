@@ -23,7 +23,7 @@ PATIENCE = 120
 def saved(folder):
     """Return the map that is saved on the quiet; None before."""
     paths = [p for p in folder.glob("*.open.zip") if not p.name.startswith(".")]
-    return archive.load(paths[0]).maps[0] if paths else None
+    return archive.load_session(paths[0]).maps[0] if paths else None
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_names_hide_while_the_game_is_played(slow, play, qtbot, dock, session):
     qtbot.waitUntil(lambda: session.state == "running")
     assert names_read(dock) == {}
     session.stop()  # and are read in a branch that moves
-    dock.controller.play(dock.workspace.session.play_on)
+    dock.controller.play(dock.workspace.session.continue_run)
     qtbot.waitUntil(lambda: session.state == "running")
     written(dock, qtbot, "0123")
     dock.look.color_by.value = "kind"  # acts at once

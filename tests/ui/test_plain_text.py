@@ -50,7 +50,7 @@ def test_no_name_or_value_is_markup_anywhere(seen, session, qtbot, viewer):
     session.clusters.rename(0, f"{HOSTILE} cells")
     session.clusters.rename(1, f"{HOSTILE} others")
     session.clusters.set_note(0, f"{HOSTILE} note")
-    session.mark(f"{HOSTILE} mark")
+    session.add_mark(f"{HOSTILE} mark")
     seen_kinds = set()
     for color in (f"{HOSTILE} kind", f"{HOSTILE} n", f"{HOSTILE} 1"):
         session.look.color_by = color

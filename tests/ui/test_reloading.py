@@ -374,7 +374,9 @@ def test_what_a_column_is_taken_for_is_chosen_and_the_map_stays(
     columns.role.value = "numbers"
     columns.apply.click()
     assert session.dataset.roles == roles
-    archive.save(dock.workspace.maps.capture(), saved := tmp_path / "map.zip")
+    archive.save_session(
+        dock.workspace.maps.to_saved_session(), saved := tmp_path / "map.zip"
+    )
     load(lambda: dock.choose(saved))
     assert session.dataset.roles == roles
 
@@ -394,7 +396,9 @@ def test_what_genes_hold_is_said_and_can_be_corrected(
     assert dock.data.summary.text().endswith("\nGenes: logarithms of counts.")
     one = session.dataset.expression.dense_column(0)
     np.testing.assert_array_equal(one, X[:, 0])
-    archive.save(dock.workspace.maps.capture(), saved := tmp_path / "map.zip")
+    archive.save_session(
+        dock.workspace.maps.to_saved_session(), saved := tmp_path / "map.zip"
+    )
     columns.gene_kind.value = "counts"
     load(columns.apply.click)
     usual = np.log1p(1e4 * one / X.sum(axis=1))

@@ -414,7 +414,7 @@ def back_to_two_dimensions_and_back_in_time(spatial, qtbot):
     spatial.show_all()
     assert follows(spatial)
     mark = next(m for m in session.timeline.marks if m.label == "3 to 2 dimensions")
-    session.look_back(mark.number)
+    session.show_mark(mark.number)
     assert viewer.dims.ndisplay == 3
     assert spatial.dock.game.controls["n_components"].value == 3
     spatial.show_all()

@@ -160,7 +160,7 @@ def test_deleted_labels_are_unlinked_until_they_are_open_again(
     columns = "intensity_mean", "intensity_max"
     load(lambda: dock.controller.reading.reload(columns=columns))
     assert dock.data.relink.text.text() == told  # however they are read
-    view = dock.workspace.maps.capture().maps[0].view
+    view = dock.workspace.maps.to_saved_session().maps[0].view
     assert view["layers"]["labels"]["name"] == "nuclei"
     again = viewer.add_labels(nuclei.data.copy(), name="nuclei")
     qtbot.waitUntil(lambda: dock.controller.workspace.linked.current is not None)
@@ -326,7 +326,7 @@ def test_clusters_and_landmarks_are_dragged_while_the_game_runs(
     qtbot, seen, session, slow
 ):
     session.settings.n_landmarks = 4
-    seen.dock.controller.play(session.play_on)
+    seen.dock.controller.play(session.continue_run)
     qtbot.waitUntil(lambda: session.state == "running" and bool(names_read(seen.dock)))
     for way in ("let go", "Escape", "pinned"):
         drag_a_cluster(qtbot, seen, session, way)
@@ -463,7 +463,9 @@ def drag_by_its_name(qtbot, seen, session, gives_up):
         assert session.snapshot is before
         assert len(session.timeline.marks) == n_marks
         return
-    qtbot.waitUntil(lambda: session.state == "finished" and session.played.is_branch)
+    qtbot.waitUntil(
+        lambda: session.state == "finished" and session.run_record.is_branch
+    )
     begun = session.run.warm_start.embedding - before.embedding
     begin, end = map(seen.layers.projection().position_at_pixel, ends(hold, hold + by))
     assert np.allclose(begun[rows], end - begin, atol=1e-3)

@@ -68,7 +68,7 @@ def test_a_name_that_is_being_typed_is_for_its_own_class(qtbot, teach, session):
     assert [one.name for one in groups.values()] == ["even", "another", "Group 2"]
     rows = session.clusters.clustering.rows_in_cluster(min(groups)).tolist()
     assert rows == [0, 2, 4, 6]
-    saved = session.capture()
+    saved = session.to_saved_map()
     saved = replace(saved, dataset=saved.dataset.subset(np.ones(40, bool)))
     teach.classes.edit_first_cell(min(groups))
     *_, editor = teach.classes.findChildren(QLineEdit)

@@ -34,7 +34,7 @@ def widget(qtbot, viewer, session, dock, play):
 def chosen(qtbot, widget, session, answer, tmp_path):
     """The widget with the map, saved as a reference, that was chosen."""
     path = answer(tmp_path / "reference.h5ad")
-    result = session.result()
+    result = session.to_result()
     snapshot = replace(result.snapshot, embedding=session.dataset.X[:, :2])
     result = replace(result, snapshot=snapshot)
     write_result(session.dataset, result, path)

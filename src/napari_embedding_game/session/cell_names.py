@@ -20,7 +20,7 @@ def list_selected_names(session: Session) -> str:
 
     Raises DataError: there are no data, or no point is selected.
     """
-    names, rows = session.data().obs.index, session.selection.rows
+    names, rows = session.require_data().obs.index, session.selection.rows
     if not len(rows):
         raise DataError("No point is selected: click a cluster, or draw around points.")
     return "".join(f"{name}\n" for name in names[rows])

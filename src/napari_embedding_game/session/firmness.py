@@ -81,7 +81,7 @@ def separation_job(
     Raises DataError: they are not two clusters of a map, or the rows of the data are
     not there.
     """
-    dataset, clustering = session.data(), session.clusters.clustering
+    dataset, clustering = session.require_data(), session.clusters.clustering
     if len([c for c in clusters if c in clustering.by_id]) != 2:
         raise DataError("Select two clusters of a map to compare them.")
     if dataset.is_distances:

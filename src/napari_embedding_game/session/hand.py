@@ -80,7 +80,7 @@ class Hand:
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         title = session.clusters.clustering.by_id[cluster].title
-        session.mark(f"{title} dragged by hand")
+        session.add_mark(f"{title} dragged by hand")
         middle = snapshot.embedding[rows].mean(axis=0, dtype=float)
         self._drag = _Drag(run, rows, middle, middle)
         self.drag_to(middle)
@@ -96,7 +96,7 @@ class Hand:
             )
         if not 0 <= number < len(snapshot.landmarks):
             raise DataError("This landmark is gone: drag another one.")
-        session.mark("Landmark dragged by hand")
+        session.add_mark("Landmark dragged by hand")
         position = snapshot.landmarks[number].astype(float)
         self._drag = _Drag(run, number, position, position)
         self.drag_to(position)
@@ -109,14 +109,14 @@ class Hand:
     def drag_to(self, position: Place) -> None:
         """Pull the dragged target to a position (d,), unless its run has ended."""
         drag = self._drag
-        if drag is not None and self._session.playing is drag.run:
+        if drag is not None and self._session.active_run is drag.run:
             drag.at = _clip_to_reach(position)
             self._send_forces(drag.run, _add_hold(self.forces, drag.target, drag.at))
 
     def end_drag(self, *, is_pinned: bool = False) -> None:
         """Release the dragged target, or pin it at the position it is pulled to."""
         drag, self._drag = self._drag, None
-        if drag is not None and self._session.playing is drag.run:
+        if drag is not None and self._session.active_run is drag.run:
             forces = _drop_hold(self.forces, drag.target)
             if is_pinned:
                 forces = _add_hold(forces, drag.target, drag.at, is_pinned=True)
@@ -128,7 +128,7 @@ class Hand:
             self._drag = None
         if self.forces.landmarks:
             self._set_forces(replace(self.forces, landmarks=()))
-            if (run := self._session.playing) is not None:
+            if (run := self._session.active_run) is not None:
                 run.steer(forces=self.forces)
 
     # Chosen points
@@ -255,9 +255,9 @@ class Hand:
     def _require_moving_map(self) -> tuple[Run, Snapshot]:
         """Return the active run and its newest snapshot; raise if there is none."""
         session, snapshot = self._session, self._require_snapshot()
-        if (run := session.playing) is None:
+        if (run := session.active_run) is None:
             raise DataError("Nothing moves: press Continue first.")
-        if not session.is_map_of(run):
+        if not session.shows_map_of(run):
             raise DataError("The map is not there yet: wait until its points move.")
         validate_takes_hand_forces(session.steered)
         return run, snapshot
@@ -268,13 +268,13 @@ class Hand:
         Returns the branch, or None where a run is active.
         """
         session = self._session
-        if session.playing is not None:
+        if session.active_run is not None:
             run, _ = self._require_moving_map()
-            session.mark(label)
+            session.add_mark(label)
             self._send_forces(run, forces)
             return None
         validate_takes_hand_forces(session.settings.value)
-        run = session.play_on(label)
+        run = session.continue_run(label)
         self._send_forces(run, forces)
         return run
 

@@ -66,7 +66,7 @@ from napari_embedding_game.data.formats.store import (
 )
 from napari_embedding_game.data.stages import finish
 from napari_embedding_game.session.clusters.clusters import cluster_finished_run
-from napari_embedding_game.session.file.h5ad import without_results
+from napari_embedding_game.session.file.h5ad import drop_result_columns
 
 if TYPE_CHECKING:
     from napari_embedding_game.data.formats.lazy_rows import LazyRows
@@ -267,7 +267,7 @@ def read_obs(
         obs: pd.DataFrame = read_element(stored, source.name, "its table obs")
     obs = obs.set_axis(obs.index.astype(str))
     if obs.shape[1]:
-        obs = to_storable_obs(without_results(obs))
+        obs = to_storable_obs(drop_result_columns(obs))
     if file_rows is None:
         return obs
     return obs.iloc[file_rows].assign(**{f"{KEY}_row": file_rows})

@@ -1,14 +1,14 @@
 """The tree of maps: child maps of selected points, and other spaces.
 
-The maps of a session are a tree.  One is open and lives in the :class:`Session`;
-the others rest as :class:`SavedMap`.  What is named or made by hand in a child map
-is a cluster by hand in its parent, too: rows are the same wherever they are shown,
-since every dataset knows which rows of the source it holds.  A child map has the
-names of its parent as a column of its metadata.
+The maps of a session are a tree.  One map is open and is held by the :class:`Session`;
+all others are stored as :class:`SavedMap`.  Groups that are annotated in a child map
+are annotated in its parent, too: rows can be matched between maps, as every dataset
+knows which rows of the source it holds.  A child map has the annotation of its parent
+as a column of its metadata.
 
-Data read in another way (another space, other columns, counts prepared anew) are a
-child of the map that was open, with all its rows: a *reading* of it.  So are the
-same rows *placed* on the map of a reference.
+Data read in another way (another space, other columns, counts prepared again) become a
+child of the open map with the same rows, of kind "reading".  So do the same rows placed
+on the map of a reference, of kind "placed".
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from napari_embedding_game.session.session import Session
 from napari_embedding_game.session.sources import store_read_result, stored_read_result
 
 MIN_POINTS = 10
-"""Least rows of a map."""
+"""Fewest rows of a child map."""
 ANNOTATION = "annotation"
-"""Column of a child map: what its cells are called in its parent."""
+"""Column of a child map with the annotation of its rows in the parent."""
 MATCHED = (
     "{} stands in another order since: its rows were matched by their names, and have "
     "the same numbers."
@@ -54,9 +54,9 @@ MATCHED = (
 
 
 class MapTree:
-    """All maps of a session; ``changed`` tells that one came, went or was opened.
+    """The tree of a session's maps; ``changed``: a map was added, removed or opened.
 
-    ``session``: shows the map that is open.
+    ``session``: holds the open map.
     """
 
     changed = Signal()
@@ -64,29 +64,30 @@ class MapTree:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._maps: dict[str, SavedMap] = {}
-        """By their keys, parents first; the open one as it was stored last."""
+        """The maps by key, parents first; the open map as it was stored last."""
         self.current = ""
-        """Key of the map that is open."""
-        self.is_moving = False
-        """Whether another map of the tree is being opened, not other data."""
+        """Key of the open map."""
+        self.is_switching = False
+        """Whether a map of the tree is being opened, as opposed to other data."""
         self.view: Callable[[], Mapping[str, Any]] = dict
         """Returns the window's state of the open map, such as its layers."""
-        session.dataset_changed.connect(self._on_dataset, max_args=0)
-        self._on_dataset()
+        session.dataset_changed.connect(self._on_dataset_changed, max_args=0)
+        self._on_dataset_changed()
 
     # What there is
 
     @property
     def maps(self) -> list[SavedMap]:
-        """All maps, parents before their children; the open one as it was stored last.
+        """All maps, parents before their children.
 
-        Its key, title, parent and rows are those of now.
+        The open map is as it was stored last; its key, title, parent and rows are up to
+        date.
         """
         return list(self._maps.values())
 
     @property
     def path(self) -> list[SavedMap]:
-        """The way from the first map to the one that is open."""
+        """The maps from the root of the tree to the open map."""
         path, node = list[SavedMap](), self._maps.get(self.current)
         while node is not None:
             path.append(node)
@@ -94,17 +95,17 @@ class MapTree:
         return path[::-1]
 
     @property
-    def parts(self) -> list[SavedMap]:
-        """The maps below the open one."""
-        return [self._maps[key] for key in self._children(self.current)]
+    def child_maps(self) -> list[SavedMap]:
+        """The children of the open map."""
+        return [self._maps[key] for key in self._child_keys(self.current)]
 
     # How they were read
 
     @property
-    def read(self) -> ReadResult | None:
-        """How the data of the open map were read, or of the one it is part of.
+    def read_result(self) -> ReadResult | None:
+        """How the data of the open map, or of its nearest known ancestor, were read.
 
-        None where they were not read from a source, or how is not known.
+        None where the data were not read from a source, or where this is not known.
         """
         datasets = [one.dataset for one in self.path]
         if self._session.dataset is not None:
@@ -112,8 +113,8 @@ class MapTree:
         return next(filter(None, map(stored_read_result, datasets[::-1])), None)
 
     def set_read_result(self, read: ReadResult) -> None:
-        """Note how the data on show were read; all maps are of its source now."""
-        former = self.read
+        """Store how the data on show were read, and give all maps its source."""
+        former = self.read_result
         assert self._session.dataset is not None
         if former is not None and read.options.columns is not None:
             read = replace(read, columns=former.columns)  # of which these were chosen
@@ -131,15 +132,16 @@ class MapTree:
 
     # Going from map to map
 
-    def embed(self, points: NDArray[Any], title: str) -> None:
-        """Open a child map of some points of the open map.
+    def open_child_map(self, points: NDArray[Any], title: str) -> None:
+        """Add and open a child map of some points of the open map.
 
-        ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: what a
-        person calls them, such as the cluster's name.
+        ``points`` (n,) bool or (m,) int: rows of the open map. ``title``: of the child
+        map, such as the cluster's name.
 
-        Raises DataError: too few points, or the rows of the data are not there.
+        Raises DataError: the points are fewer than ``MIN_POINTS``, or the data have no
+        rows.
         """
-        parent = self._session.data()
+        parent = self._session.require_data()
         mask = np.zeros(len(parent.obs), bool)
         mask[points] = True
         if (n := np.count_nonzero(mask)) < MIN_POINTS:
@@ -147,15 +149,18 @@ class MapTree:
                 f"{n} points are too few for a map of their own: select {MIN_POINTS} "
                 "or more."
             )
-        child = self._with_names_of_cells(parent.subset(mask))
-        self._begin("part", title, self.current, lambda: self._session.load(child))
+        child = self._with_annotation_column(parent.subset(mask))
+        self._open_new_map(
+            "part", title, self.current, lambda: self._session.load(child)
+        )
 
-    def place(self, cells: PlacedCells) -> None:
-        """Open a map of the cells on show where they were placed.
+    def open_placed_map(self, cells: PlacedCells) -> None:
+        """Add and open a map of the cells on show, placed on the map of a reference.
 
-        It hangs on the map of these cells, which stays as it is.
+        The new map is a child of the cells' own map, which gets the predicted labels as
+        columns.
 
-        ``cells``: of the data on show.
+        ``cells``: placed cells of the dataset on show.
 
         Raises DataError: other data have been opened meanwhile.
         """
@@ -171,19 +176,21 @@ class MapTree:
         n_components = saved.settings.n_components
         settings = replace(session.settings.value, n_components=n_components)
         look = replace(session.look, color_by=column, limits=None, split_by="")
-        dataset = session.data()
+        dataset = session.require_data()
         dataset = dataset.subset(np.ones(len(dataset.obs), bool))
         saved = replace(saved, dataset=dataset, settings=settings, look=look)
         current = self._maps[self.current]
         parent = current.parent if current.kind == "placed" else current.key
         assert parent is not None
-        self._begin("placed", saved.title, parent, lambda: session.restore(saved))
+        self._open_new_map(
+            "placed", saved.title, parent, lambda: session.restore(saved)
+        )
 
-    def _has_other_rows(self, dataset: Dataset) -> bool:
-        """Return whether these are other rows as a person has asked for other ones.
+    def _has_different_rows(self, dataset: Dataset) -> bool:
+        """Return whether a new reading has other rows on purpose than the data on show.
 
-        Such as the columns of a table, another array of a file, or labels that were
-        edited.
+        Examples are a table read by its columns, another array of a file, or labels
+        that were edited.
         """
         current = self._session.dataset
         if current is None:
@@ -196,40 +203,40 @@ class MapTree:
             return True
         if _are_measured(current, dataset):
             is_same = known.names.equals(found.names)
-            return not is_same or _are_renumbered(current, dataset)
+            return not is_same or _have_objects_moved(current, dataset)
         return len(known.names) != len(found.names) and known.shares_numbers(found)
 
     def reload(self, dataset: Dataset) -> bool:
-        """Open the same source, read in another way, and return whether it is the same.
+        """Show a new reading of the same source; return False if its rows are others.
 
-        A map of a part has its rows only.  The map that was open stays if it was
-        played; its annotation is carried over.  A map of the same rows and numbers is
-        opened again.  All maps get the objects of their rows; those of the same numbers
-        also new columns.  Rows that stand in another order are matched, and the
-        session's message says so.  Other rows that were asked for change nothing.
+        A child map shows only its own rows of the reading.  If the open map was played,
+        it stays, and the reading is opened as a child with the annotation copied; a map
+        of the same rows and values is opened instead where there is one.  All maps get
+        the objects of their rows, and maps of the same values also new columns.  Rows
+        in another order are matched by name, and the session's message says so.
 
         Raises DataError: the source has changed since it was read.
         """
-        if self._has_other_rows(dataset):
+        if self._has_different_rows(dataset):
             return False
         current = self._session.dataset
         assert current is not None
         # Measured objects are known by label and place: an edit changes their numbers.
         if _are_measured(current, dataset):
-            self._open_reading(dataset)
+            self._open_aligned_reading(dataset)
             return True
         order = align_rows(
             Identity.from_dataset(current), Identity.from_dataset(dataset), dataset.name
         )
         if is_unchanged_order(order):
-            self._open_reading(dataset)
+            self._open_aligned_reading(dataset)
         else:
-            self._open_reading(dataset.reorder_source_rows(order))
+            self._open_aligned_reading(dataset.reorder_source_rows(order))
             self._session.show_message(MATCHED.format(dataset.name))
         return True
 
-    def _open_reading(self, dataset: Dataset) -> None:
-        """Open rows that stand in the order of the maps, read in another way."""
+    def _open_aligned_reading(self, dataset: Dataset) -> None:
+        """Open a new reading whose rows are in the order of the maps."""
         current = self._session.dataset
         assert current is not None
         base = self.current
@@ -237,29 +244,37 @@ class MapTree:
             base = one.parent
         whole = current if base == self.current else self._maps[base].dataset
         for key, one in self._maps.items():
-            self._maps[key] = replace(one, dataset=renewed(one.dataset, dataset))
-        self._session.dataset = current = renewed(current, dataset)
+            self._maps[key] = replace(
+                one, dataset=take_new_reading(one.dataset, dataset)
+            )
+        self._session.dataset = current = take_new_reading(current, dataset)
         if self._maps[base].parent is not None:  # a map of a part
             dataset = dataset.subset(whole.kept[dataset.kept])
-        if has_same_rows(current, dataset):
+        if has_same_rows_and_values(current, dataset):
             self._session.columns_changed.emit()
             return
-        readings = [x for x in self._children(base) if self._maps[x].kind == "reading"]
+        readings = [
+            x for x in self._child_keys(base) if self._maps[x].kind == "reading"
+        ]
         for key in (base, *readings):
             is_other = key != self.current
-            if is_other and has_same_rows(self._maps[key].dataset, dataset):
+            if is_other and has_same_rows_and_values(self._maps[key].dataset, dataset):
                 self.open(key)
                 return
-        self._reread(base, current, dataset)
+        self._open_changed_reading(base, current, dataset)
 
-    def _reread(self, base: str, current: Dataset, dataset: Dataset) -> None:
-        self._store()
-        indices, base_map = rows_in(current, dataset), self._maps[base]
+    def _open_changed_reading(
+        self, base: str, current: Dataset, dataset: Dataset
+    ) -> None:
+        self._store_open_map()
+        indices, base_map = rows_in_other(current, dataset), self._maps[base]
         old = self._session.clusters.state
         state = old.to_other_rows(indices, len(dataset.obs))
-        # The annotation of rows that are not on show is there.
-        rows_there = rows_in(dataset, base_map.dataset)
-        returned = np.flatnonzero((rows_there >= 0) & (rows_in(dataset, current) < 0))
+        # The base map holds the annotation of rows that are not on show.
+        rows_there = rows_in_other(dataset, base_map.dataset)
+        returned = np.flatnonzero(
+            (rows_there >= 0) & (rows_in_other(dataset, current) < 0)
+        )
         added = base_map.clusters.annotation.take_rows(rows_there[returned])
         added = state.annotation.with_annotation_from(
             returned, added, state.iter_free_ids()
@@ -271,7 +286,7 @@ class MapTree:
         )
         keeps_all = (old.annotation.codes[indices < 0] == NONE).all()
         if self.current == base and base_map.parent is not None:
-            keeps_all = (indices >= 0).all()  # which rows a part has, no file knows
+            keeps_all = (indices >= 0).all()  # no file stores a child map's rows
 
         def move() -> None:
             self._session.load(dataset)
@@ -279,22 +294,23 @@ class MapTree:
 
         title = f"{base_map.title.partition(' · ')[0]} · {dataset.space}"
         key = self.current
-        if self._session.snapshot is None and keeps_all and not self._children(key):
+        if self._session.snapshot is None and keeps_all and not self._child_keys(key):
             # Nothing was played here: nothing is lost.
-            self._open(key, move)
+            self._switch_map(key, move)
             self._add_map(key, title, self._maps[key].parent, self._maps[key].kind)
         else:
-            self._begin("reading", title, base, move)
+            self._open_new_map("reading", title, base, move)
 
-    def carried(self, dataset: Dataset) -> ClusterState | None:
-        """Return the annotation of measured objects that still exist.
+    def carry_clusters(self, dataset: Dataset) -> ClusterState | None:
+        """Return the clusters of the root map for its measured objects after an edit.
 
-        ``dataset``: the same labels, edited. None where they have no unique names.
+        ``dataset``: the objects of the edited labels. Returns None where the data are
+        not measured objects of the same image, or have no unique names.
         """
         current, objects = self._session.dataset, dataset.objects
         if current is None or not _are_measured(current, dataset) or objects is None:
             return None
-        self._store()
+        self._store_open_map()
         first = self.path[0]
         old_objects, names = first.dataset.objects, dataset.obs.index
         if old_objects is None or not names.is_unique:
@@ -304,54 +320,63 @@ class MapTree:
         return first.clusters.to_other_rows(indices, len(dataset.obs))
 
     def open(self, key: str) -> None:
-        """Open another map of the tree; a run on the open one is stopped."""
+        """Open another map of the tree; the run on the open map is stopped."""
         if key == self.current:
             return
         if key not in self._maps:
             raise DataError("This map is gone: choose one from the list.")
-        self._store_marked()
+        self._mark_and_store()
         saved = self._maps[key]
-        self._open(key, lambda: self._session.restore(saved))
+        self._switch_map(key, lambda: self._session.restore(saved))
         self.changed.emit()
 
     # To and from a file
 
-    def capture(self) -> SavedSession | None:
-        """Return all maps as they are now, for any thread; None without data."""
+    def to_saved_session(self) -> SavedSession | None:
+        """Return all maps as immutable values for any thread; None without data."""
         if self._session.dataset is None:
             return None
-        self._store()
+        self._store_open_map()
         return SavedSession(maps=tuple(self.maps), current=self.current)
 
     def restore(self, saved: SavedSession) -> None:
-        """Take up all maps of a session file, and open the one that was shown.
+        """Replace all maps by those of a session file, and open the map it showed.
 
-        Where this fails, the maps stay as they were.
+        Where this raises, the maps stay as they were.
         """
         old_maps, self._maps = self._maps, {one.key: one for one in saved.maps}
         current = saved[saved.current]
         try:
-            self._open(current.key, lambda: self._session.restore(current))
+            self._switch_map(current.key, lambda: self._session.restore(current))
         except Exception:
             self._maps = old_maps
             raise
         self.changed.emit()
 
-    def _begin(
+    def _open_new_map(
         self, kind: MapKind, title: str, parent: str, move: Callable[[], None]
     ) -> None:
-        """Leave the open map for a new one below another."""
-        self._store_marked()
+        """Store the open map, then load a new map and add it below a parent.
+
+        ``move``: loads the new map into the session.
+        """
+        self._mark_and_store()
         key = next(x for n in count(1) if (x := f"{kind}{n}") not in self._maps)
-        self._open(key, move)
+        self._switch_map(key, move)
         self._add_map(key, title, parent, kind)
 
-    def _with_names_of_cells(self, child: Dataset) -> Dataset:
-        """Return a dataset with the names of the cells of the open map as a column."""
+    def _with_annotation_column(self, child: Dataset) -> Dataset:
+        """Return a child dataset with the open map's annotation as a column.
+
+        Where no row is annotated, the dataset is returned as it is.
+        """
         parent, clusters = self._session.dataset, self._session.clusters
         annotation = clusters.state.annotation
         assert parent is not None
-        rows, names = rows_in(child, parent), pd.Series(None, child.obs.index, object)
+        rows, names = (
+            rows_in_other(child, parent),
+            pd.Series(None, child.obs.index, object),
+        )
         # The file may have a column of that name: then the one made here has a number.
         for one in child.added_of_kind("map"):
             if one.startswith(ANNOTATION):
@@ -363,59 +388,60 @@ class MapTree:
         return child.with_map_column(ANNOTATION, pd.Categorical(names))[0]
 
     def _add_map(self, key: str, title: str, parent: str | None, kind: MapKind) -> None:
-        """Store the open map below another."""
-        saved = self._session.capture(key, title)
+        """Store the session's state as the map ``key`` below a parent."""
+        saved = self._session.to_saved_map(key, title)
         assert saved is not None
         overlaid = None if parent is None else self._maps[parent].clusters.annotation
         self._maps[key] = replace(saved, parent=parent, kind=kind, overlaid=overlaid)
         self.changed.emit()
 
-    def _on_dataset(self) -> None:
-        """Begin a new tree when a person has loaded something."""
-        if not self.is_moving:
-            first = self._session.capture()
+    def _on_dataset_changed(self) -> None:
+        """Begin a new tree, unless the dataset was loaded to open a map of the tree."""
+        if not self.is_switching:
+            first = self._session.to_saved_map()
             self._maps = {} if first is None else {"": first}
             self.current = ""
             self.changed.emit()
 
-    def _open(self, key: str, move: Callable[[], None]) -> None:
-        previous, self.current, self.is_moving = self.current, key, True
+    def _switch_map(self, key: str, move: Callable[[], None]) -> None:
+        previous, self.current, self.is_switching = self.current, key, True
         try:
             move()
         except Exception:
             self.current = previous
             raise
         finally:
-            self.is_moving = False
+            self.is_switching = False
 
-    def _store_marked(self) -> None:
-        """Store the open map, with its layout in the timeline."""
-        self._session.mark_present("Left here")
-        self._store()
+    def _mark_and_store(self) -> None:
+        """Add a mark of the layout on show, and store the open map."""
+        self._session.add_mark_if_new("Left here")
+        self._store_open_map()
 
-    def _store(self) -> None:
-        """Store the open map, and what its clusters mean to its parents."""
+    def _store_open_map(self) -> None:
+        """Store the open map, and copy changes of its annotation to all ancestors."""
         one = self._maps[self.current]
-        saved = self._session.capture(one.key, one.title, self.view() or one.view)
+        saved = self._session.to_saved_map(one.key, one.title, self.view() or one.view)
         assert saved is not None
         same = ("parent", "kind", "overlaid")
-        place: dict[str, Any] = {part: getattr(one, part) for part in same}
-        self._maps[one.key] = replace(saved, **place)
+        kept: dict[str, Any] = {part: getattr(one, part) for part in same}
+        self._maps[one.key] = replace(saved, **kept)
         while one.parent is not None:
             one = self._annotate_parent(self._maps[one.key], one)
 
     def _annotate_parent(self, child: SavedMap, stored: SavedMap) -> SavedMap:
-        """Annotate the cells of the parent by what was changed in a child.
+        """Copy the annotation that changed in a child map to the rows of its parent.
 
-        A cell whose annotation was removed gets back the one it had above before.
+        A row whose annotation was removed in the child gets back the annotation that it
+        had in the parent when the child was made.
 
-        ``stored``: the child as it was before. Returns the parent as it was before.
+        ``stored``: the child before the change. Returns the parent before the change.
         """
         assert child.parent is not None
         parent = self._maps[child.parent]
         state, new = parent.clusters, child.clusters.annotation
         old = stored.clusters.annotation
-        rows = rows_in(child.dataset, parent.dataset)
+        rows = rows_in_other(child.dataset, parent.dataset)
         is_changed = new.differs_from(old) & (rows >= 0)
         released, annotation = rows[is_changed & (new.codes == NONE)], state.annotation
         new_ids = state.iter_free_ids()
@@ -438,7 +464,7 @@ class MapTree:
         self._maps[parent.key] = replace(parent, clusters=state)
         return parent
 
-    def _children(self, key: str) -> list[str]:
+    def _child_keys(self, key: str) -> list[str]:
         return [one.key for one in self._maps.values() if one.parent == key]
 
 
@@ -446,16 +472,16 @@ def _are_measured(*datasets: Dataset) -> bool:
     return all("measured" in one.provenance for one in datasets)
 
 
-def _are_renumbered(one: Dataset, other: Dataset) -> bool:
-    """Return whether measured objects of the same labels lie elsewhere."""
+def _have_objects_moved(one: Dataset, other: Dataset) -> bool:
+    """Return whether measured objects with the same labels lie at other places."""
     ours, theirs = one.source_objects, other.source_objects
     if ours is None or theirs is None or not _are_measured(one, other):
         return False
     return not bool(ours.overlaps_counterpart(theirs).all())
 
 
-def has_same_rows(one: Dataset, other: Dataset) -> bool:
-    """Return whether two datasets of a source have the same rows and numbers."""
+def has_same_rows_and_values(one: Dataset, other: Dataset) -> bool:
+    """Return whether two datasets of a source have the same rows and the same X."""
     if one.space != other.space or not np.array_equal(one.kept, other.kept):
         return False
     X, Y = one.X, other.X
@@ -467,15 +493,15 @@ def has_same_rows(one: Dataset, other: Dataset) -> bool:
     return all(np.array_equal(a, b) for a, b in parts)
 
 
-def renewed(old: Dataset, read: Dataset) -> Dataset:
-    """Return the rows of a dataset from a new reading of all rows of its source.
+def take_new_reading(old: Dataset, read: Dataset) -> Dataset:
+    """Return a dataset with its rows taken from a new reading of its source.
 
-    If their numbers have changed there, only their objects are taken from it.
+    If X of these rows has changed, the old dataset is returned with new objects only.
     """
     if old.space == read.space and read.kept[old.kept].all():
         is_all = np.array_equal(old.kept, read.kept)
         part = read if is_all else read.subset(old.kept[read.kept])
-        if has_same_rows(old, part):
+        if has_same_rows_and_values(old, part):
             result, how = part.with_added_columns_of(old), stored_read_result(old)
             if how is not None:
                 store_read_result(result, how)
@@ -485,8 +511,11 @@ def renewed(old: Dataset, read: Dataset) -> Dataset:
     return result
 
 
-def rows_in(one: Dataset, other: Dataset) -> NDArray[np.intp]:
-    """Return the row of another dataset of the same source for each row, or -1."""
+def rows_in_other(one: Dataset, other: Dataset) -> NDArray[np.intp]:
+    """Return for each row of a dataset its row in another dataset of the same source.
+
+    (n,) int; -1 where the other dataset lacks the row.
+    """
     indices = np.full(other.n_source_rows, -1)
     indices[other.kept] = np.arange(len(other.obs))
     rows: NDArray[np.intp] = indices[one.kept]

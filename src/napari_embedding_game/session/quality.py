@@ -59,7 +59,7 @@ def rows_and_settings_of_map(session: Session) -> tuple[Dataset, Settings] | Non
     """Return the data of the map and what it was made with; None without their rows."""
     dataset, settings = session.dataset, session.map_settings
     is_given = settings.metric == "precomputed"  # distances, and no rows to compare
-    if dataset is None or session.played is None or is_given:
+    if dataset is None or session.run_record is None or is_given:
         return None
     return (dataset, settings) if dataset.X.shape[1] else None
 

@@ -1,7 +1,7 @@
 """The session: its dataset, run, clusters, selection and settings.
 
 A driver (a window, a notebook, a test) iterates ``begin().frames()`` in
-whatever thread it likes and hands each frame to ``receive``; all methods here
+whatever thread it likes and hands each frame to ``receive_frame``; all methods here
 are called from one thread, the driver's own.
 """
 
@@ -49,8 +49,8 @@ from napari_embedding_game.session.run import engine as core_engine
 from napari_embedding_game.session.run.record import (
     Moment,
     RunRecord,
-    parameters,
-    record,
+    flat_parameters,
+    make_record,
 )
 from napari_embedding_game.session.run.run import PACE, UNPACED, Progress, Run
 from napari_embedding_game.session.selection import Selection
@@ -75,11 +75,10 @@ RESTING: tuple[State, ...] = ("paused", "finished", "stopped", "failed")
 
 
 class Session:
-    """One dataset, its settings, its run, its clusters and its selection.
+    """One dataset with its settings, run, clusters, selection and timeline.
 
-    ``engine``: what computes: the module :mod:`~.run.engine`, or what has its
-    functions. ``pace``: seconds that a small game is made to last, so that it can be
-    seen.
+    ``engine``: the module :mod:`~.run.engine`, or an object with its functions.
+    ``pace``: seconds that a small game is slowed to, so that its frames can be seen.
     """
 
     dataset_changed = Signal(object)
@@ -88,14 +87,14 @@ class Session:
     message_changed = Signal(str)
     staleness_changed = Signal(bool)
     restored = Signal(object)
-    """A :class:`SavedMap` was taken up, with its view."""
-    looked_back = Signal(object)
-    """The :class:`Mark` whose layout is on show now."""
+    """Emits the :class:`SavedMap` that was restored, with its view."""
+    mark_shown = Signal(object)
+    """Emits the :class:`Mark` whose layout is on show now."""
     columns_changed = Signal()
-    """The same rows have other columns, such as the score of a gene set, or are other
-    objects of an image that was edited."""
+    """Columns of the metadata were added or changed, such as the score of a gene set,
+    or the rows are other objects of an image that was edited."""
     play_wanted = Signal(object)
-    """The function that returns the run which a person wants to be played."""
+    """Emits a function that returns the run which a person wants to be played."""
 
     def __init__(self, engine: Any = None, pace: float = PACE) -> None:
         self.settings = ChosenSettings()
@@ -107,37 +106,40 @@ class Session:
         self.run: Run | None = None
         self.snapshot: Snapshot | None = None
         self.merging: LandmarkMerge | None = None
-        """How the landmarks can be merged; None before the first frame."""
+        """The merge tree of the landmarks; None before the first frame."""
         self._source: Run | Moment | None = None
-        """The run that ``snapshot`` is of, or the mark or the stored map."""
+        """The run, the mark or the stored map that ``snapshot`` belongs to."""
         self.steered = Settings()
-        """The settings that ``run`` was given last."""
+        """The settings that were last sent to ``run``."""
         self.placed_on: PlacedOn | None = None
-        """The map of a reference that the points were placed on."""
+        """The map of a reference on which the points were placed; None without one."""
         self._initial_settings = Settings()
-        """What ``run`` was begun with, as it was chosen."""
+        """The chosen settings with which ``run`` was begun."""
         self.timeline = Timeline()
         self.hand = Hand(self)
         self.view = View(self)
         self.comparisons: tuple[ShownComparison, ...] = ()
-        """Of groups of points, as they were kept or saved in the Inspector."""
+        """Comparisons of groups of points that were kept or saved in the Inspector."""
         self.given_map = ""
-        """Which of ``given_maps`` the method "given" shows; "": the first."""
+        """Key in ``given_maps`` of the map that method "given" shows; "": the first."""
         self.message = ""
         self._map_message = ""
         """The latest message on the map on show."""
         self.remedy: Mapping[str, Any] = {}
-        """Settings that mend what the message says; none where nobody knows any."""
+        """Settings that solve the problem in the message; empty where unknown."""
         self.stale = False
-        """Whether the run was built from other settings than now chosen."""
+        """Whether the map needs a new run to agree with the chosen settings."""
         self._engine = engine or core_engine
         self.pace = pace
-        self.settings.changed.connect(self._on_setting)
-        self.clusters.changed.connect(self._on_clusters)
+        self.settings.changed.connect(self._on_setting_changed)
+        self.clusters.changed.connect(self._on_clusters_changed)
         self.selection.changed.connect(self.clusters.fix_numbers, max_args=0)
 
     def load(self, dataset: Dataset | None) -> None:
-        """Take up a dataset; a run on the former one is stopped."""
+        """Replace the dataset, and clear everything that belongs to the former one.
+
+        The run, timeline, clusters, selection, comparisons and forces are dropped.
+        """
         self.stop()
         self.run = self.snapshot = self.merging = None
         self._source = self.placed_on = None
@@ -155,8 +157,8 @@ class Session:
         self._set_state("idle")
         self.dataset_changed.emit(dataset)
 
-    def data(self) -> Dataset:
-        """Return the data; raise DataError where there are none, or not their rows."""
+    def require_data(self) -> Dataset:
+        """Return the dataset; raise DataError if it, or its X, is missing."""
         if self.dataset is None:
             raise DataError("Load some data first: there is nothing to map yet.")
         if not self.dataset.X.shape[1]:
@@ -164,39 +166,44 @@ class Session:
         return self.dataset
 
     def shows_dataset(self, dataset: Dataset | None) -> bool:
-        """Return whether a dataset is on show, whatever columns were added since."""
+        """Return whether a dataset is on show; columns that were added do not count."""
         if dataset is None:
             return self.dataset is None
         return dataset.differs_only_in_columns(self.dataset)
 
     @property
     def is_moving(self) -> bool:
-        """Whether a run moves the points, or is going to."""
+        """Whether a run moves the points or is being prepared."""
         return self.state in ("preparing", "running")
 
-    # The run, as the buttons know it
+    # The run: one method for each button
 
     def begin(self) -> Run:
-        """Stop what is played and return a new run with the present settings.
+        """Stop the active run and return a new run with the chosen settings.
 
-        The map on show stays in the timeline.
+        The map on show is kept as a mark.
+
+        Raises DataError: there are no data, or, for method "given", no given map.
         """
-        self.data()
-        self.mark_present("Before Run again")
+        self.require_data()
+        self.add_mark_if_new("Before Run again")
         is_given = self.settings.method == "given"
-        return self._begin(self._map_of_data() if is_given else None)
+        return self._begin_run(self._given_map_start() if is_given else None)
 
     @property
     def given_maps(self) -> dict[str, list[str]]:
-        """Columns of the coordinates of each map that the data came with."""
+        """The columns of coordinates of each map in the metadata, by the map's name."""
         return {} if self.dataset is None else axes_by_external_map(self.dataset.obs)
 
-    def _map_of_data(self) -> WarmStart:
-        """Return the map that the data came with, coloured by what its points are.
+    def _given_map_start(self) -> WarmStart:
+        """Return the chosen given map as a start, with as many dimensions as it has.
 
-        Raises DataError if there is none, or it has no place for some of the points.
+        Sets ``n_components`` to the map's, and colours points by their kind if nobody
+        has chosen a colour.
+
+        Raises DataError if there is no given map, or if it lacks some of the points.
         """
-        maps, data = self.given_maps, self.data()
+        maps, data = self.given_maps, self.require_data()
         if not maps:
             raise DataError(
                 "These data came without a map: choose another method than "
@@ -217,69 +224,70 @@ class Session:
             self.look.color_by = kinds[0]
         return WarmStart(embedding=np.ascontiguousarray(layout), landmarks=layout[:0])
 
-    def play_on(self, label: str = "") -> Run:
-        """Stop what is played and return a run that goes on from the map on show.
+    def continue_run(self, label: str = "") -> Run:
+        """Stop the active run and return a run that continues from the map on show.
 
-        With the present settings, and as a branch: what came after that map before
-        stays in the timeline.  Where other neighbours or weights are chosen than the
-        map was made of, they are worked out anew.
+        The run has the chosen settings and is a branch: marks after the map on show
+        stay in the timeline.  Neighbours and weights are computed again where other
+        ones are chosen.
 
-        ``label``: what is going to happen to it besides, for a mark of its own.
+        ``label``: text of a mark of the map before it changes; "" for a mark only where
+        settings have changed.
 
-        Raises DataError or InputError: there is no map, or nothing that can go on from
-        it.
+        Raises DataError or InputError: there is no map, or the chosen settings cannot
+        continue from it.
         """
-        snapshot = self._check_goes_on()
-        moment, played = self.moment, self.played
-        is_other = self.stale or (self._is_stopped and self._is_steered)
+        snapshot = self._require_continuable_map()
+        moment, played = self.moment, self.run_record
+        is_other = self.stale or (self._shows_stopped_run and self._has_unsent_settings)
         if not label and played is not None and is_other:
-            label = change_text(played.last, self.chosen())
+            label = change_text(played.last_settings, self.resolve_settings())
         if label and moment is not None:
             self.timeline.add_mark(label, "hand", moment)
-        self.mark_present("Before Continue")
-        return self._begin(to_warm_start(snapshot))
+        self.add_mark_if_new("Before Continue")
+        return self._begin_run(to_warm_start(snapshot))
 
     @property
     def can_continue(self) -> bool:
-        """Whether the chosen method can go on from the map on show, if there is one."""
+        """Whether there is a map from which the chosen method can continue."""
         is_fixed = bool(get_method(self.settings.method).moved_by)
         return self.snapshot is not None and not is_fixed
 
     def move_cluster(
         self, cluster: int, by: FloatArray, *, is_pinned: bool = False
     ) -> Run:
-        """Move a cluster, and return a run that goes on from there, as a branch.
+        """Move a cluster, and return a run that continues from there, as a branch.
 
-        ``cluster``: id of the cluster. ``by`` (d,) array: how far, in units of the
-        map. ``is_pinned``: whether a spring holds it there.
+        ``cluster``: id of the cluster. ``by`` (d,) array: shift in units of the map.
+        ``is_pinned``: whether a spring holds the cluster there.
 
         Raises DataError or InputError: there is no map, the cluster has no points, or
-        nothing can go on from it.
+        the chosen settings cannot continue from the map.
         """
-        snapshot = self._check_goes_on()
+        snapshot = self._require_continuable_map()
         rows = self.clusters.clustering.rows_in_cluster(cluster)
         if not len(rows):
             raise DataError("This cluster has no points any more: drag another one.")
         if is_pinned:
             validate_takes_hand_forces(self.settings.value)
-        self.mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
+        self.add_mark(f"{self.clusters.clustering.by_id[cluster].title} moved by hand")
         layout = move_rows(to_warm_start(snapshot), snapshot, rows, by)
         self._end_run()
         self.hand.move_forces(rows, by)
         if is_pinned:
             self.hand.pin_cluster(rows, layout.embedding)
-        return self._begin(layout)
+        return self._begin_run(layout)
 
     def change_dimensions(self, n_components: int) -> Run | None:
-        """Choose the dimensions of the map, and go on in them from the map on show.
+        """Set the number of dimensions, and return a run that continues from the map.
 
-        See :func:`~.warm_starts.change_n_dimensions`; what is held by hand goes along.
+        The map on show is converted by :func:`~.warm_starts.change_n_dimensions`, and
+        forces of a hand with it.
 
-        Returns what is to be played; None where there is nothing to go on from: no map,
-        or a method that always begins anew.
+        Returns the run to be played; None where there is no map, or where the method
+        always begins anew.
 
-        Raises DataError: the data of the map are not there, so that nothing could move
-        its points.
+        Raises DataError: there are no data by which points could be moved.
         """
         if n_components == self.settings.n_components:
             return None
@@ -294,19 +302,19 @@ class Session:
         if layout is None or is_fixed or n_before == n_components:
             self.settings.n_components = n_components
             return self.begin() if begins_anew else None
-        self.data()
-        self.mark(f"{n_before} to {n_components} dimensions")
-        self.mark_present("Before Continue")
+        self.require_data()
+        self.add_mark(f"{n_before} to {n_components} dimensions")
+        self.add_mark_if_new("Before Continue")
         self.settings.n_components = n_components
         seed = self.settings.random_state
         changed, transform = change_n_dimensions(layout, n_components, seed, snapshot)
         self._end_run()
         self.hand.transform_forces(transform)
-        return self._begin(changed)
+        return self._begin_run(changed)
 
-    def _check_goes_on(self) -> Snapshot:
-        """Return the map on show; a run with the present settings can go on from it."""
-        self.data()
+    def _require_continuable_map(self) -> Snapshot:
+        """Return the snapshot on show; raise where no run can continue from it."""
+        self.require_data()
         snapshot = self.snapshot
         if snapshot is None:
             raise DataError("There is no map to continue from yet: press Run.")
@@ -320,17 +328,20 @@ class Session:
         validate_continuation(self.settings.value)
         return snapshot
 
-    def _begin(self, warm: WarmStart | None) -> Run:
-        """Stop what is played and return a new run, or a branch from a layout."""
+    def _begin_run(self, warm: WarmStart | None) -> Run:
+        """Stop the active run, and set and return a new run.
+
+        ``warm``: the layout from which the run branches off; None for a fresh start.
+        """
         self._end_run()
         self.timeline.begin_branch(None if warm is None else self.timeline.state.head)
-        old, settings, edges = self.run, self.chosen(), None
+        old, settings, edges = self.run, self.resolve_settings(), None
         if warm is None or not is_game(settings):
             self.hand.clear()
-        if warm is not None and old is not None and _same_edges(old, settings):
+        if warm is not None and old is not None and _has_same_edges(old, settings):
             edges = old.edges
         pace = UNPACED if settings.method == "given" else self.pace
-        self.run = Run(self.data().X, settings, self._engine, pace, warm, edges)
+        self.run = Run(self.require_data().X, settings, self._engine, pace, warm, edges)
         self.steered, self._initial_settings = settings, self.settings.value
         if self.hand.forces:
             self.run.steer(forces=self.hand.forces)
@@ -340,48 +351,52 @@ class Session:
         return self.run
 
     def pause(self) -> None:
-        """Hold the run."""
+        """Pause the run, and mark the layout."""
         if self.run and self.state == "running":
             self.run.pause()
-            self.mark("Paused", "pause")
+            self.add_mark("Paused", "pause")
             self._set_state("paused")
 
     def resume(self) -> None:
-        """Play on."""
+        """Resume the paused run."""
         if self.run and self.state == "paused":
             self.run.resume()
             self._set_state("running")
 
     def stop(self) -> None:
-        """End the run; its last snapshot stays."""
+        """Stop the run; its last snapshot stays on show."""
         if self.state in ALIVE:
             self._stop_run()
-            self._end("stopped")
+            self._end_in_state("stopped")
 
     def _stop_run(self) -> None:
-        if self.playing:
-            self.playing.stop()
-            self.mark_present("Stopped")
+        if self.active_run:
+            self.active_run.stop()
+            self.add_mark_if_new("Stopped")
             self.clusters.finish_numbering()
             self._set_state("stopped")
 
     def _end_run(self) -> None:
-        """End the run; the map on show is one of its own if the next never moves."""
+        """Stop the run, and keep the map on show as a moment of its own.
+
+        So the map keeps its record if the next run ends before its first frame.
+        """
         self._stop_run()
         self._source = self.moment
 
-    def _end(self, state: State) -> None:
+    def _end_in_state(self, state: State) -> None:
         if isinstance(self._source, Moment):  # the run has never moved it
             self.hand.restore(self._source)
         self._set_state(state)
 
     # The timeline
 
-    def mark(self, label: str, kind: MarkKind = "hand") -> Mark | None:
-        """Keep the layout on show in the timeline, unless it is of a mark.
+    def add_mark(self, label: str, kind: MarkKind = "hand") -> Mark | None:
+        """Add the layout on show to the timeline, and return the mark.
 
-        Whoever changes a map by other means than its settings calls this before the
-        change, so that a person can come back to what was there.
+        Returns None where there is no map, or where the layout is that of a mark.  Code
+        that changes a map other than by settings calls this before the change, so that
+        a person can return to the layout.
 
         ``label``: what is about to happen, or has happened, in a person's words.
         """
@@ -395,65 +410,69 @@ class Session:
             label, kind, replace(self.moment, settings=settings)
         )
 
-    def mark_present(self, label: str) -> None:
-        """Keep the layout on show, unless the newest mark is of it."""
+    def add_mark_if_new(self, label: str) -> None:
+        """Add the layout on show to the timeline, unless the newest mark has it."""
         newest, current = self.timeline.newest, self.snapshot
         if not (newest and current and newest.snapshot.embedding is current.embedding):
-            self.mark(label, "end")
+            self.add_mark(label, "end")
 
-    def look_back(self, number: int) -> None:
-        """Show the layout and the settings of a mark; what is played is stopped.
+    def show_mark(self, number: int) -> None:
+        """Show the layout and the settings of a mark, and stop the active run.
 
-        Its run is not played on: :meth:`play_on` begins a branch from here.
+        :meth:`continue_run` begins a branch from the mark.
 
-        Raises DataError: the mark was forgotten.
+        ``number``: of the mark.
+
+        Raises DataError: the mark was removed.
         """
         newest, is_live = self.timeline.newest, self._source is self.run
         if newest and is_live and newest.forces is not self.hand.forces:
-            self.mark("Left here", "end")  # the newest is from before the hand acted
-        self.mark_present("Left here")
+            self.add_mark(
+                "Left here", "end"
+            )  # the newest is from before the hand acted
+        self.add_mark_if_new("Left here")
         self.stop()
         mark = self.timeline.show_mark(number)
         self._source, self.snapshot, self.merging = mark, mark.snapshot, mark.merging
-        self._choose(mark.settings, self.look)
+        self._apply_settings(mark.settings, self.look)
         self.hand.restore(mark)
         n_landmarks = len(mark.snapshot.landmarks)
         self.clusters.update_from_game(mark.snapshot.labels, n_landmarks, self.merging)
         self.clusters.fix_numbers()
         self._set_state("stopped")
         self._show_map_message()
-        self.looked_back.emit(mark)
+        self.mark_shown.emit(mark)
 
     # What the driver reports back
 
     @property
-    def playing(self) -> Run | None:
-        """The run that is played, and not yet ended."""
+    def active_run(self) -> Run | None:
+        """The run that has not ended; None without one."""
         return self.run if self.state in ALIVE else None
 
-    def is_map_of(self, run: Run) -> bool:
-        """Return whether the map on show is one of this run."""
+    def shows_map_of(self, run: Run) -> bool:
+        """Return whether the map on show was made by this run."""
         return self._source is run
 
     @property
     def edges(self) -> Any:
-        """Edges that the map on show was made of; None where they are not at hand."""
-        run, played = self.run, self.played
-        if run is None or played is None or not _same_edges(run, played.settings):
+        """The edges from which the map on show was made; None where unknown."""
+        run, played = self.run, self.run_record
+        if run is None or played is None or not _has_same_edges(run, played.settings):
             return None
         return run.edges
 
-    def receive(self, run: Run, progress: Progress) -> None:
-        """Take up a frame; one of a run that is no longer played is dropped."""
-        if run is not self.playing:
+    def receive_frame(self, run: Run, progress: Progress) -> None:
+        """Show a frame of the active run; a frame of any other run is ignored."""
+        if run is not self.active_run:
             return
         if progress.snapshot is not None:
-            self._follow(progress)
+            self._update_from_frame(progress)
             if progress.snapshot.finished:
                 run.resume()  # at its end it waits by itself, also for other settings
                 self.clusters.finish_numbering()
                 is_given = self.steered.method == "given"
-                self.mark(self.given_map if is_given else "Finished", "end")
+                self.add_mark(self.given_map if is_given else "Finished", "end")
             elif run.paused:
                 assert self.moment is not None
                 self.timeline.update_pause(self.moment)
@@ -462,58 +481,58 @@ class Session:
             self._show_map_message()
         self.progressed.emit(progress)
 
-    def ended(self, run: Run) -> None:
-        """Note that the frames of a run have come to their end."""
-        if run is self.playing:
+    def note_run_ended(self, run: Run) -> None:
+        """Set the state to "stopped" if the active run has yielded its last frame."""
+        if run is self.active_run:
             self._set_state("stopped")
 
-    def failed(self, run: Run, error: BaseException) -> None:
-        """Note that a run broke off; its last snapshot stays."""
+    def note_run_failed(self, run: Run, error: BaseException) -> None:
+        """Set the state to "failed" and show the error; the last snapshot stays."""
         if run is self.run:
-            self._end("failed")
+            self._end_in_state("failed")
             self.show_message(error_text(error), getattr(error, "remedy", {}))
 
-    def result(self) -> EmbeddingResult | None:
-        """Return the last snapshot, ready to be written; None before the first."""
-        played = self.played
+    def to_result(self) -> EmbeddingResult | None:
+        """Return the map on show as a result to be written; None without a map."""
+        played = self.run_record
         if self.dataset is None or played is None or self.snapshot is None:
             return None
-        used = parameters(played, self.snapshot, self.dataset.space)
+        used = flat_parameters(played, self.snapshot, self.dataset.space)
         if self.placed_on and self.placed_on.is_under(self.snapshot):
             used["placed_on"] = Path(self.placed_on.reference)
         return EmbeddingResult(self.snapshot, used, self.clusters.clustering)
 
     @property
     def moment(self) -> Moment | None:
-        """What is on show, with the settings that it was played with."""
+        """The map on show with its settings, record and forces; None without a map."""
         run, snapshot = self._source, self.snapshot
         if snapshot is None or not isinstance(run, Run):
             return run if isinstance(run, Moment) else None
         return Moment(
             settings=replace_steerable(self._initial_settings, self.steered),
             snapshot=snapshot,
-            record=record(run, snapshot),
+            record=make_record(run, snapshot),
             merging=self.merging,
             forces=self.hand.forces if run is self.run else None,  # of another map yet
         )
 
     @property
-    def played(self) -> RunRecord | None:
-        """What was played up to the present snapshot."""
+    def run_record(self) -> RunRecord | None:
+        """The record of the run up to the snapshot on show; None where unknown."""
         moment = self.moment
         return None if moment is None else moment.record
 
     @property
     def map_settings(self) -> Settings:
-        """Settings of the map on show; those that are chosen where nobody knows."""
-        played = self.played
+        """Settings of the map on show; the chosen settings where these are unknown."""
+        played = self.run_record
         return self.settings.value if played is None else played.settings
 
     def split_cluster(self, cluster: int, n_parts: int = 2) -> list[int]:
-        """Split a cluster along the neighbour graph inside it; return the parts' ids.
+        """Split a cluster along the merge tree of its landmarks; return the parts' ids.
 
-        Raises DataError or InputError: nothing was played yet, or it has too few
-        landmarks for so many parts.
+        Raises DataError or InputError: there is no map, or the cluster has fewer
+        landmarks than ``n_parts``.
         """
         from napari_embedding_game.core.inspect.clusters import split_cluster
 
@@ -524,19 +543,20 @@ class Session:
         parts = split_cluster(self.merging.tree, landmarks, n_parts)
         return self.clusters.split_into_groups(cluster, rows, parts[indices])
 
-    def recluster(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
-        """Return what finds so many clusters in the selection, for another thread.
+    def make_recluster_job(self, n_parts: int) -> Callable[[], Callable[[], list[int]]]:
+        """Return a job, for any thread, that finds clusters among the selected points.
 
-        No point moves.  That returns what makes the parts clusters, as one edit, and
-        returns their ids, the largest first; it raises DataError: other data are on
-        show by now, or there are no parts.
+        No point moves.  The job returns a second function, for the session's thread:
+        it makes the parts clusters, as one edit, and returns their ids, the largest
+        first.  The second function raises DataError where other data are on show by
+        now, or where only one part was found.
 
-        Raises DataError: there is no map, nothing is selected, or the rows of the data
-        are not there.
+        Raises DataError: there is no map, nothing is selected, or the data have no
+        rows.
         """
         if self.snapshot is None:
             raise DataError("Press Run first: points of a map are clustered.")
-        dataset, rows = self.data(), self.selection.rows
+        dataset, rows = self.require_data(), self.selection.rows
         if not len(rows):
             raise DataError(
                 "Select clusters or points first, for instance with the lasso."
@@ -575,28 +595,29 @@ class Session:
         return find
 
     def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
-        """Add columns to the metadata and return what they are called.
+        """Add columns to the metadata and return their name.
 
-        ``add``: such as ``Dataset.with_map_column``: receives the dataset and ``args``.
+        ``add``: a function such as ``Dataset.with_map_column``: receives the dataset and
+        ``args``, and returns the new dataset and the name.
         """
         self.dataset, name = add(self.dataset, *args)
         self.columns_changed.emit()
         return name
 
-    def remember(self, new: ShownComparison) -> None:
-        """Add a comparison to the notebook; it replaces one of its key."""
+    def store_comparison(self, new: ShownComparison) -> None:
+        """Add a comparison for the notebook, replacing a comparison of the same key."""
         others = (one for one in self.comparisons if one.key != new.key)
         self.comparisons = (*others, new)
 
     # To and from a file
 
-    def capture(
+    def to_saved_map(
         self, key: str = "", title: str = "", view: Mapping[str, Any] | None = None
     ) -> SavedMap | None:
-        """Return all there is to store of the map, at once; None without data.
+        """Return the map with all that belongs to it, as it is now; None without data.
 
-        ``view``: state that only the window has, such as the camera, as values for
-        JSON.
+        ``key``, ``title``: of the map in the session. ``view``: state of the window
+        such as the camera, as values for JSON.
         """
         if self.dataset is None:
             return None
@@ -618,26 +639,26 @@ class Session:
         )
 
     def restore(self, saved: SavedMap) -> None:
-        """Go on where a stored map stopped: everything is as it was shown.
+        """Replace the present map by a saved map, shown as it was when it was saved.
 
-        Its run is over: :meth:`play_on` goes on from its map.  Where this fails, the
-        map that was open is shown again as it was, its run ended.  Without its data
-        the map can be looked at and its clusters edited.
+        The saved run has ended: :meth:`continue_run` continues from its map.  Without
+        its data the map can be looked at, and its clusters edited.  Where this raises,
+        the map that was open is shown again, its run ended.
         """
-        before, chosen = self.capture(), (self.settings.value, replace(self.look))
+        before, chosen = self.to_saved_map(), (self.settings.value, replace(self.look))
         try:
             self._restore(saved)
         except Exception:
             if before is None:
                 self.load(None)
-                self._choose(*chosen)
+                self._apply_settings(*chosen)
             else:
                 self._restore(before)
             raise
 
     def _restore(self, saved: SavedMap) -> None:
         self.load(saved.dataset)
-        self._choose(saved.settings, saved.look)
+        self._apply_settings(saved.settings, saved.look)
         self._source, self.snapshot, self.merging = saved, saved.snapshot, saved.merging
         self.placed_on, self.given_map = saved.placed_on, saved.given_map
         self.hand.restore(saved)
@@ -648,7 +669,7 @@ class Session:
             current, embedding = self.timeline.current, saved.snapshot.embedding
             if current is not None and current.snapshot.embedding is embedding:
                 self._source = current
-            self.mark_present("As it was opened")
+            self.add_mark_if_new("As it was opened")
             self._set_state("stopped")
         if saved.drawn is not None:
             self.selection.select_points(saved.drawn)
@@ -657,13 +678,13 @@ class Session:
             self.selection.replace(c for c in saved.selected if c in by_id)
         self.restored.emit(saved)
 
-    def _choose(self, settings: Settings, look: DisplaySettings) -> None:
+    def _apply_settings(self, settings: Settings, look: DisplaySettings) -> None:
         self.settings.update(**asdict(settings))
         for field in fields(look):
             setattr(self.look, field.name, getattr(look, field.name))
 
-    def _follow(self, progress: Progress) -> None:
-        """Let the clusters follow the game, unless nothing has been found since."""
+    def _update_from_frame(self, progress: Progress) -> None:
+        """Set the snapshot of a frame, and update the clusters if they changed."""
         previous, snapshot = self.snapshot, progress.snapshot
         assert snapshot is not None
         self.snapshot, self._source = snapshot, self.run
@@ -675,30 +696,30 @@ class Session:
         self.merging = progress.merging
         self.clusters.update_from_game(snapshot.labels, n_landmarks, self.merging)
 
-    def _on_clusters(self) -> None:
+    def _on_clusters_changed(self) -> None:
         self.selection.update_labels(self.clusters.labels)
         if self.message in ("", self._map_message):  # not another message
             self._show_map_message()
 
     def _show_map_message(self) -> None:
-        """Show the message on the map on show, and on its names at rest."""
+        """Show the warning of the map on show, and, at rest, on scattered groups."""
         snapshot = self.snapshot
         warning = "" if snapshot is None else snapshot.warning
         parted = "" if self.is_moving else self.clusters.state.scattered_names_text()
         self._map_message = text = " ".join(filter(None, (warning, parted)))
         self.show_message(text, snapshot.remedy if snapshot and warning else None)
 
-    def _on_setting(self, name: str) -> None:
+    def _on_setting_changed(self, name: str) -> None:
         if name == "n_landmarks":
             self.hand.release_landmarks()
-        steers = name in STEERABLE and self._is_steered
-        if self.playing and steers and not self._needs_restart:
-            self._steer(self.playing, self.chosen())
-        self._check_staleness()
-        if self._is_stopped and steers and not self.stale:
-            self.play_wanted.emit(self.play_on)
+        steers = name in STEERABLE and self._has_unsent_settings
+        if self.active_run and steers and not self._needs_restart:
+            self._steer_run(self.active_run, self.resolve_settings())
+        self._update_staleness()
+        if self._shows_stopped_run and steers and not self.stale:
+            self.play_wanted.emit(self.continue_run)
 
-    def _steer(self, run: Run, chosen: Settings) -> None:
+    def _steer_run(self, run: Run, chosen: Settings) -> None:
         settings = replace_steerable(run.settings, chosen)
         snapshot = self.snapshot if self._source is run else None
         text = change_text(self.steered, settings)
@@ -707,33 +728,33 @@ class Session:
             and text
             and not self.timeline.extend_change_label(snapshot, settings)
         ):
-            self.mark(text, "change")
+            self.add_mark(text, "change")
         self.steered = settings
         run.steer(settings)
 
     @property
-    def _is_steered(self) -> bool:
-        """Whether settings that act during a game differ by now from those that act."""
-        return replace_steerable(self.steered, self.chosen()) != self.steered
+    def _has_unsent_settings(self) -> bool:
+        """Whether chosen settings that steer a game were not yet sent to the run."""
+        return replace_steerable(self.steered, self.resolve_settings()) != self.steered
 
     @property
-    def _is_stopped(self) -> bool:
-        """Whether the map on show is where the newest run was stopped."""
+    def _shows_stopped_run(self) -> bool:
+        """Whether the map on show is the last layout of the newest run, now stopped."""
         return self.state == "stopped" and self._source is self.run
 
     @property
     def _needs_restart(self) -> bool:
-        """Whether what is played cannot become what is chosen."""
+        """Whether the run cannot take up the chosen settings without a restart."""
         if self.run is None:
             return False
-        begun, chosen = self.run.settings, self.chosen()
+        begun, chosen = self.run.settings, self.resolve_settings()
         if not (is_game(begun) and is_game(chosen)):
             return replace_steerable(begun, chosen) != begun
         has_edges = begun.affinity == chosen.affinity
         return not (has_edges and is_within_point_limit(chosen, self.run.X.shape[0]))
 
-    def chosen(self) -> Settings:
-        """Return how the data would be mapped now, with what is left to them."""
+    def resolve_settings(self) -> Settings:
+        """Return the chosen settings with automatic values resolved for the data."""
         chosen = fill_affinity(self.settings.value)
         if self.dataset is None:
             return chosen
@@ -742,12 +763,12 @@ class Session:
             chosen = replace(chosen, metric="precomputed", large_picture=0.0)
         return fill_approximation(chosen, self.dataset.X.shape[0])
 
-    def _check_staleness(self) -> None:
+    def _update_staleness(self) -> None:
         is_live = self._source is self.run or self.state in ALIVE
-        of = self.run if is_live else self.played
+        of = self.run if is_live else self.run_record
         # Of a stored map what steers can be changed without another graph.
         stale = of is not None and (
-            needs_new_run(of.settings, self.chosen())
+            needs_new_run(of.settings, self.resolve_settings())
             or (is_live and self._needs_restart)
         )
         if stale != self.stale:
@@ -758,25 +779,25 @@ class Session:
         if state != self.state:
             self.state = state
             self.state_changed.emit(state)
-        self._check_staleness()
+        self._update_staleness()
 
     def show_message(
         self, message: str, remedy: Mapping[str, Any] | None = None
     ) -> None:
-        """Show a sentence with settings that solve it; "" for none."""
+        """Show a sentence, and the settings that solve its problem; "" clears it."""
         if message != self.message:
             self.message, self.remedy = message, remedy or {}
             self.message_changed.emit(message)
 
 
-def _same_edges(run: Run, settings: Settings) -> bool:
-    """Return whether a run has the edges of these settings, in any dimensions."""
+def _has_same_edges(run: Run, settings: Settings) -> bool:
+    """Return whether settings need the same edges as a run, in any dimensions."""
     begun = replace(run.settings, n_components=settings.n_components)
     return not needs_new_run(begun, settings)
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as one sentence for the person at the screen."""
+    """Return an error as one sentence for the person who uses the program."""
     if isinstance(error, MissingValuesError):
         return error.sentence_with_remedy("tick the box below")
     if isinstance(error, InputError | DataError):

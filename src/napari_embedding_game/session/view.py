@@ -57,7 +57,7 @@ class View:
             session.columns_changed,
             session.state_changed,
             session.progressed,
-            session.looked_back,
+            session.mark_shown,
             session.dataset_changed,
             session.restored,
         ):

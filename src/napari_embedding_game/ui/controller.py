@@ -53,8 +53,8 @@ class Controller(QObject):
         """The one that is played, as soon as one is."""
         self._playing = Latest(
             self,
-            lambda nothing: session.ended(self._run),
-            lambda error: session.failed(self._run, error),
+            lambda nothing: session.note_run_ended(self._run),
+            lambda error: session.note_run_failed(self._run, error),
             lambda progress: self.receive(self._run, progress),
             at_once=True,
         )
@@ -89,16 +89,16 @@ class Controller(QObject):
 
     def receive(self, run: Run, progress: Progress) -> None:
         """Take up a frame of a run, then render it; one of a former run is dropped."""
-        if run is not self.session.playing:
+        if run is not self.session.active_run:
             return
         if progress.snapshot is None:
-            self.session.receive(run, progress)
+            self.session.receive_frame(run, progress)
             return
         self.scene.prepare_layers(run, progress.snapshot)
         with (
             self.scene.hold_rendering()
         ):  # of whatever changes with a frame, one drawing
-            self.session.receive(run, progress)
+            self.session.receive_frame(run, progress)
 
     def close(self) -> None:
         """End the run, its thread and every connection to the viewer, once."""
@@ -145,7 +145,7 @@ class Controller(QObject):
         title = ", ".join(names[:3]) or f"{len(selection.rows):,} points"
 
         def embed() -> None:
-            self.workspace.maps.embed(selection.points, title)
+            self.workspace.maps.open_child_map(selection.points, title)
             self.play()
 
         self.workspace.trouble.emit("")
@@ -153,7 +153,10 @@ class Controller(QObject):
 
 
 def _warm_up(compilers: Compilers) -> None:
-    parts = {**first_game.find_parts(), pixels.compile_loops: pixels.find_last_loop()}
+    parts = {
+        **first_game.list_compile_parts(),
+        pixels.compile_loops: pixels.find_last_loop(),
+    }
     needed = [
         compile_part
         for compile_part, loop in parts.items()

@@ -32,31 +32,31 @@ from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.stages import Stage, Stages, finish
 from napari_embedding_game.session.clusters.state import initial_cluster_state
 from napari_embedding_game.session.file import codec
-from napari_embedding_game.session.file.checks import check_session
+from napari_embedding_game.session.file.checks import validate_session
 from napari_embedding_game.session.file.codec import DamageError
 from napari_embedding_game.session.file.h5ad import (
+    add_changed_columns,
     has_session,
-    identity_beside,
-    read_rows_beside,
-    session_in,
-    with_changed_columns,
+    identity_of_map,
+    read_obs_and_identity,
+    read_session_bytes,
 )
 from napari_embedding_game.session.file.places import (
-    Change,
-    change_rows,
-    change_view,
-    find_place,
-    name_references,
-    note_place,
+    PathChange,
+    change_row_paths,
+    change_view_paths,
+    strip_reference_folders,
+    to_full_path,
+    to_noted_path,
 )
 from napari_embedding_game.session.file.rows import (
     Rows,
-    dataset_of,
-    in_h5ad,
+    as_rows_of_h5ad,
+    find_recipe_result,
     read_again,
-    recipe_result,
-    rows_of,
-    with_all_names,
+    to_dataset,
+    to_stored_rows,
+    with_names_of_all_maps,
 )
 from napari_embedding_game.session.file.saved_map import MapKind, SavedMap, SavedSession
 from napari_embedding_game.session.run.record import Moment
@@ -120,7 +120,7 @@ class _StoredMap(SavedMap):
     dataset: Rows  # type: ignore[assignment]
 
 
-def save(
+def save_session(
     session: SavedSession,
     path: str | Path,
     *,
@@ -140,33 +140,34 @@ def save(
     for saved_map in session.maps:
         check_not_source(path, saved_map.dataset.source)
     with atomic_write(path, is_private=is_private) as half, half.open("wb") as file:
-        rows = [rows_of(x.dataset) for x in session.maps]
-        return _write(session, rows, file, path.absolute().parent, is_shared)
+        rows = [to_stored_rows(x.dataset) for x in session.maps]
+        return _write_session(session, rows, file, path.absolute().parent, is_shared)
 
 
-def packed(
+def pack_for_h5ad(
     session: SavedSession, path: Path, *, is_shared: bool = False
 ) -> tuple[bytes, str]:
     """Return the map that is shown as the bytes that make its .h5ad file complete.
 
     ``path`` of that file, which takes the place of its source. ``is_shared``: as for
-    :func:`save`.
+    :func:`save_session`.
 
-    Returns the bytes, and a sentence on what is not in them, as :func:`save` does.
+    Returns the bytes, and a sentence on what is not in them, as :func:`save_session`
+    does.
     """
     alone = replace(session[session.current], parent=None, key="")
-    rows = rows_of(alone.dataset, for_h5ad=True)
+    rows = to_stored_rows(alone.dataset, for_h5ad=True)
     if "recipe" in alone.dataset.provenance:
-        others = (rows_of(saved_map.dataset) for saved_map in session.maps)
-        rows = replace(rows, prepared=recipe_result(rows, others))
+        others = (to_stored_rows(saved_map.dataset) for saved_map in session.maps)
+        rows = replace(rows, prepared=find_recipe_result(rows, others))
     rows, content = replace(rows, path=last_path_part(rows.path)), BytesIO()
     folder = path.absolute().parent
     alone_session = SavedSession(maps=(alone,))
-    left_out = _write(alone_session, [rows], content, folder, is_shared)
+    left_out = _write_session(alone_session, [rows], content, folder, is_shared)
     return content.getvalue(), left_out
 
 
-def _write(
+def _write_session(
     session: SavedSession,
     rows: list[Rows],
     file: IO[bytes],
@@ -174,7 +175,7 @@ def _write(
     is_shared: bool,
 ) -> str:
     """Write a session into a file of a folder, and return what is left out in words."""
-    change = partial(note_place, folder=folder, is_shared=is_shared)
+    change = partial(to_noted_path, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     summaries = (
         Summary(x.title, len(x.dataset.obs), len(x.clusters.annotation.groups))
@@ -185,11 +186,11 @@ def _write(
     )
     pairs = zip(session.maps, rows, strict=True)
     maps = [_store_map(saved_map, each, change, is_shared) for saved_map, each in pairs]
-    codec.write(file, {"session": head, "maps": maps})
-    return _left_out_text(session.maps, maps, is_shared)
+    codec.write_parts(file, {"session": head, "maps": maps})
+    return _describe_left_out(session.maps, maps, is_shared)
 
 
-def _left_out_text(
+def _describe_left_out(
     maps: Sequence[SavedMap], stored: Sequence[_StoredMap], is_shared: bool
 ) -> str:
     """Return a sentence on the marks and the steps of undo that are not stored."""
@@ -213,7 +214,7 @@ def _left_out_text(
     return f"Not in the file: {'; '.join(parts)}." if parts else ""
 
 
-def load(path: str | Path) -> SavedSession:
+def load_session(path: str | Path) -> SavedSession:
     """Read a session file; the data it refers to are not read yet.
 
     It may be an .h5ad file that holds one.
@@ -221,26 +222,26 @@ def load(path: str | Path) -> SavedSession:
     Raises DataError: it is no session file, is damaged, or was written by another
     version.
     """
-    return _loaded(Path(path), session_in(Path(path)))
+    return _load_content(Path(path), read_session_bytes(Path(path)))
 
 
-def _loaded(path: Path, content: bytes | None) -> SavedSession:
+def _load_content(path: Path, content: bytes | None) -> SavedSession:
     if content is None:
-        _check_kind(path)
-    head = _head(path, content)
+        _validate_kind(path)
+    head = _read_head(path, content)
     try:
-        stored = codec.read(path, "maps", tuple[_StoredMap, ...], content)
+        stored = codec.read_part(path, "maps", tuple[_StoredMap, ...], content)
         try:
-            rows = with_all_names([x.dataset for x in stored])
+            rows = with_names_of_all_maps([x.dataset for x in stored])
         except ValueError as error:
             raise DamageError(f"its rows: {error}") from error
         if content is not None:
-            rows = [in_h5ad(x, path) for x in rows]
-        change = partial(find_place, folder=path.absolute().parent)
+            rows = [as_rows_of_h5ad(x, path) for x in rows]
+        change = partial(to_full_path, folder=path.absolute().parent)
         pairs = zip(stored, rows, strict=True)
         maps = tuple(_restore_map(saved_map, each, change) for saved_map, each in pairs)
         session = SavedSession(maps=maps, current=head.current)
-        check_session(session)
+        validate_session(session)
     except DamageError as error:
         raise DataError(
             f"{path.name} is damaged ({error}): open another copy of it, or the data "
@@ -249,7 +250,7 @@ def _loaded(path: Path, content: bytes | None) -> SavedSession:
     return session
 
 
-def _check_kind(path: Path) -> None:
+def _validate_kind(path: Path) -> None:
     """Raise DataError for a file of another kind, which is not damaged."""
     ending = path.suffix.lower()
     kind = _OTHER_KINDS.get(ending)
@@ -264,10 +265,10 @@ def _check_kind(path: Path) -> None:
         )
 
 
-def _load_and_tell(path: Path) -> tuple[SavedSession, bool]:
+def _load_with_container(path: Path) -> tuple[SavedSession, bool]:
     """Read a session file; return also whether it is inside an .h5ad file."""
-    content = None if path.name.endswith(ENDING) else session_in(path)
-    return _loaded(path, content), content is not None
+    content = None if path.name.endswith(ENDING) else read_session_bytes(path)
+    return _load_content(path, content), content is not None
 
 
 def is_session(path: Path) -> Stages[bool]:
@@ -290,14 +291,14 @@ def _list_parts(path: Path) -> list[str]:
         return []
 
 
-def summary(path: str | Path) -> Summary:
+def read_summary(path: str | Path) -> Summary:
     """Return what a session file holds, without reading its maps."""
-    return _head(Path(path)).maps[0]
+    return _read_head(Path(path)).maps[0]
 
 
-def _head(path: Path, content: bytes | None = None) -> _Head:
+def _read_head(path: Path, content: bytes | None = None) -> _Head:
     try:
-        head = codec.read(path, "session", _Head, content)
+        head = codec.read_part(path, "session", _Head, content)
     except DamageError as error:
         raise DataError(
             f"{path.name} is damaged, or no session of this version ({error}): open "
@@ -314,7 +315,7 @@ def _head(path: Path, content: bytes | None = None) -> _Head:
 
 
 def _store_map(
-    saved_map: SavedMap, rows: Rows, change: Change, is_shared: bool
+    saved_map: SavedMap, rows: Rows, change: PathChange, is_shared: bool
 ) -> _StoredMap:
     """Return what is stored of a map: not very many marks and steps of undo.
 
@@ -325,8 +326,8 @@ def _store_map(
     clusters = saved_map.clusters.limit_undo_history(MAX_UNDO_BYTES)
     clusters = replace(clusters, done=(), undone=()) if is_shared else clusters
     parts: dict[str, Any] = {
-        "dataset": name_references(change_rows(rows, change)),
-        "view": change_view(saved_map.view, change),
+        "dataset": strip_reference_folders(change_row_paths(rows, change)),
+        "view": change_view_paths(saved_map.view, change),
         "clusters": clusters,
         "look": {part.name: getattr(look, part.name) for part in fields(look)},
         "timeline": timeline,
@@ -346,19 +347,19 @@ def _store_moment(moment: OneMoment) -> OneMoment:
     return replace(moment, snapshot=replace(snapshot, neighbors=near, energy=energy))
 
 
-def _restore_map(stored: _StoredMap, rows: Rows, change: Change) -> SavedMap:
+def _restore_map(stored: _StoredMap, rows: Rows, change: PathChange) -> SavedMap:
     try:
         parts = {
-            "dataset": dataset_of(change_rows(rows, change)),
-            "view": change_view(stored.view, change),
-            "kind": _find_map_kind(stored),
+            "dataset": to_dataset(change_row_paths(rows, change)),
+            "view": change_view_paths(stored.view, change),
+            "kind": _map_kind_of(stored),
         }
         return SavedMap(**{**vars(stored), **parts})
     except (ValueError, TypeError, LookupError) as error:
         raise DamageError(f"its rows: {error}") from error
 
 
-def _find_map_kind(stored: _StoredMap) -> MapKind:
+def _map_kind_of(stored: _StoredMap) -> MapKind:
     """Return how a map was made, which only the key tells in older files."""
     if stored.kind != "whole" or stored.parent is None:
         return stored.kind
@@ -366,7 +367,7 @@ def _find_map_kind(stored: _StoredMap) -> MapKind:
     return former.get(stored.key.rstrip("0123456789"), "part")
 
 
-def with_data(
+def read_map_data(
     saved: SavedMap, folder: Path, read: dict[Any, list[ReadResult]]
 ) -> Stages[SavedMap]:
     """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
@@ -377,11 +378,11 @@ def with_data(
         return saved
     result = yield from read_again(saved.dataset, folder, read)
     if saved.dataset.source_objects is None:  # how rows were joined is not known
-        _note_reading(result)
+        _store_how_read(result)
     return replace(saved, dataset=result.dataset)
 
 
-def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
+def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """Read a session file and its data, as far as they are there, in stages.
 
     Returns ``session``: a map whose data could not be read can be shown, but not played
@@ -389,22 +390,22 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
-    session, is_in_h5ad = yield from read_in_process(path, _load_and_tell)
+    session, is_in_h5ad = yield from read_in_process(path, _load_with_container)
     maps, troubles, read = [], [], dict[Any, list[ReadResult]]()
     for number, saved_map in enumerate(session.maps):
         yield Stage("Reading the data again", number / len(session.maps))
         try:
-            opened = yield from with_data(saved_map, path.parent, read)
+            opened = yield from read_map_data(saved_map, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
-                known = identity_beside(opened)
-                obs, found = yield from read_in_process(path, read_rows_beside, known)
+                known = identity_of_map(opened)
+                obs, found = yield from read_in_process(path, read_obs_and_identity, known)
                 order = align_rows(known, found, path.name, OPENED_AS_DATA)
-                dataset = with_changed_columns(opened.dataset, obs, order)
+                dataset = add_changed_columns(opened.dataset, obs, order)
                 opened = replace(opened, dataset=dataset)
             maps.append(opened)
         except DataError as error:
             if is_in_h5ad:
-                maps.append((yield from _as_data(path)))
+                maps.append((yield from _read_as_data(path)))
                 is_told = str(error).endswith(OPENED_AS_DATA)
                 other = OTHER_DATA.format(path.name, OPENED_AS_DATA)
                 troubles.append(str(error) if is_told else other)
@@ -414,7 +415,7 @@ def open_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
     return replace(session, maps=tuple(maps)), list(dict.fromkeys(troubles))
 
 
-def _note_reading(result: ReadResult) -> None:
+def _store_how_read(result: ReadResult) -> None:
     dataset = result.dataset
     if dataset.source is not None:
         options = dataset.read_options or DEFAULT_OPTIONS
@@ -425,24 +426,24 @@ def _note_reading(result: ReadResult) -> None:
         )
 
 
-def _as_data(path: Path) -> Stages[SavedMap]:
+def _read_as_data(path: Path) -> Stages[SavedMap]:
     """Read an .h5ad file without the map that it holds."""
     result = yield from load_read_result(path, ReadOptions(missing="drop"))
     dataset = result.dataset
-    _note_reading(result)
+    _store_how_read(result)
     parts: dict[str, Any] = {"dataset": dataset, "snapshot": None}
     parts["clusters"] = initial_cluster_state(len(dataset.obs))
     return SavedMap(key="", title=dataset.name, settings=Settings(), **parts)
 
 
 def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
-    """Do all that :func:`open_stages` does at once."""
-    return finish(open_stages(path))
+    """Do all that :func:`open_session_stages` does at once."""
+    return finish(open_session_stages(path))
 
 
-def recorded_map(path: str | Path) -> SavedMap:
+def load_recorded_map(path: str | Path) -> SavedMap:
     """Return the map of a session file that was shown; it has a run to replay."""
-    session = load(path)
+    session = load_session(path)
     saved = session[session.current]
     if saved.record is None:
         raise DataError(
@@ -452,11 +453,11 @@ def recorded_map(path: str | Path) -> SavedMap:
     return saved
 
 
-def other_versions(path: str | Path) -> list[str]:
+def list_other_versions(path: str | Path) -> list[str]:
     """Return the packages that wrote a session file in another version than here.
 
     Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
     """
-    written = _head(Path(path)).versions
+    written = _read_head(Path(path)).versions
     changed = {k: v for k, v in installed_versions().items() if written.get(k, v) != v}
     return [f"{name} {written[name]} (here {here})" for name, here in changed.items()]

@@ -28,7 +28,7 @@ KEPT = 12
 """Sessions that are kept: closed, replaced by other data, or of killed programs."""
 
 
-def folder() -> Path:
+def autosave_folder() -> Path:
     """Return the user's folder for these files; make it where it is missing.
 
     The usual one is for its owner alone: what is kept there may be of patients.
@@ -44,11 +44,11 @@ def folder() -> Path:
 
 def find_recent_sessions() -> list[Path]:
     """Return the last sessions, closed ones and of killed programs, newest first."""
-    where = folder()
+    where = autosave_folder()
     for half in where.glob(f".*{_OPEN}"):
         written = where / half.name.split("-", 2)[-1]
         delete_temporaries(written)
-    killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_living(x)]
+    killed = [x for x in where.glob(f"[!.]*{_OPEN}") if not _is_of_running_process(x)]
     files = []
     for path in (*killed, *where.glob(f"[!.]*{_ENDING}")):
         with contextlib.suppress(FileNotFoundError):  # another program deleted it
@@ -61,7 +61,7 @@ def was_closed(path: Path) -> bool:
     return path.name.endswith(_ENDING)
 
 
-def mark_opened(path: Path) -> None:
+def mark_as_closed(path: Path) -> None:
     """Let the session of a killed program be one of many, once it was opened again."""
     if not was_closed(path):
         with contextlib.suppress(OSError):  # it stays as it is called
@@ -71,40 +71,40 @@ def mark_opened(path: Path) -> None:
 class Autosave:
     """The file of the session of this program.
 
-    ``capture``: returns the present session, or None where there is nothing to save; is
-    called in the thread that calls ``job`` or ``close``.
+    ``to_saved_session``: returns the present session, or None where there is nothing to
+    save; is called in the thread that calls ``make_save_job`` or ``close``.
     """
 
-    def __init__(self, capture: Callable[[], SavedSession | None]) -> None:
-        self._capture, self._token = capture, uuid.uuid4().hex
+    def __init__(self, to_saved_session: Callable[[], SavedSession | None]) -> None:
+        self._to_saved_session, self._token = to_saved_session, uuid.uuid4().hex
         process = f"{os.getpid()}-{psutil.Process().create_time():.0f}"
-        self.path = folder() / f"{process}-{self._token}{_OPEN}"
+        self.path = autosave_folder() / f"{process}-{self._token}{_OPEN}"
         self._writing = threading.Lock()
 
-    def job(self) -> Callable[[], None] | None:
+    def make_save_job(self) -> Callable[[], None] | None:
         """Return a job that saves the present session, for any thread; None without.
 
         The job raises :class:`DataError` where the file cannot be written.
         """
-        session = self._capture()
+        session = self._to_saved_session()
         if session is None:
             return None
 
         def save() -> None:
             with self._writing:
                 with contextlib.suppress(OSError):  # said when the file is written
-                    folder()
-                archive.save(session, self.path, is_private=True)
+                    autosave_folder()
+                archive.save_session(session, self.path, is_private=True)
 
         return save
 
-    def closing(self) -> Callable[[], None]:
+    def make_closing_job(self) -> Callable[[], None]:
         """Return a job that saves the session as it is now, and closes in good order.
 
         What cannot be saved now stays as it was saved last.
         """
         try:
-            save = self.job()
+            save = self.make_save_job()
         except BaseException:
             self._rename(f"0-0-{self._token}{_OPEN}")
             raise
@@ -129,7 +129,7 @@ class Autosave:
             self.path = self.path.rename(self.path.with_name(name))
 
 
-def _is_of_living(path: Path) -> bool:
+def _is_of_running_process(path: Path) -> bool:
     number, began, *_ = path.name.split("-")
     try:
         process = psutil.Process(int(number))

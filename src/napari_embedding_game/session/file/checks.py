@@ -55,7 +55,7 @@ MAX_IDS = 1 << 22
 """Above the ids of clusters."""
 
 
-def check_session(session: SavedSession) -> None:
+def validate_session(session: SavedSession) -> None:
     """Raise DamageError unless the maps are one tree, parents first, and each is whole.
 
     The file itself is known to be what was written; here is what could end the program
@@ -67,15 +67,15 @@ def check_session(session: SavedSession) -> None:
     for saved in session.maps:
         _expect(saved.parent in (keys or {None}) and saved.key not in keys, "its maps")
         keys.add(saved.key)
-        _check_map(saved)
+        _validate_map(saved)
     _expect(session.current in keys, "the map that was shown is missing")
 
 
-def _check_map(saved: SavedMap) -> None:
+def _validate_map(saved: SavedMap) -> None:
     dataset, annotation = saved.dataset, saved.clusters.annotation
     n, n_source, rows = len(dataset.obs), dataset.n_source_rows, dataset.known[ROWS]
     sizes = {"n": n, "a": n_source, "i": MAX_IDS}
-    _check_arrays(replace(saved, dataset=rows), sizes, "its map")
+    _validate_arrays(replace(saved, dataset=rows), sizes, "its map")
     _expect(len(rows.source_names or rows.kept) == n_source, "its names")
     _expect(rows.prepared is None or rows.prepared.X.shape[1] > 0, "its recipe")
     figures = (*rows.left_out.values(), *rows.quality.values())
@@ -94,18 +94,18 @@ def _check_map(saved: SavedMap) -> None:
         examples = [row for each in added.examples.values() for row in each]
         _expect(all(0 <= row < n_source for row in examples), "its examples")
     for moment in (saved, *saved.timeline.marks):
-        _check_moment(moment)
+        _validate_moment(moment)
 
 
-def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
+def _validate_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
     """Check sizes, bounds and numbers of all arrays in a value of dataclasses."""
     if isinstance(value, LandmarkMerge):
         n = len(value.tree.leader)
         _expect(value.graph.shape == (n, n), f"{where}.graph")
-        _check_arrays(value.tree, {**sizes, "l": n}, f"{where}.tree")
+        _validate_arrays(value.tree, {**sizes, "l": n}, f"{where}.tree")
     elif isinstance(value, tuple) and value and is_dataclass(value[0]):
         for number, part in enumerate(value):
-            _check_arrays(part, sizes, f"{where}[{number}]")
+            _validate_arrays(part, sizes, f"{where}[{number}]")
     elif is_dataclass(value):
         kind, lengths = type(value).__name__, dict(sizes)
         kind = "SavedMap" if isinstance(value, SavedMap) else kind
@@ -125,10 +125,10 @@ def _check_arrays(value: Any, sizes: Mapping[str, int], where: str) -> None:
                 is_within = low <= array.min() and array.max() < lengths[below]
                 _expect(bool(is_within), label)
         for part in fields(value):
-            _check_arrays(getattr(value, part.name), sizes, f"{where}.{part.name}")
+            _validate_arrays(getattr(value, part.name), sizes, f"{where}.{part.name}")
 
 
-def _check_moment(moment: Moment) -> None:
+def _validate_moment(moment: Moment) -> None:
     """Check the settings, the run and the merge tree of a moment, and what fits."""
     snapshot, record, merging = moment.snapshot, moment.record, moment.merging
     settings = [moment.settings]
@@ -138,7 +138,7 @@ def _check_moment(moment: Moment) -> None:
         for each in settings:  # of a run of enough rows
             fill_affinity(each).validate()
         if record is not None:
-            replay.check(record)
+            replay.validate_event_order(record)
     except InputError as error:
         raise DamageError(
             "settings that no run can have, or of a later version, for which "

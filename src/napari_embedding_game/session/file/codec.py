@@ -1,9 +1,9 @@
-"""Values as JSON and arrays in one .zip, as ``numpy.savez`` makes it, and back.
+"""Write and read dataclasses as JSON and arrays in one .zip, like ``numpy.savez``.
 
-msgspec writes and checks dataclasses; what it does not know is written by hooks:
-arrays as their number in the file, in which equal ones are stored once, sparse
-matrices, tables and merge trees as the arrays that they are made of.  Nothing is
-compressed or pickled, so that a file cannot hold more than its own size.
+msgspec writes and checks the dataclasses, and hooks handle the other types: an array is
+a member of the .zip (equal arrays once), and JSON refers to it by its number; sparse
+matrices, tables and merge trees are stored as the arrays that they consist of.  Nothing
+is compressed or pickled, so that reading never takes more than the size of a file.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _SPARSE = {"data": NDArray[np.floating], "indices": _PLACES, "indptr": _PLACES}
 
 
 _VALUES_A_BYTE = 64
-"""Values that a table may have for each of its bytes: truth values take one bit, gaps
-nothing at all."""
+"""Most values of a table for each of its bytes: booleans take one bit, a column of
+missing values takes nothing."""
 _MAGIC = b"ARROW1\0\0"
-"""What a Feather file begins with; the parts of an Arrow stream follow."""
+"""The first bytes of a Feather file; the messages of an Arrow stream follow."""
 
 
 class DamageError(DataError):
-    """What is wrong with a file: the place in it, and what was expected there."""
+    """A damaged file: names the place in the file and what was expected there."""
 
 
-def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
-    """Write values by their names into a file that is open."""
+def write_parts(file: IO[bytes], parts: Mapping[str, Any]) -> None:
+    """Write named values, as JSON and arrays, into an open binary file."""
     arrays: dict[tuple[object, ...], tuple[str, NDArray[Any]]] = {}
 
-    def written(item: Any) -> Any:
+    def encode_item(item: Any) -> Any:
         if isinstance(item, np.ndarray):
             content = np.ascontiguousarray(item)
             digest = blake2b(content.data).digest()
@@ -67,27 +67,29 @@ def write(file: IO[bytes], parts: Mapping[str, Any]) -> None:
         if sp.issparse(item):
             return {key: getattr(item, key) for key in ("shape", *_SPARSE)}
         if isinstance(item, pd.DataFrame):
-            return written(_packed(item))
+            return encode_item(_to_feather_bytes(item))
         if isinstance(item, Mapping):
             return dict(item)
         raise NotImplementedError(f"{type(item)} in a session file")
 
     members: dict[str, Any] = {
-        name: np.frombuffer(msgspec.json.encode(part, enc_hook=written), np.uint8)
+        name: np.frombuffer(msgspec.json.encode(part, enc_hook=encode_item), np.uint8)
         for name, part in parts.items()
     }
     np.savez(file, **members | dict(arrays.values()))
 
 
-def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> T:
-    """Return a part of a file, each value of its declared type.
+def read_part(path: Path, name: str, kind: type[T], content: bytes | None = None) -> T:
+    """Return one named value of a file, converted to a type and checked.
 
-    Only those arrays are read that are in it.
+    Only the arrays of this value are read.
 
-    ``content``: what the file at ``path`` is or holds, where it is another file's part.
+    ``kind``: the type, whose fields declare the types of everything in it.
+    ``content``: the bytes of the session file, where it lies inside the file at
+    ``path``.
 
-    Raises DataError: the file is missing, or no such file. Raises DamageError:
-    something in it is not what its type declares.
+    Raises DataError: the file is missing or of another kind. Raises DamageError: a
+    value is not of its declared type.
     """
     if not path.is_file():
         raise DataError(f"{path} is not there: check the name and the folder.")
@@ -106,7 +108,7 @@ def read(path: Path, name: str, kind: type[T], content: bytes | None = None) -> 
         array = cache(lambda name: _read_array(file, f"{name}.npy"))
         try:
             text = array(name).data
-            return _decoded(kind, text, array)
+            return _decode_json(kind, text, array)
         except (msgspec.MsgspecError, LookupError, RecursionError, ValueError) as error:
             raise DamageError(str(error)) from error
 
@@ -130,11 +132,11 @@ def _read_array(file: zipfile.ZipFile, name: str) -> NDArray[Any]:
     return values
 
 
-def _decoded(
+def _decode_json(
     kind: type[T], text: memoryview, array: Callable[[str], NDArray[Any]]
 ) -> T:
-    def read(expected: Any, item: Any) -> Any:
-        if (element := _element_type(expected)) is not None:
+    def decode_item(expected: Any, item: Any) -> Any:
+        if (element := _array_element_type(expected)) is not None:
             values = array(msgspec.convert(item, dict[str, str])["array"])
             if element is not Any and not np.issubdtype(values.dtype, element):
                 raise ValueError(
@@ -143,27 +145,29 @@ def _decoded(
             return values
         if expected is LandmarkMerge:
             parts = msgspec.convert(item, dict[str, dict[str, Any]])
-            tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=read)
-            return LandmarkMerge(read(sp.csr_matrix, parts["graph"]), tree)
+            tree = msgspec.convert(parts["tree"], MergeTree, dec_hook=decode_item)
+            return LandmarkMerge(decode_item(sp.csr_matrix, parts["graph"]), tree)
         if expected is sp.csr_matrix:
             of = msgspec.convert(item, dict[str, Any])
-            values, *indices = (read(kind, of[name]) for name, kind in _SPARSE.items())
+            values, *indices = (
+                decode_item(kind, of[name]) for name, kind in _SPARSE.items()
+            )
             shape = msgspec.convert(of["shape"], tuple[int, int])
             matrix = sp.csr_matrix((values, *indices), shape=shape)
             validate_sparse(matrix)
             return matrix
         if expected is pd.DataFrame:
-            return _read_table(read(NDArray[np.uint8], item))
+            return _read_table(decode_item(NDArray[np.uint8], item))
         raise NotImplementedError(f"{expected} in a session file")
 
-    return msgspec.json.decode(text, type=kind, dec_hook=read)
+    return msgspec.json.decode(text, type=kind, dec_hook=decode_item)
 
 
 def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
-    """Return the table that the bytes of a Feather file hold, as :func:`_packed` wrote.
+    """Return the table in the bytes of a Feather file by :func:`_to_feather_bytes`.
 
-    Nothing in it is unpacked to more than :data:`_VALUES_A_BYTE` values for each byte.
-    Raises ValueError: it is compressed, has more values, or is damaged.
+    Raises ValueError: the file is damaged or compressed, or has more than
+    :data:`_VALUES_A_BYTE` values for each byte.
     """
     if content[: len(_MAGIC)].tobytes() != _MAGIC:
         raise ValueError("Expected a table in Feather's format")
@@ -185,8 +189,10 @@ def _read_table(content: NDArray[np.uint8]) -> pd.DataFrame:
 def _is_compressed(message: pa.ipc.Message) -> bool:
     """Return whether a message of an Arrow stream holds compressed columns.
 
-    pyarrow does not tell before it has unpacked them.  The metadata are a flatbuffer,
-    see ``Message.fbs`` and ``Schema.fbs`` of Arrow's format.
+    pyarrow tells only after it has unpacked the columns, so the flatbuffer of the
+    metadata is read here: see ``Message.fbs`` and ``Schema.fbs`` of Arrow's format.
+
+    Raises ValueError: the metadata are damaged.
     """
     content = message.metadata.to_pybytes()
 
@@ -194,7 +200,7 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
         return place + int(struct.unpack_from("<I", content, place)[0])
 
     def find_field(table: int, number: int) -> int:
-        """Return the place of a field of a table; 0 where it is left out."""
+        """Return the offset of a field of a flatbuffer table; 0 where it is absent."""
         fields = table - struct.unpack_from("<i", content, table)[0]
         (size,) = struct.unpack_from("<H", content, fields)
         at = 4 + 2 * number
@@ -213,7 +219,7 @@ def _is_compressed(message: pa.ipc.Message) -> bool:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Return whether each value of an Arrow type has bytes of its own in the file."""
+    """Return whether an Arrow type stores bytes for each of its values."""
     of = pa.types
     if of.is_dictionary(kind):
         return _is_plain(kind.value_type)
@@ -232,7 +238,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     return any(check(kind) for check in checks)
 
 
-def _element_type(kind: Any) -> Any:
+def _array_element_type(kind: Any) -> Any:
+    """Return the type of the elements of an array type; None for any other type."""
     # NDArray is another writing of np.ndarray, and since numpy 2.5 a name of its own.
     if get_origin(kind) is NDArray:
         return get_args(kind)[0]
@@ -241,17 +248,17 @@ def _element_type(kind: Any) -> Any:
     return None
 
 
-def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:
-    """Return a table as the bytes of a Feather file; its index is not in it."""
+def _to_feather_bytes(table: pd.DataFrame) -> NDArray[np.uint8]:
+    """Return a table, without its index, as the bytes of a Feather file, (n,) uint8."""
     once = table.loc[:, ~table.columns.duplicated()].reset_index(drop=True)
     once.columns = once.columns.map(str)
     content = BytesIO()
-    once.apply(_writable).to_feather(content, compression="uncompressed")
+    once.apply(_to_feather_column).to_feather(content, compression="uncompressed")
     return np.frombuffer(content.getvalue(), np.uint8)
 
 
-def _writable(column: pd.Series) -> pd.Series:
-    """Return a column in a type that Feather gives back as it was."""
+def _to_feather_column(column: pd.Series) -> pd.Series:
+    """Return a column converted to a type that Feather restores unchanged."""
     if isinstance(getattr(column.dtype, "categories", None), pd.IntervalIndex):
         return column.cat.rename_categories(str)
     try:

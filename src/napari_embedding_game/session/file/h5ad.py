@@ -54,7 +54,7 @@ def has_session(path: Path) -> bool:
         return False  # the reader reports the error
 
 
-def session_in(path: Path) -> bytes | None:
+def read_session_bytes(path: Path) -> bytes | None:
     """Return the session file that an .h5ad file holds; None of any other file."""
     if not has_session(path):
         return None
@@ -63,7 +63,7 @@ def session_in(path: Path) -> bytes | None:
         return content.tobytes()
 
 
-def read_rows_beside(path: Path, known: Identity) -> tuple[pd.DataFrame, Identity]:
+def read_obs_and_identity(path: Path, known: Identity) -> tuple[pd.DataFrame, Identity]:
     """Return the metadata of the rows of an .h5ad file, and what they are known by.
 
     ``known``: as for :func:`~.formats.anndata.read_root_identity`.
@@ -74,7 +74,7 @@ def read_rows_beside(path: Path, known: Identity) -> tuple[pd.DataFrame, Identit
         return obs.set_axis(obs.index.astype(str)), found
 
 
-def identity_beside(saved: SavedMap) -> Identity:
+def identity_of_map(saved: SavedMap) -> Identity:
     """Return what the rows of a map are known by in the .h5ad file that holds it.
 
     That is what they are compared by, and their places on the map.
@@ -90,16 +90,16 @@ def identity_beside(saved: SavedMap) -> Identity:
     return Identity(dataset.source_obs_names, hashes)
 
 
-def with_changed_columns(
+def add_changed_columns(
     dataset: Dataset, obs: pd.DataFrame, order: NDArray[np.intp]
 ) -> Dataset:
     """Return rows with the columns of a file that are new or changed.
 
     ``order`` (n_source_rows,): row of ``obs`` that each row of the source is.
     """
-    new = without_results(obs.iloc[order], dataset.added_columns)
+    new = drop_result_columns(obs.iloc[order], dataset.added_columns)
     rows, old = new[dataset.kept], to_storable_obs(dataset.obs)
-    same = [n for n in new if n in old and _is_same(old[n], rows[n])]
+    same = [n for n in new if n in old and _has_same_values(old[n], rows[n])]
     new, whole = new.drop(columns=same), dataset.source_obs
     if whole is not None:
         whole = whole.assign(**new.set_axis(whole.index))
@@ -107,24 +107,26 @@ def with_changed_columns(
     return replace(dataset, obs=dataset.obs.assign(**new), source_obs=whole)
 
 
-def without_results(obs: pd.DataFrame, results: Collection[str] = ()) -> pd.DataFrame:
+def drop_result_columns(
+    obs: pd.DataFrame, results: Collection[str] = ()
+) -> pd.DataFrame:
     """Return metadata without the columns of a map, and without `results`."""
     names = obs.columns
     return obs.loc[:, ~(names.isin(results) | names.str.startswith(f"{KEY}_"))]
 
 
-def read_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
+def read_h5ad_rows(path: Path, options: ReadOptions) -> Stages[ReadResult]:
     """Read a file again; the .h5ad of a map without what a map is."""
     result = yield from read_in_stages(path, options)
     if not has_session(path):
         return result
     dataset = result.dataset
     tables = {part: getattr(dataset, part) for part in ("obs", "source_obs")}
-    tables = {k: x if x is None else without_results(x) for k, x in tables.items()}
+    tables = {k: x if x is None else drop_result_columns(x) for k, x in tables.items()}
     return replace(result, dataset=replace(dataset, **tables))
 
 
-def _is_same(old: pd.Series, column: pd.Series) -> bool:
+def _has_same_values(old: pd.Series, column: pd.Series) -> bool:
     # What is missing was once stored as "".
     one, other = (x.astype(object).where(x.notna(), "") for x in (old, column))
     return bool(one.tolist() == other.tolist())

@@ -38,7 +38,7 @@ from napari_embedding_game.data.readers import can_read
 from napari_embedding_game.data.reading_process import read_in_process
 from napari_embedding_game.data.recipe import RecipeResult
 from napari_embedding_game.data.stages import Stage, Stages
-from napari_embedding_game.session.file.h5ad import read_rows
+from napari_embedding_game.session.file.h5ad import read_h5ad_rows
 
 MAX_X = 64_000_000
 """Bytes of numbers that are stored where no file has them, or a recipe made them."""
@@ -118,7 +118,7 @@ class Rows:
         return names
 
 
-def with_all_names(maps: list[Rows]) -> list[Rows]:
+def with_names_of_all_maps(maps: list[Rows]) -> list[Rows]:
     """Return rows of one source, each with the names that any map has of it.
 
     So a file that was sorted since is in the same order in all of them.
@@ -133,7 +133,7 @@ def with_all_names(maps: list[Rows]) -> list[Rows]:
     return [replace(one, source_names=every[len(one.kept)]) for one in maps]
 
 
-def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
+def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     """Return what is stored of a dataset; one without numbers is stored as before.
 
     The first time all numbers are read for their fingerprint.  An .h5ad file of the map
@@ -143,14 +143,14 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
         lost: Rows = dataset.known[ROWS]
         return lost
     source, stored = dataset.source, dict[str, Any]()
-    is_stored = _holds_numbers(dataset, for_h5ad)
+    is_stored = _needs_stored_numbers(dataset, for_h5ad)
     if is_stored:
-        stored |= _numbers(dataset, for_h5ad)
+        stored |= _collect_stored_fields(dataset, for_h5ad)
     elif dataset.space == f"columns of {dataset.name}":
         stored["columns"] = dataset.var_names
     if (for_h5ad or is_stored) and not dataset.kept.all():
         stored["source_names"] = tuple(map(str, dataset.source_obs_names))
-    options, result = dataset.read_options, _prepared(dataset)
+    options, result = dataset.read_options, _stored_recipe_result(dataset)
     if for_h5ad and (source is None or not is_kept_in_h5ad(source)):
         # The file has no counts, but what they came to.
         key = find_components_key(dataset)
@@ -176,7 +176,7 @@ def rows_of(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
     )
 
 
-def _holds_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
+def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
     """Return whether the numbers are kept, as no other file has them."""
     source = dataset.source
     if SAMPLE in dataset.provenance:
@@ -187,7 +187,7 @@ def _holds_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
     return all(dense) and (source is None or not is_kept_in_h5ad(source))
 
 
-def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
+def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     """Return what only a source has otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
@@ -210,7 +210,7 @@ def _numbers(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
     return {**parts, "profile_names": dataset.profile_names}
 
 
-def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
+def _find_sample_loader(rows: Rows) -> Callable[[], Dataset] | None:
     """Return the function that makes the sample; None if these are no sample."""
     name = rows.provenance.get(SAMPLE)
     if name is None and rows.numbers is None and not rows.path:  # as in 0.3
@@ -221,7 +221,7 @@ def _sample_of(rows: Rows) -> Callable[[], Dataset] | None:
     return sample
 
 
-def in_h5ad(rows: Rows, path: Path) -> Rows:
+def as_rows_of_h5ad(rows: Rows, path: Path) -> Rows:
     """Return rows of the .h5ad file that holds them, instead of their source."""
     if SAMPLE in rows.provenance:
         return rows
@@ -232,7 +232,7 @@ def in_h5ad(rows: Rows, path: Path) -> Rows:
     return replace(rows, path=str(path.absolute()), options=options)
 
 
-def dataset_of(rows: Rows) -> Dataset:
+def to_dataset(rows: Rows) -> Dataset:
     """Return rows that a map can be shown with while their source is not at hand.
 
     Raises ValueError: their parts do not fit together.
@@ -286,11 +286,11 @@ def fingerprint(dataset: Dataset) -> str:
     differently on other machines.
     """
     if FINGERPRINT not in dataset.known:
-        dataset.known[FINGERPRINT] = _digest(dataset, sorts=True)
+        dataset.known[FINGERPRINT] = _hash_numbers(dataset, sorts=True)
     return str(dataset.known[FINGERPRINT])
 
 
-def _digest(dataset: Dataset, *, sorts: bool) -> str:
+def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
     """Return the hash, of sparse numbers sorted, or unsorted as up to version 0.3."""
     X, profile, digest = dataset.X, dataset.profile, blake2b(digest_size=16)
     parts = []
@@ -313,32 +313,34 @@ def read_again(
 ) -> Stages[ReadResult]:
     """Read the data of rows again in stages, as they were read.
 
-    ``dataset``: of a file, as :func:`dataset_of` makes it. ``folder``: folder in which
+    ``dataset``: of a file, as :func:`to_dataset` makes it. ``folder``: folder in which
     a file of the same name is looked for, too. ``read``: results for the maps before,
     by path and options: a file is not read twice for the same numbers.
 
     Raises DataError: the source is missing, or gives other numbers.
     """
     rows: Rows = dataset.known[ROWS]
-    sample, found, why = _sample_of(rows), None, ""
+    sample, found, why = _find_sample_loader(rows), None, ""
     if sample is not None:
         yield Stage("Opening the sample")
         whole = sample().with_roles_and_gene_kind(rows.options or DEFAULT_OPTIONS)
-        found = _as_saved(ReadResult(whole), rows)
+        found = _select_saved_rows(ReadResult(whole), rows)
     else:
-        path = _source_path(rows, folder)
-        for options in _possible_options(rows):
+        path = _find_source_path(rows, folder)
+        for options in _list_possible_options(rows):
             results = read.setdefault((path, options), [])
-            found = next(filter(None, (_as_saved(x, rows) for x in results)), None)
+            found = next(
+                filter(None, (_select_saved_rows(x, rows) for x in results)), None
+            )
             # A recipe may have come to other last digits at another time.
             if found is None and (rows.prepared is not None or not results):
-                result = yield from read_in_process(path, read_rows, options)
-                result = _in_former_order(result, rows)
+                result = yield from read_in_process(path, read_h5ad_rows, options)
+                result = _restore_row_order(result, rows)
                 result = yield from apply_recipe_or_mixing(
-                    result, options, recipe_result(rows, ())
+                    result, options, find_recipe_result(rows, ())
                 )
                 results.append(result)
-                found = _as_saved(result, rows)
+                found = _select_saved_rows(result, rows)
                 present = result.dataset.source_obs_names
                 why = _changed_rows_text(rows, present)
             if found is not None:
@@ -378,7 +380,7 @@ def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
     return ""
 
 
-def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
+def _restore_row_order(result: ReadResult, rows: Rows) -> ReadResult:
     """Return what was read, with its rows in their former order, by their names."""
     dataset, saved = result.dataset, rows.all_names
     names, named = dataset.source_obs_names, rows.kept | (saved != "")
@@ -393,7 +395,7 @@ def _in_former_order(result: ReadResult, rows: Rows) -> ReadResult:
     return replace(result, dataset=dataset.reorder_source_rows(order))
 
 
-def _possible_options(rows: Rows) -> list[ReadOptions]:
+def _list_possible_options(rows: Rows) -> list[ReadOptions]:
     """Return how the source was read, also where the default was another then."""
     options = rows.options or DEFAULT_OPTIONS
     chosen = options.space, options.columns, options.recipe, options.batch_key
@@ -405,20 +407,22 @@ def _possible_options(rows: Rows) -> list[ReadOptions]:
     return [options, *named]
 
 
-def _as_saved(result: ReadResult, rows: Rows) -> ReadResult | None:
+def _select_saved_rows(result: ReadResult, rows: Rows) -> ReadResult | None:
     """Return the rows of a map from those that were read; None if these differ."""
-    result = _in_former_order(result, rows)
+    result = _restore_row_order(result, rows)
     dataset = result.dataset
     if len(dataset.kept) != len(rows.kept) or not dataset.kept[rows.kept].all():
         return None
     if not rows.kept[dataset.kept].all():
         dataset = dataset.subset(rows.kept[dataset.kept])
     same = rows.fingerprint
-    is_same = same == fingerprint(dataset) or same == _digest(dataset, sorts=False)
+    is_same = same == fingerprint(dataset) or same == _hash_numbers(
+        dataset, sorts=False
+    )
     return replace(result, dataset=dataset) if is_same else None
 
 
-def _source_path(rows: Rows, folder: Path) -> Path:
+def _find_source_path(rows: Rows, folder: Path) -> Path:
     if not rows.path:
         raise DataError(
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
@@ -443,7 +447,7 @@ def _source_path(rows: Rows, folder: Path) -> Path:
     )
 
 
-def _prepared(dataset: Dataset) -> RecipeResult | None:
+def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
     """Return the result of its recipe, or of mixing batches, if it is of all rows."""
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     is_ready = mixed is not None if recipe is None else dataset.projection is not None
@@ -455,7 +459,7 @@ def _prepared(dataset: Dataset) -> RecipeResult | None:
     return RecipeResult(dataset.kept, X, None if recipe is None else projection, scores)
 
 
-def recipe_result(rows: Rows, others: Iterable[Rows]) -> RecipeResult | None:
+def find_recipe_result(rows: Rows, others: Iterable[Rows]) -> RecipeResult | None:
     """Return the result of a map's recipe, which may be stored with a larger map."""
     source = rows.path, rows.options, len(rows.kept)
     stored = (

@@ -40,11 +40,11 @@ from napari_embedding_game.session.file.saved_map import (
 )
 from napari_embedding_game.session.notebook.methods import (
     NOTHING_PLAYED,
-    merging_text,
+    clusters_text,
     methods_text,
 )
 from napari_embedding_game.session.run.record import RunRecord
-from napari_embedding_game.session.run.replay import check
+from napari_embedding_game.session.run.replay import validate_event_order
 
 NOTEBOOK, METHODS = ".ipynb", ".txt"
 MAX_STEPS = 40
@@ -166,7 +166,7 @@ class _Notebook:
         self.saved, self.dataset, self.path = saved, saved.dataset, path
         self.snapshot, self.is_shared = saved.snapshot, is_shared
         self.cells: list[dict[str, Any]] = []
-        self.files: dict[Path, Callable[[Path], object]] = {path: self._write}
+        self.files: dict[Path, Callable[[Path], object]] = {path: self._write_ipynb}
         self.clustering = saved.clusters.clustering
         names = pd.Index(make_names_unique(self.dataset.source_obs_names))
         taken = {*self.dataset.obs, *self.dataset.profile_names}
@@ -182,7 +182,7 @@ class _Notebook:
         """What the code reads of each row."""
         write = partial(self.rows.to_csv, quoting=QUOTE_ALL)
         table = self._add_file("cells.csv", write)
-        self._text(
+        self._add_text(
             TITLE,
             title=saved.title,
             date=f"{date.today():%d %B %Y}",
@@ -191,12 +191,12 @@ class _Notebook:
                 f"{name} {one}" for name, one in installed_versions().items()
             ),
         )
-        self._code(IMPORTS)
-        how, read = self._reading()
-        self._text(DATA, {"how": how, "table": to_code_span(table)})
-        code = {"table": _code_of(table), "names": _code_of(index.name)}
-        code["sums"] = _code_of(sums)
-        self._code(ROWS.format(read=read, **code))
+        self._add_code(IMPORTS)
+        how, read = self._describe_reading()
+        self._add_text(DATA, {"how": how, "table": to_code_span(table)})
+        code = {"table": _to_code(table), "names": _to_code(index.name)}
+        code["sums"] = _to_code(sums)
+        self._add_code(ROWS.format(read=read, **code))
         self._add_run(saved.record)
         self._add_new_columns()
         self._add_clusters()
@@ -205,9 +205,9 @@ class _Notebook:
                 column = unique_name(f"comparison {number}", {*self.rows})
                 self._add_comparison(compared, column)
         methods = methods_text(saved)
-        self._text("## Methods, for a paper\n\n{methods}", methods=methods)
+        self._add_text("## Methods, for a paper\n\n{methods}", methods=methods)
 
-    def _text(
+    def _add_text(
         self, template: str, markdown: Mapping[str, str] = {}, **plain: str
     ) -> None:
         """Add a template filled in with plain texts, and with parts in Markdown."""
@@ -215,7 +215,7 @@ class _Notebook:
         source = template.format(**markdown, **texts).splitlines(keepends=True)
         self.cells.append({"cell_type": "markdown", "metadata": {}, "source": source})
 
-    def _code(self, source: str) -> None:
+    def _add_code(self, source: str) -> None:
         lines = source.splitlines(keepends=True)
         cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": lines}
         self.cells.append({**cell, "execution_count": None, "outputs": []})
@@ -226,7 +226,7 @@ class _Notebook:
         self.files[path] = write
         return path.name
 
-    def _write(self, path: Path) -> None:
+    def _write_ipynb(self, path: Path) -> None:
         """Write an .ipynb file, in version 4.5 of the format."""
         cells = [{**cell, "id": f"cell-{n}"} for n, cell in enumerate(self.cells)]
         kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -237,7 +237,7 @@ class _Notebook:
         )
         path.write_text(text + "\n", encoding="utf-8")
 
-    def _reading(self) -> tuple[str, str]:
+    def _describe_reading(self) -> tuple[str, str]:
         """Return how the data are read, in words and as code."""
         dataset, source = self.dataset, self.dataset.source
         if source is None and SAMPLE not in dataset.provenance:
@@ -249,7 +249,7 @@ class _Notebook:
                 f"**{escape_markdown(dataset.name)}**, as they were in napari, saved "
                 f"in {to_code_span(name)}."
             )
-            return how, f"adata = sc.read_h5ad({_code_of(name)})"
+            return how, f"adata = sc.read_h5ad({_to_code(name)})"
         path, options = str(dataset.provenance.get(SAMPLE)), dict[str, Any]()
         if source is not None:
             source, folder = source.absolute(), self.path.absolute().parent
@@ -259,7 +259,7 @@ class _Notebook:
             given, usual = dataset.read_options or ReadOptions(), ReadOptions()
             values = {one.name: getattr(given, one.name) for one in fields(given)}
             options = {k: v for k, v in values.items() if v != getattr(usual, k)}
-        code = _call("adata = read", _code_of(path), **options)
+        code = _format_call("adata = read", _to_code(path), **options)
         return "`read` reads the data as the window does.", code
 
     def _add_run(self, record: RunRecord) -> None:
@@ -269,12 +269,16 @@ class _Notebook:
                 "This run went on from another map, which is not kept any more: press "
                 "Run, then save the notebook."
             )
-        check(record)
+        validate_event_order(record)
         title = get_method(record.settings.method).title
-        if record.is_branch or record.forced or len(record.steps) > MAX_STEPS:
+        if (
+            record.is_branch
+            or record.forced
+            or len(record.changes_by_iteration) > MAX_STEPS
+        ):
             alone = replace(self.saved, parent=None, key="", view={})
             run = SavedSession(maps=(alone,))
-            write = partial(archive.save, run, is_shared=self.is_shared)
+            write = partial(archive.save_session, run, is_shared=self.is_shared)
             name = self._add_file("run.zip", write)
             text = f"What was done by hand is in {to_code_span(name)}, a session file."
             placed_on = self.saved.placed_on
@@ -282,16 +286,22 @@ class _Notebook:
                 reference = PureWindowsPath(placed_on.reference).name
                 on = to_code_span(reference)
                 text = f"Cells lie where they were placed on the map of {on}."
-            self._text("## Map: {title}\n\n{text}", {"text": text}, title=title)
-            self._code(_call("tl.replay", "adata", _code_of(name), use_rep=FEATURES))
+            self._add_text("## Map: {title}\n\n{text}", {"text": text}, title=title)
+            self._add_code(
+                _format_call("tl.replay", "adata", _to_code(name), use_rep=FEATURES)
+            )
             return
-        extra: dict[str, Any] = {"steering": record.steps} if record.steps else {}
+        extra: dict[str, Any] = (
+            {"steering": record.changes_by_iteration}
+            if record.changes_by_iteration
+            else {}
+        )
         if not self.snapshot.finished:
             extra["stop_at"] = record.n_iter
         extra["random_state"] = record.settings.random_state
-        options = {"use_rep": FEATURES, **parameters(record), **extra}
-        self._text("## Map: {title}", title=title)
-        self._code(_call("tl.embedding_game", "adata", **options))
+        options = {"use_rep": FEATURES, **non_default_parameters(record), **extra}
+        self._add_text("## Map: {title}", title=title)
+        self._add_code(_format_call("tl.embedding_game", "adata", **options))
 
     def _add_new_columns(self) -> None:
         """Add the columns that were made in the window: scores, labels, classes."""
@@ -302,16 +312,16 @@ class _Notebook:
         self.rows[names] = dataset.obs[names].set_axis(self.rows.index)
         text = "\n".join(f"- {to_code_span(str(name))}" for name in names)
         heading = "## Columns that were made in the window\n\n{names}"
-        self._text(heading, {"names": text})
+        self._add_text(heading, {"names": text})
         lines = []
         for name in names:
-            values = f"rows[{_code_of(name)}]"
+            values = f"rows[{_to_code(name)}]"
             if pd.api.types.is_numeric_dtype(dataset.obs[name]):
                 values = f"pd.to_numeric({values})"
             elif dataset.obs[name].isna().any():
                 values = f'{values}.where({values} != "")'
-            lines.append(f"adata.obs[{_code_of(name)}] = {values}")
-        self._code("\n".join(lines))
+            lines.append(f"adata.obs[{_to_code(name)}] = {values}")
+        self._add_code("\n".join(lines))
 
     def _add_clusters(self) -> None:
         """Add the clusters of the window, and the figure of the map."""
@@ -319,9 +329,9 @@ class _Notebook:
         sizes = ", ".join(f"{cluster.name} ({cluster.size:,})" for cluster in shown)
         noted = [(one.name, one.note) for one in shown if one.note]
         notes = [f"- **{escape_markdown(x)}**: {escape_markdown(y)}" for x, y in noted]
-        how = merging_text(self.saved.clusters, self.snapshot)
+        how = clusters_text(self.saved.clusters, self.snapshot)
         listed = "\n".join(["", "", *notes] if notes else [])
-        self._text(CLUSTERS, {"notes": listed}, how=how, sizes=sizes)
+        self._add_text(CLUSTERS, {"notes": listed}, how=how, sizes=sizes)
         labels = snapshot.labels
         if not snapshot.finished:  # those may be of a moment before
             every = np.ones(len(snapshot.landmarks), bool)
@@ -330,13 +340,13 @@ class _Notebook:
             )
         table = pd.crosstab(labels, self.clustering.names_by_point)
         colored = zip(shown, to_hex_colors(cluster_colors(shown)), strict=True)
-        pairs = [f"    {_code_of(one.name)}: {_code_of(c)}," for one, c in colored]
-        self._code(
+        pairs = [f"    {_to_code(one.name)}: {_to_code(c)}," for one, c in colored]
+        self._add_code(
             NAMED.format(
                 clusters="\n".join(["{", *pairs, "}"]),
-                column=_code_of(self.column),
-                colors=_code_of(f"{self.column}_colors"),
-                map_hash=_code_of(compute_map_hash(snapshot.embedding, labels)),
+                column=_to_code(self.column),
+                colors=_to_code(f"{self.column}_colors"),
+                map_hash=_to_code(compute_map_hash(snapshot.embedding, labels)),
                 agreement=float(table.to_numpy().max(axis=1).sum() / len(self.rows)),
             )
         )
@@ -347,7 +357,9 @@ class _Notebook:
         options: dict[str, Any] = {"color": list(dict.fromkeys([self.column, *also]))}
         if snapshot.embedding.shape[1] == 3:
             options["projection"] = "3d"
-        self._code(_call("sc.pl.embedding", "adata", f'"X_{KEY}"', **options))
+        self._add_code(
+            _format_call("sc.pl.embedding", "adata", f'"X_{KEY}"', **options)
+        )
 
     def _add_comparison(self, one: ShownComparison, column: str) -> None:
         """Add the markers of two groups, columns of the table next to the code."""
@@ -358,14 +370,14 @@ class _Notebook:
             how["method"] = one.method
         if self.dataset.expression.is_log1p:
             how["log1p"] = True
-        groups, title = ("adata", "inside", "outside"), _code_of(one.title)
-        found = _call("found = tl.compare", *groups, **how, n_top=None)
-        self._text("## Compared: {title}", title=one.title)
-        code = COMPARED.format(column=_code_of(column), found=found, title=title)
-        self._code(code)
+        groups, title = ("adata", "inside", "outside"), _to_code(one.title)
+        found = _format_call("found = tl.compare", *groups, **how, n_top=None)
+        self._add_text("## Compared: {title}", title=one.title)
+        code = COMPARED.format(column=_to_code(column), found=found, title=title)
+        self._add_code(code)
 
 
-def parameters(record: RunRecord) -> dict[str, Any]:
+def non_default_parameters(record: RunRecord) -> dict[str, Any]:
     """Return the parameters of the estimator that differ from its defaults."""
     from napari_embedding_game.core.estimator import EmbeddingGame, to_parameters
 
@@ -400,21 +412,21 @@ def to_code_span(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _code_of(value: Any) -> str:
+def _to_code(value: Any) -> str:
     """Return the code of a value: texts in double quotes, as formatters write them."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return f"[{', '.join(map(_code_of, value))}]"
+        return f"[{', '.join(map(_to_code, value))}]"
     return repr(value.item() if hasattr(value, "item") else value)
 
 
-def _call(function: str, *positional: str, **named: Any) -> str:
+def _format_call(function: str, *positional: str, **named: Any) -> str:
     """Return the code of a call of expressions and named values.
 
     Over several lines where it is long.
     """
-    arguments = [*positional, *(f"{name}={_code_of(v)}" for name, v in named.items())]
+    arguments = [*positional, *(f"{name}={_to_code(v)}" for name, v in named.items())]
     one_line = f"{function}({', '.join(arguments)})"
     if len(one_line) <= WIDTH:
         return one_line

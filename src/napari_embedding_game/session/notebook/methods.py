@@ -82,9 +82,18 @@ def methods_text(saved: SavedMap) -> str:
     """
     if saved.record is None or saved.snapshot is None:
         raise DataError(NOTHING_PLAYED)
-    sentences = [*_of_data(saved.dataset), *_of_run(saved, saved.record)]
-    sentences.append(merging_text(saved.clusters, saved.snapshot))
-    text = " ".join([*sentences, *_of_columns(saved.dataset), *_of_comparisons(saved)])
+    sentences = [
+        *_iter_data_sentences(saved.dataset),
+        *_iter_run_sentences(saved, saved.record),
+    ]
+    sentences.append(clusters_text(saved.clusters, saved.snapshot))
+    text = " ".join(
+        [
+            *sentences,
+            *_iter_column_sentences(saved.dataset),
+            *_iter_comparison_sentences(saved),
+        ]
+    )
     work = f"(?:{'|'.join(_REFERENCES)})"
     cited = "; ".join(re.findall(rf"\(({work}(?:; {work})*)\)", text)).split("; ")
     works = [f"- {_REFERENCES[one]}" for one in dict.fromkeys(filter(None, cited))]
@@ -92,7 +101,7 @@ def methods_text(saved: SavedMap) -> str:
     return "\n".join([text, *references])
 
 
-def _of_data(dataset: Dataset) -> Iterator[str]:
+def _iter_data_sentences(dataset: Dataset) -> Iterator[str]:
     n, n_all = len(dataset.obs), dataset.n_source_rows
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     if recipe is None:
@@ -105,13 +114,13 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
         columns = f"{dataset.X.shape[1]:,} column{'s' * (dataset.X.shape[1] != 1)}"
         yield f"The map shows {rows} ({space}, {columns})."
         if mixed is not None:
-            yield _of_harmony(mixed)
+            yield _harmony_sentence(mixed)
         return
     used, rare = recipe.get("cells_used", n), rare_gene_text(recipe["min_cells"])
     yield (
         f"Raw counts of {used:,}{'' if used == n_all else f' of {n_all:,}'} cells of "
         f"{dataset.name} were prepared with scanpy {recipe['scanpy']} "
-        f"(Wolf et al. 2018; Zheng et al. 2017): {_of_cells_left_out(recipe)}, and "
+        f"(Wolf et al. 2018; Zheng et al. 2017): {_excluded_cells_text(recipe)}, and "
         f"genes in {rare} ({recipe['genes_left_out']:,}) were "
         f"left out, counts were normalised to {recipe['target_sum']:,.10g} per cell "
         f"and ln(1 + x) was taken, the {recipe['genes_used']:,} most variable genes "
@@ -119,19 +128,19 @@ def _of_data(dataset: Dataset) -> Iterator[str]:
         f"{recipe['components']} principal components were computed."
     )
     if recipe.get("batch_key") is not None:
-        yield _of_harmony(recipe)
+        yield _harmony_sentence(recipe)
     if n != used:
         yield f"The map shows {n:,} of these cells."
 
 
-def _of_harmony(noted: Mapping[str, Any]) -> str:
+def _harmony_sentence(noted: Mapping[str, Any]) -> str:
     return (
         f'The levels of "{noted["batch_key"]}" were mixed in the components by Harmony '
         f"(harmonypy {noted['harmonypy']}) (Korsunsky et al. 2019)."
     )
 
 
-def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
+def _excluded_cells_text(recipe: Mapping[str, Any]) -> str:
     """Return which cells were left out, with how many they were."""
     # Cells without a gene are left out in any case; any other limit of 0 is none.
     *others, last = [
@@ -150,7 +159,7 @@ def _of_cells_left_out(recipe: Mapping[str, Any]) -> str:
     return text
 
 
-def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
+def _iter_run_sentences(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     settings, snapshot = record.settings, saved.snapshot
     assert snapshot is not None
     program = f"napari-embedding-game {metadata.version('napari-embedding-game')}"
@@ -174,7 +183,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
     parts = [f"{resolve_n_neighbors(settings, n)} nearest neighbours"]
     if settings.metric not in ("euclidean", "precomputed"):
         parts[0] += f" by {settings.metric} distance"
-    parts.append(f"{_in_words(settings.affinity)} edge weights")
+    parts.append(f"{_setting_words(settings.affinity)} edge weights")
     if settings.affinity == "entropic":
         parts.append(f"perplexity {settings.perplexity:g}")
     if method.takes_repulsion:
@@ -182,7 +191,7 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
         parts.append(f"{len(snapshot.landmarks)} landmarks")
         approximation = settings.approximation or method.approximations[0]
         if approximation != "landmarks":
-            parts.append(f"repulsion by {_in_words(approximation)}")
+            parts.append(f"repulsion by {_setting_words(approximation)}")
         of_game = f"lambda {repulsion / n:.3g} (lambda x N = {repulsion:,.5g})"
         is_lambda = has_lambda(settings.method)
         parts.append(of_game if is_lambda else f"repulsion x {repulsion:g}")
@@ -190,21 +199,22 @@ def _of_run(saved: SavedMap, record: RunRecord) -> Iterator[str]:
             parts.append(f"large picture {settings.large_picture:g}")
     if not record.is_branch:
         cited = " (Tucker)" if settings.init in _OF_FENCHEL else ""
-        parts.append(f"{_in_words(settings.init)} start{cited}")
+        parts.append(f"{_setting_words(settings.init)} start{cited}")
     parts.append(f"seed {settings.random_state}")
     d = {1: "one", 2: "two", 3: "three"}[settings.n_components]
     yield (
-        f"A {d}-dimensional map was made by {_named(settings.method)} with {program} "
+        f"A {d}-dimensional map was made by {_name_with_citation(settings.method)} "
+        f"with {program} "
         f"in napari {metadata.version('napari')} ({', '.join(parts)}; {record.n_iter} "
         f"iterations{'' if snapshot.finished else ', then stopped'}; "
         f"map {snapshot.map_hash[:4]})."
     )
     if snapshot.has_pressure and saved.look.color_by == "Pressure":
         yield "Pressure, by which points leave the plane, was shown (Vladymyrov 2019)."
-    yield from _of_steering(record)
+    yield from _iter_steering_sentences(record)
 
 
-def _of_steering(record: RunRecord) -> Iterator[str]:
+def _iter_steering_sentences(record: RunRecord) -> Iterator[str]:
     if record.is_branch:
         yield (
             "The run went on from an earlier map of the same data, parts of which may "
@@ -220,12 +230,12 @@ def _of_steering(record: RunRecord) -> Iterator[str]:
         yield f"Settings were changed while it ran: {'; '.join(changes)}."
     for method in dict.fromkeys(one.method for one in games[1:]):
         if method != record.settings.method:
-            yield f"It went on by {_named(method)}."
+            yield f"It went on by {_name_with_citation(method)}."
     if record.forced:
         yield "Points, clusters or landmarks were held or moved by hand."
 
 
-def _named(method: str) -> str:
+def _name_with_citation(method: str) -> str:
     """Return what a method is called, with its citation."""
     title = get_method(method).title
     name = "the embedding game" if method == "game" else title.split(" (")[0]
@@ -233,11 +243,11 @@ def _named(method: str) -> str:
     return f"{name} {_OF_METHODS.get(method, f'({others})')}"
 
 
-def _in_words(name: str) -> str:
+def _setting_words(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " "))
 
 
-def merging_text(state: ClusterState, snapshot: Snapshot) -> str:
+def clusters_text(state: ClusterState, snapshot: Snapshot) -> str:
     """Return how the clusters came about, and what a person did to them."""
     n_landmarks, n = len(snapshot.landmarks), len(state.annotation.groups)
     n_clusters = np.count_nonzero(np.bincount(state.cluster))
@@ -255,7 +265,7 @@ def merging_text(state: ClusterState, snapshot: Snapshot) -> str:
     )
 
 
-def _of_columns(dataset: Dataset) -> Iterator[str]:
+def _iter_column_sentences(dataset: Dataset) -> Iterator[str]:
     """Yield what was made of the data besides: scores, labels and classes."""
     if scores := dataset.added_of_kind("score"):
         names = ", ".join(f'"{name}"' for name in scores)
@@ -277,7 +287,7 @@ def _of_columns(dataset: Dataset) -> Iterator[str]:
         )
 
 
-def _of_comparisons(saved: SavedMap) -> Iterator[str]:
+def _iter_comparison_sentences(saved: SavedMap) -> Iterator[str]:
     of_samples = "Welch's t-tests of the means of samples (pseudobulk)"
     tests = dict.fromkeys(
         of_samples if one.samples else _TESTS[one.method] for one in saved.comparisons

@@ -25,8 +25,8 @@ from napari_embedding_game.session.file.saved_map import PlacedOn, SavedMap
 from napari_embedding_game.session.reference.mapping import MappedCells, map_cells
 from napari_embedding_game.session.reference.reference_map import (
     ReferenceMap,
-    read_all,
-    reference_of,
+    read_reference_file,
+    to_reference_map,
 )
 from napari_embedding_game.session.run import replay
 from napari_embedding_game.session.run.record import RunRecord
@@ -62,9 +62,9 @@ def load_reference(path: Path) -> Stages[ReferenceMap]:
     Raises DataError: there is no map in it, or new cells cannot be projected into its
     space.
     """
-    adata: AnnData = yield from read_in_process(path, read_all)
+    adata: AnnData = yield from read_in_process(path, read_reference_file)
     yield Stage("Finding the neighbours of the cells of the reference")
-    return reference_of(adata, path.name, str(path))
+    return to_reference_map(adata, path.name, str(path))
 
 
 def predict_labels(
@@ -111,8 +111,8 @@ def place_cells(
     )
     warm = WarmStart(embedding=mapped.positions, landmarks=fitted.landmarks)
     record = RunRecord(settings=settings, n_iter=0, is_branch=True, warm_start=warm)
-    edges, layout = replay.prepared(dataset.X, record)
-    (snapshot,) = replay.frames(edges, layout, record)
+    edges, layout = replay.prepare_replay(dataset.X, record)
+    (snapshot,) = replay.iter_frames(edges, layout, record)
     # No game has moved these points: their pressure is not known.
     snapshot = replace(snapshot, pressure=np.full(n, np.nan, np.float32))
     n_landmarks = len(snapshot.landmarks)
@@ -138,7 +138,7 @@ def place_cells(
     )
 
 
-def first_label(reference: ReferenceMap) -> str | None:
+def suggest_label(reference: ReferenceMap) -> str | None:
     """Return the column that is predicted most likely: one that a person made."""
     columns = reference.dataset.level_columns
     by_person = [name for name in columns if not name.startswith(KEY)]

@@ -111,7 +111,7 @@ def map_cells(
     Options and errors are those of :func:`.tl.map_onto_reference`; ``name`` is what the
     new cells are called in sentences.
     """
-    _check(reference, labels, n_neighbors, min_shared_genes, unlike)
+    _validate_options(reference, labels, n_neighbors, min_shared_genes, unlike)
     yield Stage("Aligning the genes")
     n, dataset, fitted = cells.n_obs, reference.dataset, reference.fitted
     if n < 1:
@@ -121,9 +121,9 @@ def map_cells(
     projection, notes = reference.projection, reference.notes
     match = lognorm = None
     if projection is None:
-        rows = _brought_space(name, cells, reference)
+        rows = _read_space_of_cells(name, cells, reference)
     else:
-        aligned = _aligned(name, cells, reference, projection, min_shared_genes)
+        aligned = _align_genes(name, cells, reference, projection, min_shared_genes)
         match, lognorm, note = aligned
         notes = (note, *notes)
         scaled = (projection.scale_genes(lognorm[block], match) for block in blocks)
@@ -146,7 +146,7 @@ def map_cells(
     yield Stage("Looking for cells unlike the reference")
     likeness = None
     if match is not None and projection is not None:
-        likeness = _unexplained(reference, projection, match, lognorm, n_neighbors)
+        likeness = _score_likeness(reference, projection, match, lognorm, n_neighbors)
     how = "distance" if likeness is None else "expression"
     likeness = share_at_least_as_high(means, inner) if likeness is None else likeness
     is_unlike = likeness < unlike
@@ -202,7 +202,7 @@ def map_cells(
     )
 
 
-def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
+def write_mapped_cells(adata: AnnData, mapped: MappedCells) -> None:
     """Put what was found out about new cells into their AnnData.
 
     ``obsm["X_embedding_game"]`` the places, and those in the coordinates of a map that
@@ -231,7 +231,7 @@ def write_mapped(adata: AnnData, mapped: MappedCells) -> None:
     adata.uns[f"{KEY}_reference"] = record
 
 
-def _aligned(
+def _align_genes(
     name: str,
     cells: AnnData,
     reference: ReferenceMap,
@@ -286,7 +286,7 @@ def _aligned(
     return match, normalise_expression(values, projection.target_sum, name), note
 
 
-def _brought_space(
+def _read_space_of_cells(
     name: str, cells: AnnData, reference: ReferenceMap
 ) -> NDArray[np.float32]:
     """Return the space of a reference that new cells bring along, (n, width)."""
@@ -311,7 +311,7 @@ def _brought_space(
     return values
 
 
-def _unexplained(
+def _score_likeness(
     reference: ReferenceMap,
     projection: Projection,
     match: FoundNames,
@@ -336,7 +336,7 @@ def _unexplained(
     both = (mine.index_of_each >= 0) & (match.index_of_each >= 0)
     values, depth = (
         projection.scale_genes(logs, mine),
-        _n_detected(logs, mine.index_of_each[both]),
+        _count_detected_genes(logs, mine.index_of_each[both]),
     )
     fitted, n_averaged = (values[:, both], depth), min(n_neighbors, n)
     scores = ResidualScorer(*fitted, projection.loadings.shape[1], n_averaged)
@@ -345,16 +345,18 @@ def _unexplained(
     for part in np.array_split(order, -(-n // MAX_ROWS)):
         scaled = projection.scale_genes(lognorm[part], match)
         residual = projection.residual(scaled, projection.project(scaled))
-        depth = _n_detected(lognorm[part], match.index_of_each[both])
+        depth = _count_detected_genes(lognorm[part], match.index_of_each[both])
         likeness[part] = scores(scaled[:, both], residual[:, both], depth)
     return likeness
 
 
-def _n_detected(lognorm: Any, indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def _count_detected_genes(
+    lognorm: Any, indices: NDArray[np.intp]
+) -> NDArray[np.float64]:
     return np.asarray((lognorm[:, indices] > 0).sum(axis=1), np.float64).ravel()
 
 
-def _check(
+def _validate_options(
     reference: ReferenceMap,
     labels: Sequence[str],
     n_neighbors: int,

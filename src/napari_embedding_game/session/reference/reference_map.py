@@ -70,8 +70,8 @@ class ReferenceMap:
     """(d,) where the model's origin is in its coordinates."""
 
 
-def read_all(path: Path) -> AnnData:
-    """Read a whole .h5ad file, after a look at its size."""
+def read_reference_file(path: Path) -> AnnData:
+    """Read a whole .h5ad file, after a look obsm_key its size."""
     if path.suffix.lower() != ".h5ad":
         raise DataError(
             f"{path.name} is no .h5ad file: write the cells with AnnData's write_h5ad."
@@ -81,7 +81,7 @@ def read_all(path: Path) -> AnnData:
     return anndata.read_whole_anndata(path)
 
 
-def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
+def to_reference_map(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
     """Return the reference of an AnnData that holds a result.
 
     ``adata``: with a map, as ``tl.embedding_game`` or a saved file leave it; or with
@@ -90,14 +90,14 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
 
     Raises DataError: there is no map, or new cells cannot be projected into its space.
     """
-    at = f"X_{KEY}"
-    if KEY not in adata.uns or at not in adata.obsm:
-        return _published(adata, name, path)
+    obsm_key = f"X_{KEY}"
+    if KEY not in adata.uns or obsm_key not in adata.obsm:
+        return _reference_of_other_program(adata, name, path)
     noted = adata.uns[KEY]
-    parameters = {k: plain(v) for k, v in noted["parameters"].items()}
-    space, notes = _searched(adata, parameters, noted, name)
-    dataset, symbols = _cells_of(adata, name, space), _symbols_of(adata)
-    embedding = np.asarray(adata.obsm[at], np.float32)
+    parameters = {k: restore_parameter(v) for k, v in noted["parameters"].items()}
+    space, notes = _find_searched_space(adata, parameters, noted, name)
+    dataset, symbols = _read_cells(adata, name, space), _symbols_by_gene_id(adata)
+    embedding = np.asarray(adata.obsm[obsm_key], np.float32)
     on_map = np.asarray(np.isfinite(embedding).all(axis=1))[dataset.kept]
     if not on_map.all():
         dataset = dataset.subset(on_map)
@@ -109,19 +109,19 @@ def reference_of(adata: AnnData, name: str, path: str = "") -> ReferenceMap:
         projection = replace(projection, genes=genes)
     else:
         mixed = noted.get("provenance", {}).get("harmony", {})
-        projection = _projection_of(adata, str(mixed.get("space", space)), name)
+        projection = _find_projection(adata, str(mixed.get("space", space)), name)
     landmarks = np.asarray(noted["landmarks"], np.float32)
-    fitted = _fitted(dataset.X, embedding, landmarks, parameters)
+    fitted = _rebuild_fitted_map(dataset.X, embedding, landmarks, parameters)
     notes = (*notes, *_batch_notes(space, noted))
     return ReferenceMap(name, dataset, fitted, projection, symbols, notes, path)
 
 
-def _cells_of(adata: AnnData, name: str, space: str | None = None) -> Dataset:
+def _read_cells(adata: AnnData, name: str, space: str | None = None) -> Dataset:
     options = ReadOptions(space=space, missing="drop")
     return from_anndata(adata, name, options, by_ids=True)
 
 
-def _symbols_of(adata: AnnData) -> dict[str, str]:
+def _symbols_by_gene_id(adata: AnnData) -> dict[str, str]:
     """Return the symbols of the genes of `adata` and its raw, by their index."""
     symbols: dict[str, str] = {}
     for each in (adata.raw, adata):
@@ -131,7 +131,7 @@ def _symbols_of(adata: AnnData) -> dict[str, str]:
     return symbols
 
 
-def _fitted(
+def _rebuild_fitted_map(
     X: Any, embedding: Any, landmarks: Any, parameters: Mapping[str, Any]
 ) -> FittedMap:
     """Take up a map; the neighbours of its rows are searched again.
@@ -165,7 +165,7 @@ def _fitted(
     return make_fitted_map(X, graph, edges, settings, embedding, landmarks)
 
 
-def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
+def _reference_of_other_program(adata: AnnData, name: str, path: str) -> ReferenceMap:
     """Return the reference of a map that another program made."""
     bases = find_map_keys(root_from_anndata(adata))
     if not bases:
@@ -174,28 +174,30 @@ def _published(adata: AnnData, name: str, path: str) -> ReferenceMap:
             "tl.embedding_game, `fit`, or in the window, and save it as .h5ad."
         )
     basis = "X_umap" if "X_umap" in bases else bases[0]
-    dataset = _cells_of(adata, name)
+    dataset = _read_cells(adata, name)
     positions = np.asarray(adata.obsm[basis], float)[dataset.kept]
     is_there = np.isfinite(positions).all(axis=1)
     dataset, positions = dataset.subset(is_there), positions[is_there]
     settings = {"method": "given", "random_state": 0}
-    fitted = _fitted(dataset.X, positions.astype(np.float32), None, settings)
+    fitted = _rebuild_fitted_map(
+        dataset.X, positions.astype(np.float32), None, settings
+    )
     origin = positions.mean(axis=0)
     unit = float(np.linalg.norm(positions - origin) / np.linalg.norm(fitted.points))
     note = f"New cells are placed on {basis}, by those nearest in {dataset.space}."
-    way = _projection_of(adata, dataset.space, name)
-    of_file = _symbols_of(adata), (note,), path
+    way = _find_projection(adata, dataset.space, name)
+    of_file = _symbols_by_gene_id(adata), (note,), path
     return ReferenceMap(name, dataset, fitted, way, *of_file, basis, unit, origin)
 
 
-def plain(value: Any) -> Any:
+def restore_parameter(value: Any) -> Any:
     """Return a parameter as it was before it was stored: no "none", no numpy."""
     if isinstance(value, str) and value == "none":
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
-def space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
+def find_space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
     """Return the space that a map is of, if it is one of the AnnData's.
 
     ``noted``: the record of the map in ``uns``.
@@ -211,11 +213,11 @@ def space_of_map(adata: AnnData, noted: Mapping[str, Any]) -> str | None:
     return space if is_there else None
 
 
-def _searched(
+def _find_searched_space(
     adata: AnnData, parameters: dict[str, Any], noted: Mapping[str, Any], name: str
 ) -> tuple[str, tuple[str, ...]]:
     """Return the space of the rows of a map, and a note where it is guessed."""
-    space = space_of_map(adata, noted)
+    space = find_space_of_map(adata, noted)
     if space is not None:
         return space, ()
     of = str(parameters.get("use_rep", parameters.get("space")) or "")
@@ -226,24 +228,24 @@ def _searched(
         )
     key = str(parameters.get("neighbors_key") or "neighbors")
     search = adata.uns.get(key, {}).get("params", {})
-    parameters["neighbors_metric"] = plain(search.get("metric"))
+    parameters["neighbors_metric"] = restore_parameter(search.get("metric"))
     used = search.get("use_rep") or ("X_pca" if "X_pca" in adata.obsm else "X")
     space = "X" if used == "X" else f"obsm['{used}']"
     note = f"The map is of a graph of neighbours; cells are placed by those in {space}."
     return space, (note,)
 
 
-def _projection_of(adata: AnnData, space: str, name: str) -> Projection | None:
+def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space in ("X", RAW):
-        return _of_columns(_cells_of(adata, name, space), read_log_base(adata))
+        return _identity_projection(_read_cells(adata, name, space), read_log_base(adata))
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return reconstruct_pca_projection(adata, name)
     return None
 
 
-def _of_columns(dataset: Dataset, base: Any) -> Projection | None:
+def _identity_projection(dataset: Dataset, base: Any) -> Projection | None:
     """Return the way from genes to genes: the map is of their logarithms of a base."""
     if guess_gene_kind(dataset.X) != "logarithms":
         return None
@@ -258,7 +260,9 @@ def _of_columns(dataset: Dataset, base: Any) -> Projection | None:
 def _batch_notes(space: str, noted: Mapping[str, Any]) -> tuple[str, ...]:
     provenance = noted.get("provenance", {})
     recipe, mixed = provenance.get("recipe", {}), provenance.get("harmony", {})
-    key = plain(recipe.get("batch_key")) or plain(mixed.get("batch_key"))
+    key = restore_parameter(recipe.get("batch_key")) or restore_parameter(
+        mixed.get("batch_key")
+    )
     if key is None and "harmony" not in space.lower():
         return ()
     of = f' of "{key}"' if key else ""

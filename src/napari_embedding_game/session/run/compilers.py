@@ -65,7 +65,7 @@ class Compilers:
         assert process.stdin is not None
         with suppress(OSError), process.stdin as pipe:  # it has just ended
             pipe.write(pickle.dumps((list(needed), list(later))))
-        listen = self._hear_process, (process, are_done)
+        listen = self._relay_compile_events, (process, are_done)
         threading.Thread(target=listen[0], args=listen[1], daemon=True).start()
 
     def wait_for_needed(self) -> bool:
@@ -80,7 +80,7 @@ class Compilers:
         for process in self._processes:
             process.kill()
 
-    def _hear_process(
+    def _relay_compile_events(
         self, process: subprocess.Popen[bytes], are_done: threading.Event
     ) -> None:
         n_open = 0
@@ -104,7 +104,7 @@ class Compilers:
 # In the process
 
 
-class _Teller(numba.core.event.Listener):
+class _CompileEventWriter(numba.core.event.Listener):
     """Writes a letter where a function begins or ends to be compiled."""
 
     def __init__(self, pipe: int) -> None:
@@ -127,7 +127,7 @@ def serve() -> None:
         for stream in (1, 2):  # what a library prints is no letter
             os.dup2(nowhere.fileno(), stream)
         needed, later = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the window
-        numba_event.register(KIND, _Teller(pipe))
+        numba_event.register(KIND, _CompileEventWriter(pipe))
         for parts in (needed, later):
             for compile_part in parts:
                 compile_part()

@@ -24,7 +24,7 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
 
 
-def neighbors(X: Any, settings: Settings) -> Any:
+def search_neighbors(X: Any, settings: Settings) -> Any:
     """Search with the index that suits the data.
 
     Raises InputError for what the later steps would refuse, before the search.
@@ -35,7 +35,7 @@ def neighbors(X: Any, settings: Settings) -> Any:
     return pipeline.find_neighbors(X, settings)
 
 
-def layout(
+def weight_edges_and_place(
     graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
 ) -> tuple[Any, NDArray[np.float32]]:
     """Weight the edges, then place the points, where ``warm`` has them."""
@@ -48,7 +48,7 @@ def layout(
     return placed
 
 
-def play(
+def play_game(
     edges: Any, layout: Any, settings: Settings, warm: WarmStart | None = None
 ) -> Game:
     """Play with frames short enough to be seen, or go on from ``warm``."""
@@ -58,7 +58,7 @@ def play(
     return play.play(edges, layout, settings, frame_iterations=frame, warm_start=warm)
 
 
-merging = LandmarkMerge.from_edges
+merge_landmarks = LandmarkMerge.from_edges
 """Looks at the edges between the points of the landmarks."""
 
 
@@ -73,12 +73,14 @@ def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
 
     from napari_embedding_game.session.run import first_game
 
-    settings, X = first_game.few_settings(), first_game.few_rows()
+    settings, X = first_game.make_few_settings(), first_game.make_few_rows()
     with COMPUTING:
         if not wait():
             return
-        edges, start = layout(neighbors(X, settings), X, settings)
-        playing = play(edges, start, settings)
+        edges, start = weight_edges_and_place(
+            search_neighbors(X, settings), X, settings
+        )
+        playing = play_game(edges, start, settings)
         next(playing)
         next(playing)
         playing.close()

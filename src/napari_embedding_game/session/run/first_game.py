@@ -20,17 +20,17 @@ from napari_embedding_game.core.settings import Settings, fill_affinity
 N_ROWS, N_LANDMARKS = 64, 8
 
 
-def few_rows() -> NDArray[np.float32]:
+def make_few_rows() -> NDArray[np.float32]:
     """Return rows (64, 8) of data."""
     return np.random.default_rng(0).normal(size=(N_ROWS, 8)).astype(np.float32)
 
 
-def few_settings() -> Settings:
+def make_few_settings() -> Settings:
     """Return the settings of a game with few landmarks."""
     return fill_affinity(Settings(n_landmarks=N_LANDMARKS))
 
 
-def find_parts() -> dict[Callable[[], object], Any]:
+def list_compile_parts() -> dict[Callable[[], object], Any]:
     """Return what compiles a part, the longest first, and one of the last loops of it.
 
     No module is imported for it that loads torch.
@@ -51,7 +51,7 @@ def compile_search() -> None:
     """Compile the search for neighbours in a small table."""
     from napari_embedding_game.core import pipeline
 
-    pipeline.find_neighbors(few_rows(), few_settings())
+    pipeline.find_neighbors(make_few_rows(), make_few_settings())
 
 
 def compile_edges() -> None:
@@ -61,14 +61,14 @@ def compile_edges() -> None:
 
     indices, distances = _make_ring_neighbors()
     graph = NeighborGraph(indices, distances, "exact")
-    pipeline.make_edges_and_layout(graph, few_rows(), few_settings())
+    pipeline.make_edges_and_layout(graph, make_few_rows(), make_few_settings())
 
 
 def compile_game() -> None:
     """Compile the first step of a game, and what its frames show."""
     edges = _make_ring_edges()
     edges.reorder_points(np.arange(N_ROWS)[::-1])  # as of many points
-    _play_one_frame(edges, few_settings())
+    _play_one_frame(edges, make_few_settings())
 
 
 def compile_merging() -> None:
@@ -83,16 +83,16 @@ def compile_large_picture() -> None:
     """Compile what moves landmarks' points as one."""
     from napari_embedding_game.core.graph.coordinates import Coordinates
 
-    rows = Coordinates(few_rows(), "euclidean", 0)
+    rows = Coordinates(make_few_rows(), "euclidean", 0)
     edges = replace(_make_ring_edges(), coordinates=rows)
-    _play_one_frame(edges, replace(few_settings(), large_picture=1.0))
+    _play_one_frame(edges, replace(make_few_settings(), large_picture=1.0))
 
 
 def compile_markers() -> None:
     """Compile the comparison of a group of cells with the others."""
     from napari_embedding_game.core.inspect.markers import markers
 
-    rows = few_rows()
+    rows = make_few_rows()
     for values in (rows, sparse.csr_matrix(rows)):
         markers(values, np.arange(N_ROWS) < 2)
 
@@ -100,7 +100,7 @@ def compile_markers() -> None:
 def _play_one_frame(edges: Any, settings: Settings) -> None:
     from napari_embedding_game.core.dynamics.play import play
 
-    playing = play(edges, few_rows()[:, :2].copy(), settings, frame_iterations=1)
+    playing = play(edges, make_few_rows()[:, :2].copy(), settings, frame_iterations=1)
     next(playing)  # the start
     next(playing)
     playing.close()

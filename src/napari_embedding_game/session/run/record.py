@@ -27,7 +27,7 @@ class Steering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Forced:
+class HandForcesChange:
     """New forces of a hand, and the iteration after which they were taken up."""
 
     iteration: int
@@ -48,16 +48,16 @@ class RunRecord:
     """Whether the run went on from a map, and not from the start layout."""
     warm_start: WarmStart | None = None
     """That map; None of a branch where it was not kept, which cannot be replayed."""
-    forced: tuple[Forced, ...] = ()
+    forced: tuple[HandForcesChange, ...] = ()
     """In the order of their iterations."""
 
     @property
-    def last(self) -> Settings:
+    def last_settings(self) -> Settings:
         """Those in force at the end."""
         return self.steered[-1].settings if self.steered else self.settings
 
     @property
-    def steps(self) -> list[tuple[int, dict[str, Any]]]:
+    def changes_by_iteration(self) -> list[tuple[int, dict[str, Any]]]:
         """What changed at which iteration: names of settings and their new values."""
         states = [asdict(self.settings), *(asdict(s.settings) for s in self.steered)]
         new = (
@@ -83,7 +83,7 @@ class Moment:
     """What a hand does from here on; None: what it did at the end of the record."""
 
 
-def record(run: Run, snapshot: Snapshot) -> RunRecord:
+def make_record(run: Run, snapshot: Snapshot) -> RunRecord:
     """Return what the run did up to this snapshot.
 
     What was taken up at its last iteration has not moved anything yet.
@@ -97,19 +97,21 @@ def record(run: Run, snapshot: Snapshot) -> RunRecord:
         n_iter=last,
         is_branch=run.warm_start is not None,
         warm_start=run.warm_start,
-        forced=tuple(Forced(iteration=at, forces=one) for at, one in forced),
+        forced=tuple(HandForcesChange(iteration=at, forces=one) for at, one in forced),
     )
 
 
-def parameters(played: RunRecord, snapshot: Snapshot, space: str) -> dict[str, Any]:
+def flat_parameters(
+    played: RunRecord, snapshot: Snapshot, space: str
+) -> dict[str, Any]:
     """Return every setting of a run, flat, by the names of the estimator's.
 
     ``steering`` is a JSON list of [iteration, {setting: value}], in the order of the
     changes; the other values are those in force at the end.
     """
     return {
-        **asdict(played.last),
-        "steering": json.dumps(played.steps),
+        **asdict(played.last_settings),
+        "steering": json.dumps(played.changes_by_iteration),
         "steered_by_hand": bool(played.forced),
         "n_iter": snapshot.iteration,
         "interrupted": not snapshot.finished,

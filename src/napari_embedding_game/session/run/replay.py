@@ -24,7 +24,7 @@ from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.data.export.result import EmbeddingResult
 from napari_embedding_game.session.clusters.landmark_merge import LandmarkMerge
 from napari_embedding_game.session.run import engine
-from napari_embedding_game.session.run.record import RunRecord, parameters
+from napari_embedding_game.session.run.record import RunRecord, flat_parameters
 
 
 def replay_frames(
@@ -41,12 +41,12 @@ def replay_frames(
     InputError: a setting is out of its range for these data.
     """
     every = None if n_frames is None else max(1, record.n_iter // n_frames)
-    yield from frames(*prepared(X, record), record, every)
+    yield from iter_frames(*prepare_replay(X, record), record, every)
 
 
-def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
+def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
     """Return the edges of a recorded run, and where its points began, (n, d)."""
-    check(record)
+    validate_event_order(record)
     if record.is_branch and record.warm_start is None:
         raise DataError(
             "This run went on from another map, which is not kept here: replay the "
@@ -54,14 +54,14 @@ def prepared(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]:
         )
     settings = record.settings
     with COMPUTING:
-        graph = engine.neighbors(X, settings)
-        return engine.layout(graph, X, settings, record.warm_start)
+        graph = engine.search_neighbors(X, settings)
+        return engine.weight_edges_and_place(graph, X, settings, record.warm_start)
 
 
-def frames(
+def iter_frames(
     edges: Any, layout: NDArray[np.float32], record: RunRecord, every: int | None = None
 ) -> Iterator[Snapshot]:
-    """Do what :func:`replay_frames` does, from what was :func:`prepared`."""
+    """Do what :func:`replay_frames` does, from what was :func:`prepare_replay`."""
     from napari_embedding_game.core.dynamics.play import play
 
     def begin(settings: Settings, until_next: Callable[[int], int]) -> Any:
@@ -92,7 +92,7 @@ def frames(
         )
 
 
-def replayed_result(
+def replay_to_result(
     X: Any, record: RunRecord, where: Mapping[str, str], n_clusters: int | None = None
 ) -> EmbeddingResult:
     """Play what was recorded and return the map, with its clusters.
@@ -101,9 +101,9 @@ def replayed_result(
     ``X``, for the parameters of the result. ``n_clusters``: landmarks are merged into
     so many; None leaves each a cluster.
     """
-    edges, layout = prepared(X, record)
-    *_, last = frames(edges, layout, record)
-    facts = {**parameters(record, last, ""), **where, "n_clusters": n_clusters}
+    edges, layout = prepare_replay(X, record)
+    *_, last = iter_frames(edges, layout, record)
+    facts = {**flat_parameters(record, last, ""), **where, "n_clusters": n_clusters}
     if n_clusters is None:
         return EmbeddingResult(last, facts)
     merging = LandmarkMerge.from_edges(edges, last.labels, len(last.landmarks))
@@ -111,7 +111,7 @@ def replayed_result(
     return EmbeddingResult(last, facts, clustering_from_labels(clusters))
 
 
-def same(first: Snapshot, second: Snapshot) -> bool:
+def is_same_layout(first: Snapshot, second: Snapshot) -> bool:
     """Return whether two layouts are the same, to the last bit.
 
     Clusters and pressure only describe the layout, and are worked out as time allows.
@@ -121,7 +121,7 @@ def same(first: Snapshot, second: Snapshot) -> bool:
     return is_as_long and all(np.array_equal(*pair) for pair in arrays)
 
 
-def check(record: RunRecord) -> None:
+def validate_event_order(record: RunRecord) -> None:
     """Raise DataError if no run can have left this record."""
     for events in (record.steered, record.forced):
         iterations = [event.iteration for event in events]

@@ -29,7 +29,7 @@ PLACING = "Placing the start layout"
 PLAYING = "Playing the game"
 MOVING = "Moving the points"
 """By a minimiser: there is no game."""
-REGROUPING = 0.15
+MERGING_SHARE = 0.15
 """Share of the time in which is looked how landmarks can be merged."""
 
 
@@ -72,7 +72,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self._turn = threading.Condition()
-        self.played = live_run.Run(self._begin, self.settings)
+        self.played = live_run.Run(self._start_game, self.settings)
         """Settings that were sent to the game, and those that it uses."""
         self.paused = False
         """Whether the run holds, or will after the present frame."""
@@ -83,15 +83,15 @@ class Run:
 
     def pause(self) -> None:
         """Hold after the frame now being computed."""
-        self._control(paused=True)
+        self._set_and_notify(paused=True)
 
     def resume(self) -> None:
         """Play on."""
-        self._control(paused=False)
+        self._set_and_notify(paused=False)
 
     def stop(self) -> None:
         """End ``frames`` after the piece of work now being done."""
-        self._control(stopped=True)
+        self._set_and_notify(stopped=True)
 
     def steer(
         self, settings: Settings | None = None, forces: HandForces | None = None
@@ -101,9 +101,9 @@ class Run:
         From the next frame on; the newest win.
         """
         self.played.steer(settings, forces)
-        self._control()
+        self._set_and_notify()
 
-    def _control(self, **state: Any) -> None:
+    def _set_and_notify(self, **state: Any) -> None:
         with self._turn:
             vars(self).update(state)
             self._turn.notify_all()
@@ -128,58 +128,62 @@ class Run:
                 return
         else:
             self._layout = self.warm_start.embedding
-        snapshot = self._advance()
+        snapshot = self._advance_game()
         self.settings = self.played.settings
         due = 1.75 * self.pace - (time.monotonic() - begun)
         try:
-            yield from self._play(snapshot, min(self.pace, max(self.pace / 2, due)))
+            yield from self._iter_game_progress(
+                snapshot, min(self.pace, max(self.pace / 2, due))
+            )
         finally:
             self.played.close()
 
     def _prepare(self) -> Iterator[Progress]:
         """Find the edges and the start layout, unless stopped between two pieces."""
         yield Progress(stage=NEIGHBORS)
-        with self._computing():
-            graph = self.engine.neighbors(self.X, self.settings)
+        with self._hold_computing_lock():
+            graph = self.engine.search_neighbors(self.X, self.settings)
         yield Progress(stage=PLACING)
-        with self._computing():
-            self.edges, self._layout = self.engine.layout(
+        with self._hold_computing_lock():
+            self.edges, self._layout = self.engine.weight_edges_and_place(
                 graph, self.X, self.settings, self.warm_start
             )
 
     @contextmanager
-    def _computing(self) -> Iterator[None]:
-        def look() -> None:
+    def _hold_computing_lock(self) -> Iterator[None]:
+        def raise_if_stopped() -> None:
             if self.stopped:
                 raise _StoppedError
 
-        look()
+        raise_if_stopped()
         with COMPUTING:
-            before = BETWEEN_BLOCKS.set(look)
+            before = BETWEEN_BLOCKS.set(raise_if_stopped)
             try:
                 yield
             finally:
                 BETWEEN_BLOCKS.reset(before)
-        look()
+        raise_if_stopped()
 
-    def _begin(self, settings: Settings, until_next: Any) -> Game:
-        play = self.engine.play
+    def _start_game(self, settings: Settings, until_next: Any) -> Game:
+        play = self.engine.play_game
         game: Game = play(self.edges, self._layout, settings, self.warm_start)
         return game
 
-    def _play(self, snapshot: Snapshot | None, duration: float) -> Iterator[Progress]:
-        clock, regroup = Clock(duration), _Regroup(self)
+    def _iter_game_progress(
+        self, snapshot: Snapshot | None, duration: float
+    ) -> Iterator[Progress]:
+        clock, regroup = Clock(duration), _MergeUpdater(self)
         while snapshot is not None:
             yield Progress(
                 stage=PLAYING if is_game(self.settings) else MOVING,
                 snapshot=snapshot,
-                seconds_left=clock.left(snapshot),
+                seconds_left=clock.seconds_left(snapshot),
                 merging=regroup.update(snapshot),
             )
             self._wait_for_turn(snapshot, clock)
-            snapshot = self._advance()
+            snapshot = self._advance_game()
 
-    def _advance(self) -> Snapshot | None:
+    def _advance_game(self) -> Snapshot | None:
         if self.stopped:
             return None
         with COMPUTING:
@@ -189,7 +193,8 @@ class Run:
         """Wait until the next frame is due, or the run is to end."""
         with self._turn:
             self._turn.wait_for(
-                lambda: self.stopped or self.paused, timeout=clock.ahead(snapshot)
+                lambda: self.stopped or self.paused,
+                timeout=clock.seconds_ahead(snapshot),
             )
             held = not self._can_continue(snapshot)
             self._turn.wait_for(lambda: self._can_continue(snapshot))
@@ -201,7 +206,7 @@ class Run:
         return self.stopped or not (is_over or self.paused)
 
 
-class _Regroup:
+class _MergeUpdater:
     """Keeps up with how landmarks can be merged, for a small share of the time.
 
     On the way a merging follows the one before, which steadies what is seen.  The last
@@ -224,11 +229,11 @@ class _Regroup:
         if snapshot.finished or is_due or n_landmarks != self._n_landmarks:
             self._labels, self._n_landmarks = snapshot.labels, n_landmarks
             with COMPUTING:
-                self._merging = self._run.engine.merging(
+                self._merging = self._run.engine.merge_landmarks(
                     self._run.edges, snapshot.labels, n_landmarks, self._merging
                 )
             now = time.monotonic()
-            self._due = now + (now - begun) / REGROUPING
+            self._due = now + (now - begun) / MERGING_SHARE
         return self._merging
 
 
@@ -248,21 +253,21 @@ class Clock:
         self._begun, self._first = time.monotonic(), snapshot.iteration
         self._halves = ((0.0, 0), (0.0, 0))
 
-    def ahead(self, snapshot: Snapshot) -> float:
+    def seconds_ahead(self, snapshot: Snapshot) -> float:
         """Return by how many seconds the game is ahead of its pace."""
         if self._begun is None:
             self.restart(snapshot)
             # The pace of the first schedule also holds for what is played after.
             self._each = self._duration / (snapshot.n_iter or math.inf)
-        passed, done = self._since(snapshot)
+        passed, done = self._elapsed(snapshot)
         return max(0.0, self._each * done - passed)
 
-    def left(self, snapshot: Snapshot) -> float | None:
+    def seconds_left(self, snapshot: Snapshot) -> float | None:
         """Return the seconds left, None while nothing is known.
 
         They are foretold by the later iterations: loops are compiled in the first.
         """
-        passed, done = self._since(snapshot)
+        passed, done = self._elapsed(snapshot)
         if done >= 2 * self._halves[1][1]:
             self._halves = self._halves[1], (passed, done)
         seconds, n = self._halves[0]
@@ -271,7 +276,7 @@ class Clock:
         each = max((passed - seconds) / (done - n), self._each)
         return each * (snapshot.n_iter - snapshot.iteration)
 
-    def _since(self, snapshot: Snapshot) -> tuple[float, int]:
+    def _elapsed(self, snapshot: Snapshot) -> tuple[float, int]:
         """Return the seconds and the iterations since it began; 0 before that."""
         if self._begun is None:
             return 0.0, 0

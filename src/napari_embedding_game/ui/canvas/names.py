@@ -176,7 +176,7 @@ class MapNames(QObject):
         run = session.run
         if session.state != "running":
             return session.state in RESTING and self._layers.points is not None
-        if run is None or snapshot is None or not session.is_map_of(run):
+        if run is None or snapshot is None or not session.shows_map_of(run):
             return False
         is_late = run.warm_start or 2 * snapshot.iteration >= snapshot.n_iter
         return bool(is_late) and len(snapshot.embedding) <= MAX_RUNNING_POINTS

@@ -104,7 +104,7 @@ class MapScene(QObject):
         hear(self.render_map, view.comparison_changed, *canvas_color_events(viewer))
         hear(self._finish_map_soon, *edits)
         hear(self._on_dataset_changed, session.dataset_changed)
-        hear(self.show_stored_map, session.restored, session.looked_back)
+        hear(self.show_stored_map, session.restored, session.mark_shown)
         hear(self._on_panels_changed, view.panels_changed)
         hear(self._on_look_changed, session.look.events)
         hear(self._on_state_changed, session.state_changed)

@@ -50,7 +50,7 @@ class Breadcrumb(QWidget):
     def refresh(self) -> None:
         """Show the maps as they are."""
         path = self._maps.path if self._session.dataset is not None else []
-        parts = self._maps.parts if path else []
+        parts = self._maps.child_maps if path else []
         for button in self.buttons:
             button.deleteLater()
         n_letters = max(MAX_LETTERS // max(len(path) - 1, 1), MIN_LETTERS)

@@ -91,7 +91,7 @@ class MethodControls(Listener):
         hear(self._on_setting, self._settings.changed)
         self.listen(self.catch_up, session.dataset_changed)
         hear(self._show_staleness, session.staleness_changed, session.state_changed)
-        hear(self.catch_up, session.restored, session.looked_back)
+        hear(self.catch_up, session.restored, session.mark_shown)
         self.catch_up()
 
     def catch_up(self, *event: object) -> None:
@@ -153,7 +153,7 @@ class MethodControls(Listener):
         if name != "approximation":
             return getattr(self._settings, name)
         try:
-            return resolve_approximation(self._session.chosen())
+            return resolve_approximation(self._session.resolve_settings())
         except InputError:  # a run says what is wrong
             return self._settings.approximation
 

@@ -99,7 +99,7 @@ class RunControls(QWidget):
         hear = connections.connect
         hear(self._on_compilation, self._compilation.changed)
         hear(lambda saved: self._on_map(RESTORED), session.restored)
-        hear(lambda mark: self._on_map(LOOKED_BACK), session.looked_back)
+        hear(lambda mark: self._on_map(LOOKED_BACK), session.mark_shown)
         hear(self._on_state, session.state_changed)
         hear(self._on_progress, session.progressed)
         hear(in_step(self, session, self._update_message), session.progressed)
@@ -188,7 +188,7 @@ class RunControls(QWidget):
         commit_typed_number()
         if self._session.settings.method == "given":
             self._session.settings.choose_method("game")
-        self._session.play_wanted.emit(self._session.play_on)
+        self._session.play_wanted.emit(self._session.continue_run)
 
     def _pause_or_resume(self) -> None:
         session = self._session

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QSizePolicy, QWidget
 
 from napari_embedding_game.data.readers import ENDINGS
 from napari_embedding_game.session.file.archive import ENDING
-from napari_embedding_game.session.file.autosave import mark_opened
+from napari_embedding_game.session.file.autosave import mark_as_closed
 from napari_embedding_game.session.sources import SAMPLES, SampleSource, source_of
 from napari_embedding_game.ui.style.form_widgets import Text
 from napari_embedding_game.ui.style.layouts import (
@@ -81,7 +81,7 @@ class Start(QWidget):
         if recent:
             self._lines.addWidget(Text("Recent maps"))
         for path, words in recent:
-            seen = partial(mark_opened, path)
+            seen = partial(mark_as_closed, path)
             open_map = partial(self._reading.open_session, path, then=seen)
             line = push_button(words, words, open_map, "link")
             # A long name must not widen the dock.

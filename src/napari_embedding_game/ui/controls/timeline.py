@@ -165,7 +165,7 @@ class Timeline(Listener):
     def _on_chosen(self) -> None:
         for item in self.marks.selectedItems():
             mark = self._session.timeline.marks[self.marks.row(item)]
-            self._do(self._session.look_back, mark.number)
+            self._do(self._session.show_mark, mark.number)
 
     def _on_menu(self, point: QPoint) -> None:
         number = self.marks.indexAt(point).row()

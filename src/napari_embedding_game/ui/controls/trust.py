@@ -113,7 +113,7 @@ class TrustControls(Listener):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.catch_up)
         self._heard.connect(self._on_state, session.state_changed)
-        changes = session.looked_back, session.restored, session.progressed
+        changes = session.mark_shown, session.restored, session.progressed
         self._heard.connect(self._on_change, *changes, session.columns_changed)
         self._show()
 

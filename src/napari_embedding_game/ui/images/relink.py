@@ -169,7 +169,7 @@ class RelinkPanel(LayerPanel):
 
     def _read_again(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, read = self._record.current, self._maps.read
+        linked, read = self._record.current, self._maps.read_result
         if read is not None and isinstance(read.source, ExperimentSource):
             self._reading.read_again(read.source, read.options)
         elif linked is not None:
@@ -284,7 +284,7 @@ class RelinkPanel(LayerPanel):
             return text, words, lambda: self._use_as_missing(image)
         is_measured = bool(measurement_record(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
-        can_read = is_measured or self._maps.read is not None
+        can_read = is_measured or self._maps.read_result is not None
         return self._edit_text, words if can_read else "", self._read_again
 
     @property
@@ -348,7 +348,7 @@ class RelinkPanel(LayerPanel):
     def _on_opened(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
         if images.names == _measured_image_names(dataset):
-            read = self._maps.read or ReadResult(dataset)
+            read = self._maps.read_result or ReadResult(dataset)
             source = ExperimentSource(images.folder, images)
             self._maps.set_read_result(replace(read, source=source))
             self._link(add_experiment_layers(self._viewer, images, dataset.name))

@@ -277,7 +277,7 @@ class ClusterEdits(QWidget):
         question = "Cluster again", AGAIN.format(f"{n_points:,}")
         max_parts = max(2, min(MAX_PARTS, n_points))
         n_parts = self._answer(QInputDialog.getInt, *question, 3, 2, max_parts)
-        find = n_parts and self._do(self._session.recluster, n_parts)
+        find = n_parts and self._do(self._session.make_recluster_job, n_parts)
         if find:
             self._finding.submit(find)
 
@@ -305,7 +305,7 @@ class ClusterEdits(QWidget):
     def _add_names(self) -> None:
         """Ask for names, and add the points that have them to the selection."""
         text = self._answer(QInputDialog.getMultiLineText, "Add by names", NAMES)
-        found = text and self._do(find_named_points, self._session.data(), text)
+        found = text and self._do(find_named_points, self._session.require_data(), text)
         if found:
             points, message = found
             self._session.selection.select_points(points, "add")

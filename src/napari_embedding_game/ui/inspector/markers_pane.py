@@ -271,7 +271,7 @@ class MarkersPane(Listener):
 
         message = save(self, self._session, "comparison", {".csv": "Table"}, write)
         if message:
-            self._session.remember(compared.groups)
+            self._session.store_comparison(compared.groups)
             self._show_text(message)
 
     def _show_none(self, message: str) -> None:

@@ -57,7 +57,7 @@ class PlotsTab(QWidget):
             if message:
                 pane.state.show_text(message)
                 if pane is self.volcano and compared is not None:
-                    self._session.remember(compared.groups)
+                    self._session.store_comparison(compared.groups)
 
 
 def save_plot(plot: Plot, parent: QWidget, session: Session, name: str) -> str:

@@ -90,7 +90,7 @@ class ReadingTask(QObject):
     @property
     def latest(self) -> Request | None:
         """What is being read, or else how what is on show was; None without either."""
-        read = self._maps.read
+        read = self._maps.read_result
         if self.request is not None or read is None:
             return self.request
         return Request(read.source, read.options, self.workspace.linked.current, True)
@@ -98,7 +98,7 @@ class ReadingTask(QObject):
     @property
     def read(self) -> ReadResult | None:
         """How what is on show was read; None while other data are read."""
-        request, read = self.request, self._maps.read
+        request, read = self.request, self._maps.read_result
         if request is None or request.is_again or read is None:
             return read
         return read if request.source is read.source else None
@@ -162,7 +162,7 @@ class ReadingTask(QObject):
             self.workspace.linked.set(None)
             self._maps.restore(saved)
             self.changed.emit()
-            if self._maps.read is not None:
+            if self._maps.read_result is not None:
                 self.loaded.emit()
             self.session_opened.emit()
             if troubles:
@@ -170,7 +170,7 @@ class ReadingTask(QObject):
             if then is not None:
                 then()
 
-        self._read(path.name, lambda: archive.open_stages(path), finish)
+        self._read(path.name, lambda: archive.open_session_stages(path), finish)
 
     def cancel(self) -> None:
         """Give up reading; what was loaded before stays."""
@@ -266,7 +266,7 @@ class ReadingTask(QObject):
             previous, had_map = session.dataset, session.snapshot is not None
             shown = None if layers.current is None else layers.current.labels
             is_same = is_again or (linked is not None and linked.labels is shown)
-            names = maps.carried(loaded.dataset) if is_same else None
+            names = maps.carry_clusters(loaded.dataset) if is_same else None
             self.store.start_new()
             session.load(loaded.dataset)
             if names is not None:

@@ -88,7 +88,7 @@ class SessionStore(QObject):
         if autosave is None:
             return
         try:
-            worker = Worker(autosave.closing(), NOT_CLOSED)
+            worker = Worker(autosave.make_closing_job(), NOT_CLOSED)
         except Exception as error:  # whatever it is, the window has to close
             log_error(NOT_CLOSED, error)
             notify_error(error)
@@ -111,7 +111,7 @@ class SessionStore(QObject):
             self._timer.start(SAVE_MS)
             return
         try:
-            self._autosave = Autosave(self._maps.capture)
+            self._autosave = Autosave(self._maps.to_saved_session)
         except OSError as error:
             self._connections.close()
             self.trouble.emit(
@@ -122,7 +122,7 @@ class SessionStore(QObject):
             self._timer.start(FIRST_MS)
 
     def _save(self) -> None:
-        job = self._autosave.job()
+        job = self._autosave.make_save_job()
         if job is not None:
             self._saving.submit(job)
 
@@ -132,7 +132,10 @@ class SessionStore(QObject):
 
 
 def _recent_text(path: Path) -> str:
-    saved, when = archive.summary(path), datetime.fromtimestamp(path.stat().st_mtime)
+    saved, when = (
+        archive.read_summary(path),
+        datetime.fromtimestamp(path.stat().st_mtime),
+    )
     begin = "" if was_closed(path) else "Not closed: "
     names = f", {count_text(saved.n_names, 'named cluster')}" if saved.n_names else ""
     size = f"{saved.n_points:,} points{names}"  # last: a dock is narrow

@@ -107,7 +107,7 @@ class WritingTask(QObject):
 
 def _result(workspace: Workspace) -> tuple[Dataset, EmbeddingResult]:
     """Return the data and the map, in the colours of its clusters."""
-    dataset, result = workspace.session.dataset, workspace.session.result()
+    dataset, result = workspace.session.dataset, workspace.session.to_result()
     if dataset is None or result is None:
         raise DataError(NO_MAP)
     groups = result.groups
@@ -126,8 +126,8 @@ def write_table(workspace: Workspace, path: Path, is_shared: bool = False) -> Wr
     from napari_embedding_game.data.export.writers import write_result
 
     dataset, result = _result(workspace)
-    saved = workspace.maps.capture()
-    packed = partial(archive.packed, saved, path, is_shared=is_shared)
+    saved = workspace.maps.to_saved_session()
+    packed = partial(archive.pack_for_h5ad, saved, path, is_shared=is_shared)
 
     def save() -> str:
         if path.suffix.lower() != H5AD or saved is None:
@@ -157,7 +157,7 @@ def _film(workspace: Workspace, path: Path) -> Write:
     from napari_embedding_game.ui.tasks.film import write_film
 
     (dataset, _), session = _result(workspace), workspace.session
-    played, colors = session.played, colors_of(workspace)
+    played, colors = session.run_record, colors_of(workspace)
     if played is None or not dataset.X.shape[1]:
         raise DataError(NO_FILM)
     X, rgba, facing = dataset.X, colors.rgba.copy(), session.view.facing
@@ -166,7 +166,7 @@ def _film(workspace: Workspace, path: Path) -> Write:
 
 def _page(workspace: Workspace, path: Path) -> Write:
     """Write a web page of the map, with the run where it can be played again."""
-    (dataset, result), played = _result(workspace), workspace.session.played
+    (dataset, result), played = _result(workspace), workspace.session.run_record
     is_short = dataset.X.shape[1] > 0 and dataset.X.shape[0] <= MAX_PLAYED
 
     def write() -> None:
@@ -196,11 +196,11 @@ def _session(workspace: Workspace, path: Path, is_shared: bool = False) -> Write
     """Write what led to the map: a session file, or as code, or in words."""
     from napari_embedding_game.session.notebook.export import write_code
 
-    saved = workspace.maps.capture()
+    saved = workspace.maps.to_saved_session()
     if saved is None:
         raise DataError(NO_MAP)
     is_session = path.suffix.lower() == archive.ENDING
-    write = archive.save if is_session else write_code
+    write = archive.save_session if is_session else write_code
     return partial(write, saved, path, is_shared=is_shared)
 
 

@@ -15,10 +15,10 @@ from napari_embedding_game.data.stages import Stages
 from napari_embedding_game.session.reference.labels import (
     PlacedCells,
     confidence_text,
-    first_label,
     load_reference,
     place_cells,
     predict_labels,
+    suggest_label,
 )
 from napari_embedding_game.session.reference.mapping import MappedCells
 from napari_embedding_game.session.reference.reference_map import ReferenceMap
@@ -110,7 +110,7 @@ class ReferenceWidget(MapTool):
         self._reference = reference
         columns = reference.dataset.level_columns
         self.label.set_choices(
-            zip(columns, columns, strict=True), first_label(reference)
+            zip(columns, columns, strict=True), suggest_label(reference)
         )
         self._reset()
 
@@ -129,7 +129,7 @@ class ReferenceWidget(MapTool):
 
     def _on_placed(self, cells: PlacedCells) -> None:
         def place() -> None:
-            self.workspace.maps.place(cells)
+            self.workspace.maps.open_placed_map(cells)
             self._show_result(cells.predicted, cells.notes, PLACED)
 
         tried(partial(self.state.show_text, role="warning"), place)
