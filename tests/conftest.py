@@ -203,11 +203,11 @@ class FakeEngine:
         self.games = []
         self.closed = 0
 
-    def search_neighbors(self, X, settings):
+    def find_neighbors(self, X, settings):
         self.gate.wait(60)
         return "graph"
 
-    def weight_edges_and_place(self, graph, X, settings, warm_start=None):
+    def make_edges_and_layout(self, graph, X, settings, warm_start=None):
         layout = np.zeros((X.shape[0], settings.n_components), np.float32)
         return "edges", layout if warm_start is None else warm_start.embedding
 

@@ -230,7 +230,7 @@ def test_impossible_settings_are_told_before_the_search(
     from napari_embedding_game.core import pipeline as steps
 
     if "metric" not in settings or not isinstance(settings["metric"], str):
-        monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
+        monkeypatch.setattr(steps, "find_neighbors", lambda *_: pytest.fail("searched"))
     with pytest.raises(InputError, match=says) as told:
         small(**settings).fit(cloud)
     assert "\n" not in str(told.value)
@@ -243,7 +243,7 @@ def test_impossible_settings_are_told_before_the_search(
 def test_too_many_rows_are_told_before_the_search(rows, settings, monkeypatch):
     from napari_embedding_game.core import pipeline as steps
 
-    monkeypatch.setattr(steps, "neighbors", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr(steps, "find_neighbors", lambda *_: pytest.fail("searched"))
     X = np.random.default_rng(0).normal(size=(rows, 2))
     with pytest.raises(InputError, match="at most"):
         small(**settings).fit(X)

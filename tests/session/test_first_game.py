@@ -37,8 +37,8 @@ assert not COMPUTING.locked()
 engine.warm_up()
 X = np.random.default_rng(0).normal(size=(200, 50)).astype(np.float32)
 settings, merging = fill_affinity(Settings(max_iter=4)), None
-graph = engine.search_neighbors(X, settings)
-edges, layout = engine.weight_edges_and_place(graph, X, settings)
+graph = engine.find_neighbors(X, settings)
+edges, layout = engine.make_edges_and_layout(graph, X, settings)
 for seen in engine.play_game(edges, layout, settings):
     merging = engine.merge_landmarks(edges, seen.labels, len(seen.landmarks), merging)
 after = compiled()

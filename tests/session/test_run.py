@@ -90,7 +90,7 @@ def test_stages_in_their_order_and_idle_at_the_end_until_it_is_steered(drive):
 
 
 def test_what_cannot_be_played_is_told_before_the_search(monkeypatch):
-    monkeypatch.setattr(pipeline, "neighbors", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr(pipeline, "find_neighbors", lambda *_: pytest.fail("searched"))
     many = np.random.default_rng(0).normal(size=(10_001, 2)).astype(np.float32)
     settings = fill_affinity(Settings(method="ee_spectral_direction"))
     run = Run(many, settings)
@@ -124,7 +124,7 @@ def test_a_search_is_broken_off_between_two_blocks():
         with threads.limit_threads(1):
             threads.run_blocks(loop, 100, threads.SEARCH_WORK)
 
-    run = Run(X, Settings(), engine=SimpleNamespace(search_neighbors=neighbors))
+    run = Run(X, Settings(), engine=SimpleNamespace(find_neighbors=neighbors))
     assert [frame.stage for frame in run.frames()] == [NEIGHBORS]
     assert (len(done), COMPUTING.locked()) == (1, False)
 

@@ -24,7 +24,7 @@ FRAME_ITERATIONS = {"fast": 10, "paper": 100}
 """Most iterations in a frame, so that a small game too is seen to move."""
 
 
-def search_neighbors(X: Any, settings: Settings) -> Any:
+def find_neighbors(X: Any, settings: Settings) -> Any:
     """Search with the index that suits the data.
 
     Raises InputError for what the later steps would refuse, before the search.
@@ -35,7 +35,7 @@ def search_neighbors(X: Any, settings: Settings) -> Any:
     return pipeline.find_neighbors(X, settings)
 
 
-def weight_edges_and_place(
+def make_edges_and_layout(
     graph: Any, X: Any, settings: Settings, warm: WarmStart | None = None
 ) -> tuple[Any, NDArray[np.float32]]:
     """Weight the edges, then place the points, where ``warm`` has them."""
@@ -77,9 +77,7 @@ def warm_up(wait: Callable[[], bool] = lambda: True) -> None:
     with COMPUTING:
         if not wait():
             return
-        edges, start = weight_edges_and_place(
-            search_neighbors(X, settings), X, settings
-        )
+        edges, start = make_edges_and_layout(find_neighbors(X, settings), X, settings)
         playing = play_game(edges, start, settings)
         next(playing)
         next(playing)

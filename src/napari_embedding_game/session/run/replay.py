@@ -54,8 +54,8 @@ def prepare_replay(X: Any, record: RunRecord) -> tuple[Any, NDArray[np.float32]]
         )
     settings = record.settings
     with COMPUTING:
-        graph = engine.search_neighbors(X, settings)
-        return engine.weight_edges_and_place(graph, X, settings, record.warm_start)
+        graph = engine.find_neighbors(X, settings)
+        return engine.make_edges_and_layout(graph, X, settings, record.warm_start)
 
 
 def iter_frames(

@@ -142,10 +142,10 @@ class Run:
         """Find the edges and the start layout, unless stopped between two pieces."""
         yield Progress(stage=NEIGHBORS)
         with self._hold_computing_lock():
-            graph = self.engine.search_neighbors(self.X, self.settings)
+            graph = self.engine.find_neighbors(self.X, self.settings)
         yield Progress(stage=PLACING)
         with self._hold_computing_lock():
-            self.edges, self._layout = self.engine.weight_edges_and_place(
+            self.edges, self._layout = self.engine.make_edges_and_layout(
                 graph, self.X, self.settings, self.warm_start
             )
 
