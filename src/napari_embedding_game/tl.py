@@ -608,7 +608,6 @@ def _find_input_of_map(adata: AnnData, key: str) -> Any:
         if is_pairwise_space(of)
         else reference_map.find_space_of_map(adata, adata.uns[key])
     )
-    )
     root = spaces.root_from_anndata(adata)
     chosen = spaces.choose_space(root, space or of, "The AnnData")
     return _to_matrix(spaces.get_space_item(root, chosen))

@@ -597,8 +597,8 @@ class Session:
     def add_columns(self, add: Callable[..., tuple[Dataset, str]], *args: Any) -> str:
         """Add columns to the metadata and return their name.
 
-        ``add``: a function such as ``Dataset.with_map_column``: receives the dataset and
-        ``args``, and returns the new dataset and the name.
+        ``add``: a function such as ``Dataset.with_map_column``: receives the dataset
+        and ``args``, and returns the new dataset and the name.
         """
         self.dataset, name = add(self.dataset, *args)
         self.columns_changed.emit()

@@ -1,8 +1,8 @@
 """Save and load the session file: a .zip of JSON and plain arrays.
 
-``session`` says what there is, ``maps`` has all maps.  Whatever is read is checked
-before it is used: see :mod:`codec` for file and types, :mod:`checks` for how the parts
-fit together.
+Its part ``session`` holds version and summaries, ``maps`` all maps.  Everything that is
+read is checked before use: :mod:`codec` checks the file and the types, :mod:`checks`
+whether the parts fit together.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ from napari_embedding_game.session.timeline import drop_old_marks
 
 FORMAT: Literal["napari-embedding-game session"] = "napari-embedding-game session"
 VERSION, READ = 4, (3, 4)
-"""Of the files that are written, and of those that are read."""
+"""Version of the files that are written, and versions that can be read."""
 ENDING = ".zip"
 MAX_BYTES = 64 * 2**20
-"""Of the arrays of marks that are stored: what is saved each minute stays small."""
+"""Most bytes of stored arrays of marks: the file is saved each minute."""
 MAX_UNDO_BYTES = 32 * 2**20
-"""Of the arrays of the steps of undo that are stored."""
+"""Most bytes of stored arrays of undo steps."""
 OPENED_AS_DATA = (
     "It was opened as data: press Run for a map, or open the file as it was."
 )
@@ -88,16 +88,16 @@ _OTHER_KINDS = {
     ".ipynb": "a notebook",
     ".html": "a web page",
 }
-"""What files are that somebody may give instead of a session, by their endings."""
+"""Descriptions, by file ending, of other files that a person may give by mistake."""
 MAX_NEIGHBORS = 200_000
-"""Rows up to which their neighbours are stored, 60 bytes each."""
+"""Most rows of a map whose neighbours are stored, at 60 bytes a row."""
 
 
 OneMoment = TypeVar("OneMoment", bound=Moment)
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """An entry in a list of session files."""
+    """Title, number of points and number of groups of a map, for lists of sessions."""
 
     title: str
     n_points: int
@@ -115,7 +115,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _StoredMap(SavedMap):
-    """A map whose data are in another file."""
+    """A map as the file stores it: with rows instead of a dataset."""
 
     dataset: Rows  # type: ignore[assignment]
 
@@ -127,12 +127,12 @@ def save_session(
     is_private: bool = False,
     is_shared: bool = False,
 ) -> str:
-    """Write a session file; an existing one is replaced in one step.
+    """Write a session file; an existing file is replaced in one step.
 
-    ``is_private``: whether only the owner may read a file that was not there before.
-    ``is_shared``: whether files are named without their folders.
+    ``is_private``: whether a new file is readable for its owner only. ``is_shared``:
+    whether paths are stored without their folders, and steps of undo are left out.
 
-    Returns a sentence on what is not in the file, "" where it holds everything.
+    Returns a sentence on what is left out of the file; "" where nothing is.
 
     Raises DataError: the file cannot be written, or it is one of the data files.
     """
@@ -147,13 +147,12 @@ def save_session(
 def pack_for_h5ad(
     session: SavedSession, path: Path, *, is_shared: bool = False
 ) -> tuple[bytes, str]:
-    """Return the map that is shown as the bytes that make its .h5ad file complete.
+    """Return the map on show as the bytes of a session file inside its .h5ad file.
 
-    ``path`` of that file, which takes the place of its source. ``is_shared``: as for
+    ``path``: of the .h5ad file, from which the data will be read. ``is_shared``: as for
     :func:`save_session`.
 
-    Returns the bytes, and a sentence on what is not in them, as :func:`save_session`
-    does.
+    Returns the bytes, and a sentence on what is left out, as :func:`save_session` does.
     """
     alone = replace(session[session.current], parent=None, key="")
     rows = to_stored_rows(alone.dataset, for_h5ad=True)
@@ -174,7 +173,11 @@ def _write_session(
     folder: Path,
     is_shared: bool,
 ) -> str:
-    """Write a session into a file of a folder, and return what is left out in words."""
+    """Write a session into an open file, and return a sentence on what is left out.
+
+    ``rows``: the stored rows of each map. ``folder``: of the file; paths below it are
+    stored relative to it.
+    """
     change = partial(to_noted_path, folder=folder, is_shared=is_shared)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     summaries = (
@@ -193,7 +196,7 @@ def _write_session(
 def _describe_left_out(
     maps: Sequence[SavedMap], stored: Sequence[_StoredMap], is_shared: bool
 ) -> str:
-    """Return a sentence on the marks and the steps of undo that are not stored."""
+    """Return a sentence on marks and steps of undo that are not stored; "" if none."""
     n_marks, n_stored = (
         sum(len(one.timeline.marks) for one in some) for some in (maps, stored)
     )
@@ -215,12 +218,10 @@ def _describe_left_out(
 
 
 def load_session(path: str | Path) -> SavedSession:
-    """Read a session file; the data it refers to are not read yet.
+    """Read a session file, or the session in an .h5ad file, without the maps' data.
 
-    It may be an .h5ad file that holds one.
-
-    Raises DataError: it is no session file, is damaged, or was written by another
-    version.
+    Raises DataError: the file is no session, is damaged, or was written by a version
+    that cannot be read.
     """
     return _load_content(Path(path), read_session_bytes(Path(path)))
 
@@ -251,7 +252,7 @@ def _load_content(path: Path, content: bytes | None) -> SavedSession:
 
 
 def _validate_kind(path: Path) -> None:
-    """Raise DataError for a file of another kind, which is not damaged."""
+    """Raise DataError if a file is known to be of another kind than a session."""
     ending = path.suffix.lower()
     kind = _OTHER_KINDS.get(ending)
     if ending == ENDING:
@@ -266,24 +267,24 @@ def _validate_kind(path: Path) -> None:
 
 
 def _load_with_container(path: Path) -> tuple[SavedSession, bool]:
-    """Read a session file; return also whether it is inside an .h5ad file."""
+    """Read a session, and return also whether the file is an .h5ad file."""
     content = None if path.name.endswith(ENDING) else read_session_bytes(path)
     return _load_content(path, content), content is not None
 
 
 def is_session(path: Path) -> Stages[bool]:
-    """Return whether one goes on with a file: a session, or an .h5ad file with one."""
+    """Return whether a file, by its ending or content, holds a session."""
     is_zip = path.name.lower().endswith(ENDING)
     return is_zip or bool((yield from read_in_process(path, has_session)))
 
 
 def is_archive(path: str | Path) -> bool:
-    """Return whether a .zip file is a session, by the name of its first part."""
+    """Return whether a .zip file is a session, by the names of its parts."""
     return "session.npy" in _list_parts(Path(path))
 
 
 def _list_parts(path: Path) -> list[str]:
-    """Return the names of a .zip file's parts; none where the file is damaged."""
+    """Return the names of a .zip file's parts; [] where the file cannot be read."""
     try:
         with zipfile.ZipFile(path) as file:
             return file.namelist()
@@ -292,7 +293,7 @@ def _list_parts(path: Path) -> list[str]:
 
 
 def read_summary(path: str | Path) -> Summary:
-    """Return what a session file holds, without reading its maps."""
+    """Return the summary of a session file's first map, without reading the maps."""
     return _read_head(Path(path)).maps[0]
 
 
@@ -317,9 +318,9 @@ def _read_head(path: Path, content: bytes | None = None) -> _Head:
 def _store_map(
     saved_map: SavedMap, rows: Rows, change: PathChange, is_shared: bool
 ) -> _StoredMap:
-    """Return what is stored of a map: not very many marks and steps of undo.
+    """Return a map as it is stored, with marks and undo steps within their limits.
 
-    ``is_shared``: no step, as what somebody took back is not for others.
+    ``is_shared``: whether all undo steps are left out, as undone edits may be private.
     """
     timeline, look = drop_old_marks(saved_map.timeline, MAX_BYTES), saved_map.look
     timeline = replace(timeline, marks=tuple(map(_store_moment, timeline.marks)))
@@ -339,7 +340,7 @@ def _store_map(
 
 
 def _store_moment(moment: OneMoment) -> OneMoment:
-    """Return a moment as JSON holds it, without the neighbours of very many rows."""
+    """Return a moment as it is stored: energy NaN as 0, many neighbours as None."""
     if (snapshot := moment.snapshot) is None:
         return moment
     near, energy = snapshot.neighbors, float(np.nan_to_num(snapshot.energy))  # for JSON
@@ -360,7 +361,7 @@ def _restore_map(stored: _StoredMap, rows: Rows, change: PathChange) -> SavedMap
 
 
 def _map_kind_of(stored: _StoredMap) -> MapKind:
-    """Return how a map was made, which only the key tells in older files."""
+    """Return the kind of a stored map, which older files tell by its key only."""
     if stored.kind != "whole" or stored.parent is None:
         return stored.kind
     former: dict[str, MapKind] = {"read": "reading", "placed": "placed"}
@@ -370,9 +371,9 @@ def _map_kind_of(stored: _StoredMap) -> MapKind:
 def read_map_data(
     saved: SavedMap, folder: Path, read: dict[Any, list[ReadResult]]
 ) -> Stages[SavedMap]:
-    """Return the map with its data, read again in stages, as :func:`.rows.read_again`.
+    """Read the data of a saved map in stages, and return the map with them.
 
-    Where these are missing or have changed the map can be shown without them.
+    ``folder`` and ``read``: as for :func:`.rows.read_again`, with its errors.
     """
     if saved.dataset.X.shape[1]:  # they were stored with the map
         return saved
@@ -383,10 +384,12 @@ def read_map_data(
 
 
 def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str]]]:
-    """Read a session file and its data, as far as they are there, in stages.
+    """Read a session file and the data of its maps, in stages.
 
-    Returns ``session``: a map whose data could not be read can be shown, but not played
-    on; ``troubles``: a sentence for each thing that could not be read.
+    Returns the session, in which a map has no data if these could not be read, and a
+    list of sentences on what could not be read.
+
+    Raises DataError: as :func:`load_session`.
     """
     path = Path(path)
     yield Stage(f"Reading {path.name}")
@@ -398,7 +401,9 @@ def open_session_stages(path: str | Path) -> Stages[tuple[SavedSession, list[str
             opened = yield from read_map_data(saved_map, path.parent, read)
             if is_in_h5ad and opened.dataset.source is None:
                 known = identity_of_map(opened)
-                obs, found = yield from read_in_process(path, read_obs_and_identity, known)
+                obs, found = yield from read_in_process(
+                    path, read_obs_and_identity, known
+                )
                 order = align_rows(known, found, path.name, OPENED_AS_DATA)
                 dataset = add_changed_columns(opened.dataset, obs, order)
                 opened = replace(opened, dataset=dataset)
@@ -427,7 +432,7 @@ def _store_how_read(result: ReadResult) -> None:
 
 
 def _read_as_data(path: Path) -> Stages[SavedMap]:
-    """Read an .h5ad file without the map that it holds."""
+    """Read the data of an .h5ad file, in stages, as a map without a layout."""
     result = yield from load_read_result(path, ReadOptions(missing="drop"))
     dataset = result.dataset
     _store_how_read(result)
@@ -437,12 +442,12 @@ def _read_as_data(path: Path) -> Stages[SavedMap]:
 
 
 def open_session(path: str | Path) -> tuple[SavedSession, list[str]]:
-    """Do all that :func:`open_session_stages` does at once."""
+    """Return the session and the sentences of :func:`open_session_stages` at once."""
     return finish(open_session_stages(path))
 
 
 def load_recorded_map(path: str | Path) -> SavedMap:
-    """Return the map of a session file that was shown; it has a run to replay."""
+    """Return the map that a session file shows; raise DataError if it has no run."""
     session = load_session(path)
     saved = session[session.current]
     if saved.record is None:
@@ -454,9 +459,10 @@ def load_recorded_map(path: str | Path) -> SavedMap:
 
 
 def list_other_versions(path: str | Path) -> list[str]:
-    """Return the packages that wrote a session file in another version than here.
+    """Return the packages whose versions differ from those that wrote a session file.
 
-    Each as "numpy 2.3.1 (here 2.4.6)"; with them a run may come out otherwise.
+    Each is a text such as "numpy 2.3.1 (here 2.4.6)"; with other versions a replayed
+    run may differ.
     """
     written = _read_head(Path(path)).versions
     changed = {k: v for k, v in installed_versions().items() if written.get(k, v) != v}

@@ -1,7 +1,7 @@
-"""What a session file keeps of the data of a map, and how they are read again.
+"""The data of a map as a session file stores them, and how they are read again.
 
-The data stay in their own file.  Kept are how that was read, what is shown while it is
-not at hand, and the numbers where no file has them.
+The data stay in their own file.  The session file stores how this file was read, what
+is needed to show the map without it, and numbers that are in no file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from napari_embedding_game.data.stages import Stage, Stages
 from napari_embedding_game.session.file.h5ad import read_h5ad_rows
 
 MAX_X = 64_000_000
-"""Bytes of numbers that are stored where no file has them, or a recipe made them."""
+"""Most bytes of numbers that are stored because no file has them, or a recipe made
+them."""
 ROWS, FINGERPRINT = "rows", "fingerprint"
 """Keys of :attr:`Dataset.known`: the rows of a file, and the hash of their numbers."""
 TOO_LARGE = "What {} is compared by is too large for a session file: load its data."
@@ -49,34 +50,34 @@ TOO_LARGE = "What {} is compared by is too large for a session file: load its da
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """The n rows of a map, which has some of the rows of its source."""
+    """The n rows of a map, which are all or some of the rows of its source."""
 
     name: str
     space: str
     path: str = ""
-    """The file or folder; "" where there is none."""
+    """The file or folder of the source; "" where the source is no file."""
     options: ReadOptions | None = None
-    """How it was read."""
+    """How the source was read."""
     columns: tuple[str, ...] = ()
-    """Of a table, where they are on the map by default: another one day."""
+    """Columns of a table that were embedded by default: the default may change."""
     fingerprint: str
-    """Of the numbers that came of it."""
+    """Hash of the numbers that were read."""
     provenance: Mapping[str, Any]
     names: tuple[str, ...]
     source_names: tuple[str, ...] | None = None
-    """(n_source_rows,) where some are left out, and no other file has them; "" for none
-    that is known."""
+    """(n_source_rows,) names of all source rows, where some rows are left out and no
+    other file has the names; "" for an unknown name."""
     kept: NDArray[np.bool_]
-    """(n_source_rows,) which of them are on the map."""
+    """(n_source_rows,) whether each source row is on the map."""
     X: NDArray[np.floating] | None = None
-    """(n, D) their numbers, where no file has them."""
+    """(n, D) the numbers, where no file has them."""
     sparse_X: sp.csr_matrix | None = None
-    """(n, D) the same where they are sparse."""
+    """(n, D) the numbers, where they are sparse."""
     var_names: tuple[str, ...] = ()
     profile: NDArray[np.floating] | None = None
-    """(n, G) their numbers in the units of the file, where these differ."""
+    """(n, G) the numbers in the units of the file, where they differ from X."""
     genes: sp.csr_matrix | None = None
-    """(n, G) the same where they are sparse."""
+    """(n, G) the profile, where it is sparse."""
     profile_names: tuple[str, ...] = ()
     gene_ids: Mapping[str, str] = field(default_factory=dict)
     has_expression: bool = False
@@ -86,31 +87,32 @@ class Rows:
     source_obs: pd.DataFrame | None = None
     """(n_source_rows rows) metadata, where no file has them."""
     level_colors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Colours of levels of these."""
+    """Colours of levels, by column of the metadata."""
     roles: Mapping[str, Role] = field(default_factory=dict)
     quality: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    """As :class:`Dataset` has these four; the last two wherever the numbers are."""
+    """The last four are fields of :class:`Dataset`; notes and ``left_out`` are stored
+    wherever the numbers are."""
     objects: Objects | None = None
     """(n_source_rows,) labels and boxes of all rows of the source."""
     added: Mapping[str, AddedColumns] | None = None
-    """How columns were made here; None in a file of 0.3."""
+    """How columns were made in the program; None in a file of 0.3."""
     worked_out: pd.DataFrame
-    """(n rows) these columns."""
+    """(n rows) the columns that were made in the program."""
     prepared: RecipeResult | None = None
     """Result of the recipe, so that it need not be done again."""
 
     @property
     def numbers(self) -> Any:
-        """(n, D) their numbers, where no file has them."""
+        """(n, D) the stored numbers, dense or sparse; None where a file has them."""
         return self.X if self.sparse_X is None else self.sparse_X
 
     @property
     def all_names(self) -> NDArray[Any]:
-        """(n_source_rows,) names of all rows of the source; "" for none that is known.
+        """(n_source_rows,) names of all rows of the source; "" for an unknown name.
 
-        Raises ValueError: there are more or fewer of them.
+        Raises ValueError: the number of names is not the number of rows.
         """
         names = np.full(len(self.kept), "", dtype=object)
         names[:] = self.source_names or ""
@@ -119,9 +121,9 @@ class Rows:
 
 
 def with_names_of_all_maps(maps: list[Rows]) -> list[Rows]:
-    """Return rows of one source, each with the names that any map has of it.
+    """Return the rows of each map with the names of source rows known to any map.
 
-    So a file that was sorted since is in the same order in all of them.
+    So all maps match a file that was sorted meanwhile in the same way.
 
     Raises ValueError: there are more or fewer names than rows.
     """
@@ -134,10 +136,13 @@ def with_names_of_all_maps(maps: list[Rows]) -> list[Rows]:
 
 
 def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
-    """Return what is stored of a dataset; one without numbers is stored as before.
+    """Convert a dataset to the rows that are stored.
 
-    The first time all numbers are read for their fingerprint.  An .h5ad file of the map
-    has the numbers of an AnnData or of counts; those of other sources are stored.
+    A dataset without numbers returns the rows that it was made of.  The first call
+    reads all numbers for their fingerprint.
+
+    ``for_h5ad``: whether the rows are stored inside the map's .h5ad file, which itself
+    holds the numbers if the source is an AnnData or counts.
     """
     if not dataset.X.shape[1]:
         lost: Rows = dataset.known[ROWS]
@@ -177,7 +182,7 @@ def to_stored_rows(dataset: Dataset, *, for_h5ad: bool = False) -> Rows:
 
 
 def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
-    """Return whether the numbers are kept, as no other file has them."""
+    """Return whether the numbers have to be stored, as no other file has them."""
     source = dataset.source
     if SAMPLE in dataset.provenance:
         return False
@@ -188,7 +193,7 @@ def _needs_stored_numbers(dataset: Dataset, for_h5ad: bool) -> bool:
 
 
 def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
-    """Return what only a source has otherwise."""
+    """Return the fields of :class:`Rows` that are read from the source otherwise."""
     obs, source_obs = dataset.obs, dataset.source_obs
     obs = obs.loc[:, ~obs.columns.isin(dataset.added_columns)]
     same = "X var_names gene_ids has_expression gene_kind level_colors roles quality"
@@ -211,7 +216,10 @@ def _collect_stored_fields(dataset: Dataset, for_h5ad: bool) -> dict[str, Any]:
 
 
 def _find_sample_loader(rows: Rows) -> Callable[[], Dataset] | None:
-    """Return the function that makes the sample; None if these are no sample."""
+    """Return the function that loads the sample; None if the rows are no sample.
+
+    Raises DataError: this version does not have the sample.
+    """
     name = rows.provenance.get(SAMPLE)
     if name is None and rows.numbers is None and not rows.path:  # as in 0.3
         name = next((one for one in SAMPLES if one == rows.name.lower()), None)
@@ -222,7 +230,10 @@ def _find_sample_loader(rows: Rows) -> Callable[[], Dataset] | None:
 
 
 def as_rows_of_h5ad(rows: Rows, path: Path) -> Rows:
-    """Return rows of the .h5ad file that holds them, instead of their source."""
+    """Return rows whose source is the .h5ad file that holds the session.
+
+    The rows of a sample are returned as they are.
+    """
     if SAMPLE in rows.provenance:
         return rows
     options = rows.options or DEFAULT_OPTIONS
@@ -233,9 +244,9 @@ def as_rows_of_h5ad(rows: Rows, path: Path) -> Rows:
 
 
 def to_dataset(rows: Rows) -> Dataset:
-    """Return rows that a map can be shown with while their source is not at hand.
+    """Convert stored rows to a dataset, without numbers where these are in a file.
 
-    Raises ValueError: their parts do not fit together.
+    Raises ValueError: the parts do not fit together.
     """
     names, reason, X = pd.Index(rows.names, dtype=object), "", rows.numbers
     if X is None:
@@ -280,10 +291,10 @@ def to_dataset(rows: Rows) -> Dataset:
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Return a hash of the numbers of a map, whatever the order they are stored in.
+    """Return a hash of a dataset's numbers, whatever the order within sparse rows.
 
-    Of sparse genes it covers only which are not 0, as their logarithms are rounded
-    differently on other machines.
+    Of a sparse profile only the positions of nonzero values are hashed, as their
+    logarithms are rounded differently on other machines.
     """
     if FINGERPRINT not in dataset.known:
         dataset.known[FINGERPRINT] = _hash_numbers(dataset, sorts=True)
@@ -291,7 +302,11 @@ def fingerprint(dataset: Dataset) -> str:
 
 
 def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
-    """Return the hash, of sparse numbers sorted, or unsorted as up to version 0.3."""
+    """Return the hash of X and profile.
+
+    ``sorts``: whether the indices of sparse rows are sorted before; up to version 0.3
+    they were not.
+    """
     X, profile, digest = dataset.X, dataset.profile, blake2b(digest_size=16)
     parts = []
     for matrix in [X] if profile is X else [X, profile]:
@@ -311,13 +326,13 @@ def _hash_numbers(dataset: Dataset, *, sorts: bool) -> str:
 def read_again(
     dataset: Dataset, folder: Path, read: dict[Any, list[ReadResult]]
 ) -> Stages[ReadResult]:
-    """Read the data of rows again in stages, as they were read.
+    """Read the data of a saved map again in stages, with the options of that time.
 
-    ``dataset``: of a file, as :func:`to_dataset` makes it. ``folder``: folder in which
-    a file of the same name is looked for, too. ``read``: results for the maps before,
-    by path and options: a file is not read twice for the same numbers.
+    ``dataset``: without numbers, as :func:`to_dataset` makes it. ``folder``: where a
+    file of the same name is searched, too. ``read``: results by path and options, which
+    are reused and added to, so that no file is read twice.
 
-    Raises DataError: the source is missing, or gives other numbers.
+    Raises DataError: the source is missing, or its numbers have changed.
     """
     rows: Rows = dataset.known[ROWS]
     sample, found, why = _find_sample_loader(rows), None, ""
@@ -369,7 +384,7 @@ def read_again(
 
 
 def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
-    """Return in brackets whether a source has other rows by their number and names."""
+    """Return in brackets how the rows of a source have changed; "" if they have not."""
     n_rows, names = len(rows.kept), pd.Index(rows.names)
     if len(present) != n_rows:
         return f" (it now has {len(present):,} rows instead of {n_rows:,})"
@@ -381,7 +396,10 @@ def _changed_rows_text(rows: Rows, present: pd.Index) -> str:
 
 
 def _restore_row_order(result: ReadResult, rows: Rows) -> ReadResult:
-    """Return what was read, with its rows in their former order, by their names."""
+    """Return a reading with its rows in the saved order, matched by their names.
+
+    A reading whose rows cannot be matched is returned as it is.
+    """
     dataset, saved = result.dataset, rows.all_names
     names, named = dataset.source_obs_names, rows.kept | (saved != "")
     saved, n = pd.Index(saved[named]), len(named)
@@ -396,7 +414,7 @@ def _restore_row_order(result: ReadResult, rows: Rows) -> ReadResult:
 
 
 def _list_possible_options(rows: Rows) -> list[ReadOptions]:
-    """Return how the source was read, also where the default was another then."""
+    """Return the read options to try: as stored, and for another default space."""
     options = rows.options or DEFAULT_OPTIONS
     chosen = options.space, options.columns, options.recipe, options.batch_key
     if options.transposed or any(chosen):
@@ -408,7 +426,7 @@ def _list_possible_options(rows: Rows) -> list[ReadOptions]:
 
 
 def _select_saved_rows(result: ReadResult, rows: Rows) -> ReadResult | None:
-    """Return the rows of a map from those that were read; None if these differ."""
+    """Return a reading with the rows of the map only; None if their numbers differ."""
     result = _restore_row_order(result, rows)
     dataset = result.dataset
     if len(dataset.kept) != len(rows.kept) or not dataset.kept[rows.kept].all():
@@ -423,6 +441,10 @@ def _select_saved_rows(result: ReadResult, rows: Rows) -> ReadResult | None:
 
 
 def _find_source_path(rows: Rows, folder: Path) -> Path:
+    """Return the path of the source, or of a file of its name in a folder.
+
+    Raises DataError: there is none, or the source is on another computer.
+    """
     if not rows.path:
         raise DataError(
             f"{rows.name} was no file, so it cannot be read again: the map is shown as "
@@ -448,7 +470,10 @@ def _find_source_path(rows: Rows, folder: Path) -> Path:
 
 
 def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
-    """Return the result of its recipe, or of mixing batches, if it is of all rows."""
+    """Return the result of a dataset's recipe or Harmony to be stored.
+
+    None where there is none, where it is of more rows, or where it is too large.
+    """
     recipe, mixed = (dataset.provenance.get(key) for key in ("recipe", "harmony"))
     is_ready = mixed is not None if recipe is None else dataset.projection is not None
     is_whole = recipe is None or recipe.get("cells_used") == len(dataset.obs)
@@ -460,7 +485,10 @@ def _stored_recipe_result(dataset: Dataset) -> RecipeResult | None:
 
 
 def find_recipe_result(rows: Rows, others: Iterable[Rows]) -> RecipeResult | None:
-    """Return the result of a map's recipe, which may be stored with a larger map."""
+    """Return the recipe's result for a map, stored with this map or with a larger one.
+
+    None where no map of the same source and options has it.
+    """
     source = rows.path, rows.options, len(rows.kept)
     stored = (
         one.prepared

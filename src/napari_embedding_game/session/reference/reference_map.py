@@ -238,7 +238,9 @@ def _find_searched_space(
 def _find_projection(adata: AnnData, space: str, name: str) -> Projection | None:
     """Return the way from genes to a space of an AnnData, None where there is none."""
     if space in ("X", RAW):
-        return _identity_projection(_read_cells(adata, name, space), read_log_base(adata))
+        return _identity_projection(
+            _read_cells(adata, name, space), read_log_base(adata)
+        )
     is_pca = space in ("obsm['X_pca']", "obsm['X_pca_harmony']")
     if is_pca and "PCs" in adata.varm and "X_pca" in adata.obsm:
         return reconstruct_pca_projection(adata, name)
