@@ -201,7 +201,7 @@ def test_what_is_missing_is_linked_once_it_is_open(
         of_map = saved.maps[0]
         of_map = replace(of_map, view={**of_map.view, "layers": hostile})
         dock.workspace.maps.restore(replace(saved, maps=(of_map,)))
-        dock.data.relink.open_again()
+        dock.data.relink.open_missing_layers()
         assert told.text().startswith("The labels of these objects are not")
 
 

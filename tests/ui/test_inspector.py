@@ -166,7 +166,7 @@ def test_a_picture_selects_its_point_and_stays_among_the_others(
     assert view.count() == 9
     inspector.details.refresh()  # which keeps the cluster
     assert view.count() == 9
-    assert [i.row() for i in view.selectedIndexes()] == view.indices([picked])
+    assert [i.row() for i in view.selectedIndexes()] == view.indices_of_rows([picked])
     place = view.visualRect(view.model().index(4, 0)).center()
     QTest.mouseClick(view.viewport(), LEFT, CONTROL, place)
     assert set(session.selection.rows) == {picked, view.rows[4]}

@@ -57,7 +57,10 @@ def tick(panel, text):
 
 
 def ticked(panel):
-    return [image.name for image in panel.linked_to(panel.labels.value).images]
+    return [
+        image.name
+        for image in panel.layers_with_ticked_images(panel.labels.value).images
+    ]
 
 
 def test_a_mask_that_is_dropped_is_measured_as_labels(

@@ -263,7 +263,7 @@ class GameDock(MapWidget):
         )
         hear(run.show_saved, store.saved)
         hear(self.tour.begin, data.start.tour.clicked)
-        hear(self._show_top, data.relink.missed)
+        hear(self._show_top, data.relink.layer_missed)
         hear(self._show_warning, trust.warned)
         self.select.show_tool(mouse.tool)
         edits.edit_name = self._edit_name

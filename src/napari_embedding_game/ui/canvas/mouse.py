@@ -265,7 +265,7 @@ class MapMouse(QObject):
             self.selection_picked.emit()
             return
         objects = find_visible_objects(self._viewer, session, self._linked)
-        row = None if objects is None else objects.clicked(event)
+        row = None if objects is None else objects.row_at_event(event)
         if row is not None:
             points = np.arange(len(selection.points)) == row
             selection.toggle_points(points, is_added=is_added)
@@ -294,9 +294,9 @@ class MapMouse(QObject):
         chosen = is_inside.reshape(-1, n_points).any(axis=0)
         objects = find_visible_objects(self._viewer, session, self._linked)
         if objects is not None:
-            chosen |= _are_pixels_in_mask(mask, objects.positions())
+            chosen |= _are_pixels_in_mask(mask, objects.center_pixels())
             if radius is not None:
-                under = map(objects.under, _resample_line(line))
+                under = map(objects.row_at_pixel, _resample_line(line))
                 chosen[[row for row in under if row is not None]] = True
         if chosen.any():
             session.selection.select_points(chosen, mode)
@@ -313,7 +313,7 @@ class MapMouse(QObject):
             return False
         objects = find_visible_objects(self._viewer, self._session, self._linked)
         return self._layers.is_map_at(pixel) or (
-            objects is not None and (bool(self.tool) or objects.covers(pixel))
+            objects is not None and (bool(self.tool) or objects.is_on_labels(pixel))
         )
 
     def _end_tool_without_map(self, event: object = None) -> None:

@@ -118,7 +118,7 @@ class DataControls(QWidget):
         self.measure = MeasurePanel(reading)
         self.relink = RelinkPanel(reading)
         self._build()
-        self.measure.offered.connect(self._mark_next)
+        self.measure.objects_changed.connect(self._mark_next)
         hear = Connections(self).connect
         hear(self._on_dataset, self._session.dataset_changed)
         hear(self._follow, reading.workspace.maps.changed, reading.changed)
@@ -146,13 +146,15 @@ class DataControls(QWidget):
                 self.trouble.show_text(str(error))
                 return
         if layer is not None and table is not None:
-            linked = self.measure.linked_to(layer) if is_labels else None
+            linked = (
+                self.measure.layers_with_ticked_images(layer) if is_labels else None
+            )
             labels = finest_pixels(layer) if is_labels else None
             self.reading.load(AnnDataSource(table, layer.name, labels), linked=linked)
         elif layer is None or MAP_KEY in layer.metadata or not features.shape[1]:
             self.trouble.show_text(NO_TABLE)
         elif is_labels:
-            source, linked = self.measure.table_of(layer)
+            source, linked = self.measure.features_source_and_layers(layer)
             self.reading.load(source, linked=linked)
         else:
             self.reading.load(FeaturesSource(features.copy(), layer.name))

@@ -68,19 +68,23 @@ class ImageSlider(QObject):
         self._axis = 0
         """The axis whose slider shows the image's name, counted from the last."""
         self._heard, always = Connections(self), Connections(self)
-        always.connect(self._on_linked, linked.changed)
+        always.connect(self._on_linked_layers_changed, linked.changed)
         events, removed = viewer.dims.events, viewer.layers.events.removed
-        always.connect(self._on_step, events.current_step, events.axis_labels, removed)
-        self._on_linked()
+        always.connect(
+            self._update_slider_title, events.current_step, events.axis_labels, removed
+        )
+        self._on_linked_layers_changed()
 
-    def _on_linked(self, event: object = None) -> None:
+    def _on_linked_layers_changed(self, event: object = None) -> None:
         """Hear of the selection while there are objects in images."""
         self._heard.close()
         if self._linked.current is not None:
-            self._heard.connect(self._on_selection, self._session.selection.changed)
-            self._on_step()
+            self._heard.connect(
+                self._on_selection_changed, self._session.selection.changed
+            )
+            self._update_slider_title()
 
-    def _on_selection(self) -> None:
+    def _on_selection_changed(self) -> None:
         linked, dataset = self._linked.current, self._session.dataset
         objects = None if dataset is None else dataset.objects
         selection, viewer = self._session.selection, self._viewer
@@ -91,7 +95,7 @@ class ImageSlider(QObject):
         if linked.labels in viewer.layers and axes > 2 and chosen.present[0]:
             center_on_objects(viewer, linked.labels, chosen, moves_camera=False)
 
-    def _on_step(self, event: object = None) -> None:
+    def _update_slider_title(self, event: object = None) -> None:
         """Name the displayed image next to the slider, while there are images."""
         dims, titles = self._viewer.dims, list(self._viewer.dims.axis_labels)
         layers = [

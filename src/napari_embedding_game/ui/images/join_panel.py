@@ -39,12 +39,12 @@ class JoinPanel(LayerPanel):
         fields = [(words, ChoiceBox(tip)) for words, tip in FIELDS]
         self._form = form_layout(*fields)
         self.layer, self.column, self.picture = (box for _, box in fields)
-        self.layer.changed.connect(self._on_layer)
+        self.layer.changed.connect(self._on_layer_chosen)
         for box in (self.column, self.picture):
-            box.changed.connect(self._ask)
-        self.rows.addLayout(self._form)
-        self.rows.addWidget(self.text)
-        self.follow()
+            box.changed.connect(self._on_column_or_picture_chosen)
+        self.box.addLayout(self._form)
+        self.box.addWidget(self.text)
+        self.refresh_on_layer_changes()
         self.refresh()
 
     @property
@@ -83,19 +83,19 @@ class JoinPanel(LayerPanel):
         text = join.refusal or "\n".join(join.sentences) or OFFER
         self.text.show_text(text, "warning" if join.refusal else "")
 
-    def _on_layer(self, layer: Labels | None) -> None:
+    def _on_layer_chosen(self, layer: Labels | None) -> None:
         """Join with another layer, by the column that fits best."""
         chosen = (
             None if layer is None else JoinRequest(layer.name, finest_pixels(layer))
         )
-        self._ask_for(chosen)
+        self._join_with(chosen)
 
-    def _ask(self, chosen: object) -> None:
+    def _on_column_or_picture_chosen(self, chosen: object) -> None:
         """Join by another column or picture."""
         columns = {"column": self.column.value, "picture": self.picture.value}
-        self._ask_for(replace(self._join.request, **columns, is_guess=False))
+        self._join_with(replace(self._join.request, **columns, is_guess=False))
 
-    def _ask_for(self, request: JoinRequest | None) -> None:
+    def _join_with(self, request: JoinRequest | None) -> None:
         read = self._reading.read
         if read is not None and isinstance(read.source, TABLES):
             source = replace(read.source, request=request)

@@ -20,15 +20,15 @@ class LayerPanel(QWidget):
         super().__init__()
         self._viewer, self._reading = reading.viewer, reading
         self.text = Text()
-        self.rows = vertical_box()
-        self.setLayout(self.rows)
+        self.box = vertical_box()
+        self.setLayout(self.box)
         self._connections = Connections(self)
-        self._soon = qdebounced(self.refresh, 0, parent=self)
+        self._refresh_throttler = qdebounced(self.refresh, 0, parent=self)
 
     def refresh(self, event: object = None) -> None:
         """Show what there is now."""
 
-    def follow(self, *signals: Any) -> None:
+    def refresh_on_layer_changes(self, *signals: Any) -> None:
         """Refresh when layers have come or gone, or at these signals.
 
         Later: by then a layer is whole, and others may have come with it.
@@ -38,4 +38,4 @@ class LayerPanel(QWidget):
 
     def refresh_soon(self, event: object = None) -> None:
         """Refresh when what happens now is over."""
-        self._soon.throttle()
+        self._refresh_throttler.throttle()

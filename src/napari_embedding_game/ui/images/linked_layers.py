@@ -66,22 +66,22 @@ class LinkedLayers:
 
     def __init__(self) -> None:
         self.current: ObjectLayers | None = None
-        self.missed: ObjectLayersRecord | None = None
+        self.missing: ObjectLayersRecord | None = None
         """The layers that a map is about, as long as one of them is not there."""
 
     @property
     def record(self) -> ObjectLayersRecord | None:
         """The layers, for a session file; None without any."""
-        if self.missed is not None or self.current is None:
-            return self.missed
+        if self.missing is not None or self.current is None:
+            return self.missing
         images = tuple(map(make_layer_record, self.current.images))
         return ObjectLayersRecord(make_layer_record(self.current.labels), images)
 
-    def set(
-        self, linked: ObjectLayers | None, missed: ObjectLayersRecord | None = None
+    def set_layers(
+        self, linked: ObjectLayers | None, missing: ObjectLayersRecord | None = None
     ) -> None:
         """Take up layers, or none."""
-        self.missed = missed
+        self.missing = missing
         if linked != self.current:
             self.current = linked
             self.changed.emit(linked)

@@ -93,25 +93,27 @@ class MeasurePanel(LayerPanel):
     Pictures of a table's rows are cut out of the images that are ticked.
     """
 
-    offered = Signal()
+    objects_changed = Signal()
     """There are labels to measure, or none any more."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
         self._session, viewer = (session := reading.workspace.session), reading.viewer
-        self._of_layers = Connections(self)
+        self._layer_connections = Connections(self)
         """To the layers that are on offer."""
-        self.labels = ChoiceBox(TIPS["labels"], self._show)
-        self.axis = ChoiceBox(TIPS["axis"], self._on_axis)
-        self._axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
+        self.labels = ChoiceBox(TIPS["labels"], self._update_choices)
+        self.axis = ChoiceBox(TIPS["axis"], self._on_axis_chosen)
+        self._chosen_axes: WeakKeyDictionary[Layer, FirstAxis] = WeakKeyDictionary()
         """What a person chose as the first axis of the labels."""
-        self._clues: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
+        self._inferred_axes: WeakKeyDictionary[Layer, tuple[Any, FirstAxis | None]]
         """The pixels that were looked at, and what they say of their first axis."""
-        self._clues = WeakKeyDictionary()
+        self._inferred_axes = WeakKeyDictionary()
         self.images = vertical_box(spacing=2)
         """A tick for each image that fits, and why the others do not."""
         self._ticks: dict[Image, QCheckBox] = {}
-        self._chosen: WeakKeyDictionary[Layer, WeakSet[Image]] = WeakKeyDictionary()
+        self._ticked_images: WeakKeyDictionary[Layer, WeakSet[Image]] = (
+            WeakKeyDictionary()
+        )
         """What a person ticked, by the labels it was for."""
         self.groups = {
             group: check_box(group.capitalize(), tip, is_on=group in USUAL)
@@ -138,11 +140,11 @@ class MeasurePanel(LayerPanel):
         )
         self._body = widget_with_layout(self._form)
         for part in (self._body, self.text, self.measure):
-            self.rows.addWidget(part)
+            self.box.addWidget(part)
         hear, layers = self._connections.connect, viewer.layers
         hear(self.refresh, layers.events.inserted, layers.events.removed)
         hear(self.refresh, layers.selection.events.changed)
-        hear(self._show, session.dataset_changed)
+        hear(self._update_choices, session.dataset_changed)
         self.refresh()
 
     @property
@@ -168,31 +170,33 @@ class MeasurePanel(LayerPanel):
         present = [x for x in objects if x is self.labels.value]
         first = selected if len(selected) == 1 else present or selected or objects[::-1]
         self.labels.set_choices([(x.name, x) for x in objects], *first)
-        self._of_layers.close()
+        self._layer_connections.close()
         for layer in (*images, *labels):
             for name in (*TRANSFORM_FIELDS, "data", "name", "blending"):
                 event = getattr(layer.events, name)
-                self._of_layers.connect(self.refresh_soon, event)
-        self._show()
-        self.offered.emit()
+                self._layer_connections.connect(self.refresh_soon, event)
+        self._update_choices()
+        self.objects_changed.emit()
 
-    def linked_to(self, labels: Labels) -> ObjectLayers:
+    def layers_with_ticked_images(self, labels: Labels) -> ObjectLayers:
         """Return a Labels layer with the images that are ticked for it."""
         chosen = [image for image, tick in self._ticks.items() if tick.isChecked()]
         return ObjectLayers(
             labels, tuple(chosen if labels is self.labels.value else ())
         )
 
-    def table_of(self, labels: Labels) -> tuple[FeaturesSource, ObjectLayers]:
+    def features_source_and_layers(
+        self, labels: Labels
+    ) -> tuple[FeaturesSource, ObjectLayers]:
         """Return the table of a Labels layer as a source, and its layers."""
         axis = self.first_axis if labels is self.labels.value else None
         request = JoinRequest(labels.name, finest_pixels(labels), axis or "z")
         source = FeaturesSource(labels.features.copy(), labels.name, request)
-        return source, self.linked_to(labels)
+        return source, self.layers_with_ticked_images(labels)
 
     # Inside
 
-    def _show(self, event: object = None) -> None:
+    def _update_choices(self, event: object = None) -> None:
         """Offer what can be chosen for the labels."""
         labels, has_data = self.labels.value, self._session.dataset is not None
         all_images = selectable_image_layers(self._viewer)
@@ -201,21 +205,21 @@ class MeasurePanel(LayerPanel):
         self._body.setVisible(self.can_measure)
         # Else Run measures first.
         self.measure.setVisible(self.can_measure and has_data)
-        self._offer_images(labels, images if self.can_measure else [])
+        self._list_images(labels, images if self.can_measure else [])
         self._form.setRowVisible(1, bool(images))
         n_axes = 0 if labels is None else finest_pixels(labels).ndim
         if labels is not None and n_axes == 3:
-            axis = self._axes.get(labels) or self._find_axis(labels)
+            axis = self._chosen_axes.get(labels) or self._infer_first_axis(labels)
             self.axis.set_choices(AXES if axis else (NOT_CHOSEN, *AXES), axis)
         else:
             self.axis.set_choices(AXES[-1:])
         self._form.setRowVisible(2, n_axes >= 3)
         self._update_text()
 
-    def _offer_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
+    def _list_images(self, labels: Labels | None, images: Sequence[Image]) -> None:
         """List images with the ticks of a person for these labels, or the proposal."""
         clear_layout(self.images)
-        self._ticks, ticked = {}, self._chosen.get(labels) if images else None
+        self._ticks, ticked = {}, self._ticked_images.get(labels) if images else None
         if ticked is None and images:
             ticked = propose_images(labels, images, list(self._viewer.layers.selection))
         for image in images:
@@ -232,13 +236,15 @@ class MeasurePanel(LayerPanel):
             many = f"{image.name} ({n} channels{along})"
             self._ticks[image] = tick = QCheckBox(many if n > 1 else image.name)
             tick.setChecked(image in ticked)
-            tick.toggled.connect(self._on_tick)
+            tick.toggled.connect(self._on_image_ticked)
             self.images.addWidget(tick)
 
     def _update_text(self) -> None:
         """Say what is going to be measured, and in what."""
         labels = self.labels.value
-        has_images = labels is not None and bool(self.linked_to(labels).images)
+        has_images = labels is not None and bool(
+            self.layers_with_ticked_images(labels).images
+        )
         target = "objects" if has_images else "shape only"
         self.measure.setText(f"Measure {target}")
         if labels is None:
@@ -252,29 +258,31 @@ class MeasurePanel(LayerPanel):
         else:
             self.text.show_text(SHAPE_ONLY)
 
-    def _find_axis(self, labels: Layer) -> FirstAxis | None:
+    def _infer_first_axis(self, labels: Layer) -> FirstAxis | None:
         """Return what the first axis of three is; pixels are looked at once."""
         pixels = finest_pixels(labels)
-        known, axis = self._clues.get(labels, (None, None))
+        known, axis = self._inferred_axes.get(labels, (None, None))
         if known is not pixels or axis is None:
             axis = find_first_axis(self._viewer, labels)
-            self._clues[labels] = pixels, axis
+            self._inferred_axes[labels] = pixels, axis
         return axis
 
-    def _on_axis(self, axis: FirstAxis | None) -> None:
+    def _on_axis_chosen(self, axis: FirstAxis | None) -> None:
         if self.labels.value is not None and axis is not None:
-            self._axes[self.labels.value] = axis
+            self._chosen_axes[self.labels.value] = axis
             self._reading.workspace.trouble.emit("")
         self._update_text()
 
-    def _on_tick(self) -> None:
+    def _on_image_ticked(self) -> None:
         labels = self.labels.value
-        self._chosen[labels] = WeakSet(self.linked_to(labels).images)
+        self._ticked_images[labels] = WeakSet(
+            self.layers_with_ticked_images(labels).images
+        )
         self._update_text()
         read, layers = self._reading.read, self._reading.workspace.linked
         linked, is_table = layers.current, read and isinstance(read.source, TABLES)
         if linked and is_table and linked.labels is labels:
-            layers.set(self.linked_to(labels))
+            layers.set_layers(self.layers_with_ticked_images(labels))
 
     def measure_objects(self, then: Callable[[], None] | None = None) -> None:
         """Want the objects on offer measured, and then something done."""
@@ -282,7 +290,7 @@ class MeasurePanel(LayerPanel):
         if axis is None:
             self._reading.workspace.trouble.emit(CHOOSE_AXIS.format(labels.name))
             return
-        linked = self.linked_to(labels)
+        linked = self.layers_with_ticked_images(labels)
         if isinstance(labels, Image):
             labels = add_labels_of_mask(self._viewer, labels, axis)
             linked = ObjectLayers(labels, linked.images)

@@ -54,31 +54,33 @@ class ObjectColors(QObject):
         """The labels whose numbers were looked at, and those of the objects."""
         self._has_room = True
         """Whether a colormap has room for these."""
-        self._soon = qthrottled(self.update, UPDATE_MS, leading=False, parent=self)
+        self._update_throttler = qthrottled(
+            self.update_colors, UPDATE_MS, leading=False, parent=self
+        )
         self._heard, connections = Connections(self), Connections(self)
-        connections.connect(self._on_linked, self._linked.changed)
-        connections.call(self._end)
-        self._on_linked()
+        connections.connect(self._on_linked_layers_changed, self._linked.changed)
+        connections.call(self._restore_colormap)
+        self._on_linked_layers_changed()
 
-    def _on_linked(self, event: object = None) -> None:
+    def _on_linked_layers_changed(self, event: object = None) -> None:
         """Hear of the map while there are objects of it."""
         linked = self._linked.current
         self._heard.close()
-        self._on_paint()
+        self._on_labels_painted()
         if linked is not None:
             session, dims = self._session, self._viewer.dims.events
             look, slices = session.look.events, (dims.current_step, dims.order)
             now = session.selection.changed, look.color_objects, look.color_by
             now += (look.limits, *slices, dims.ndisplay)
-            self._heard.connect(self.update, *now)
+            self._heard.connect(self.update_colors, *now)
             later = self._scene.map_rendered, session.columns_changed
-            self._heard.connect(lambda *_: self._soon.throttle(), *later)
-            self._heard.connect(self._on_paint, linked.labels.events.paint)
-        self.update()
+            self._heard.connect(lambda *_: self._update_throttler.throttle(), *later)
+            self._heard.connect(self._on_labels_painted, linked.labels.events.paint)
+        self.update_colors()
 
-    def update(self, event: object = None) -> None:
+    def update_colors(self, event: object = None) -> None:
         """Give the objects the colours that they have now."""
-        self._soon.cancel()
+        self._update_throttler.cancel()
         linked, session = self._linked.current, self._session
         labels = None if linked is None else linked.labels
         points, dataset = session.selection.points, session.dataset
@@ -90,9 +92,11 @@ class ObjectColors(QObject):
         if is_colored:
             sizes = {len(points), len(mapped)} if is_mapped else {len(points)}
             ids = objects.label_ids
-            is_colored = sizes == {len(ids)} and self._has_colors(labels, dataset)
+            is_colored = sizes == {len(ids)} and self._has_enough_colors(
+                labels, dataset
+            )
         if not is_colored or labels is not self._layer:
-            self._end()
+            self._restore_colormap()
         if not is_colored:
             return
         if labels.colormap is not self._our_colormap:  # somebody has chosen another one
@@ -115,17 +119,17 @@ class ObjectColors(QObject):
         labels.colormap = CyclicLabelColormap(colors=colors)
         self._our_colormap = labels.colormap
 
-    def _end(self) -> None:
+    def _restore_colormap(self) -> None:
         """Restore the layer's colours, unless somebody has chosen others."""
         layer, self._layer = self._layer, None
         if layer is not None and layer.colormap is self._our_colormap:
             layer.colormap = self._previous_colormap
         self._our_colormap = None
 
-    def _on_paint(self, event: object = None) -> None:
+    def _on_labels_painted(self, event: object = None) -> None:
         self._counted = None, None
 
-    def _has_colors(self, labels: Labels, dataset: Dataset) -> bool:
+    def _has_enough_colors(self, labels: Labels, dataset: Dataset) -> bool:
         """Return whether a colormap has room for labels; if not, say so once."""
         counted = finest_pixels(labels), dataset.source_objects.label_ids
         if any(a is not b for a, b in zip(counted, self._counted, strict=True)):

@@ -47,7 +47,9 @@ class PictureGrid(QListWidget):
         self.pictures: Pictures | None = None
         """What the pictures are taken from."""
         self._icons: dict[int, QIcon] = {}
-        self._making = Latest(self, self._show, self._on_failed, self._show)
+        self._picture_job = Latest(
+            self, self._show_pictures, self._on_making_failed, self._show_pictures
+        )
         self.setIconSize(QSize(SIDE, SIDE))
         self.setViewMode(QListWidget.ViewMode.IconMode)
         self.setMovement(QListWidget.Movement.Static)
@@ -56,7 +58,7 @@ class PictureGrid(QListWidget):
         self.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.setFrameShape(QListWidget.Shape.NoFrame)
-        self.itemSelectionChanged.connect(self._on_selected)
+        self.itemSelectionChanged.connect(self._on_item_selection_changed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Spread the pictures over the width."""
@@ -77,7 +79,7 @@ class PictureGrid(QListWidget):
         """Show the pictures of these rows as each is made."""
         if np.array_equal(rows, self.rows):
             return
-        self._making.stop()
+        self._picture_job.stop()
         self.rows = rows
         with QSignalBlocker(self):
             self.clear()
@@ -98,15 +100,15 @@ class PictureGrid(QListWidget):
             return images
 
         if pictures is not None and lacking:
-            self._making.submit(make)
+            self._picture_job.submit(make)
 
-    def indices(self, rows: NDArray[np.integer]) -> list[int]:
+    def indices_of_rows(self, rows: NDArray[np.integer]) -> list[int]:
         """Return where those of these rows stand that are shown, in growing order."""
         return np.flatnonzero(np.isin(self.rows, rows)).tolist()
 
-    def follow(self, rows: NDArray[np.integer]) -> None:
+    def select_rows(self, rows: NDArray[np.integer]) -> None:
         """Frame the pictures of these rows."""
-        chosen = [self.item(index) for index in self.indices(rows)]
+        chosen = [self.item(index) for index in self.indices_of_rows(rows)]
         with QSignalBlocker(self):
             self.clearSelection()
             for item in chosen:
@@ -115,19 +117,19 @@ class PictureGrid(QListWidget):
             self.executeDelayedItemsLayout()
             self.scrollToItem(chosen[0])
 
-    def _show(self, pictures: RowPictures) -> None:
+    def _show_pictures(self, pictures: RowPictures) -> None:
         """Show what has been made by now."""
         new = {row: image for row, image in pictures[:] if row not in self._icons}
         for row, image in new.items():
             self._icons[row] = icon_with_fixed_colors(QPixmap.fromImage(image))
-        for index in self.indices(np.array([*new], np.intp)):
+        for index in self.indices_of_rows(np.array([*new], np.intp)):
             self.item(index).setIcon(self._icons[int(self.rows[index])])
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_making_failed(self, error: BaseException) -> None:
         self.pictures = None
         self.failed.emit(pictures_failure_text(error))
 
-    def _on_selected(self) -> None:
+    def _on_item_selection_changed(self) -> None:
         indices = [index.row() for index in self.selectedIndexes()]
         self._on_pick(self.rows[indices])
 

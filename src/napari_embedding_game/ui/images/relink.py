@@ -81,14 +81,14 @@ class RelinkPanel(LayerPanel):
     A layer is linked as soon as it is open.
     """
 
-    missed = Signal()
+    layer_missed = Signal()
     """A layer is missing."""
 
     def __init__(self, reading: ReadingTask) -> None:
         super().__init__(reading)
         self._session = session = reading.workspace.session
         self._maps = reading.workspace.maps
-        self._record = record = reading.workspace.linked
+        self._linked = record = reading.workspace.linked
         self._folder_text = self._edit_text = ""
         """What is said of a folder of images, and of labels that were changed."""
         self._request: Request | None = None
@@ -99,27 +99,27 @@ class RelinkPanel(LayerPanel):
         self._strokes: WeakKeyDictionary[Layer, Any] = WeakKeyDictionary()
         """Those of labels that are known of."""
         self._of_labels = Connections(self)
-        self.button = push_button("", TIP, lambda: self._problem()[2]())
-        self.rows.addWidget(self.text)
-        self.rows.addWidget(self.button)
-        self._opening = Latest(self, self._on_opened, self._on_failed)
-        self.follow(self._viewer.layers.selection.events.changed)
+        self.button = push_button("", TIP, lambda: self._find_problem()[2]())
+        self.box.addWidget(self.text)
+        self.box.addWidget(self.button)
+        self._opening = Latest(self, self._on_folder_opened, self._on_opening_failed)
+        self.refresh_on_layer_changes(self._viewer.layers.selection.events.changed)
         hear = self._connections.connect
-        hear(self._on_linked, record.changed)
-        hear(self._on_dataset, session.dataset_changed)
-        hear(self._on_restored, session.restored)
-        hear(self._on_reading, reading.changed)
-        hear(self._on_loaded, reading.loaded)
-        hear(self.open_again, reading.session_opened)
-        self._on_linked(record.current)
-        self._update()
+        hear(self._on_linked_layers_changed, record.changed)
+        hear(self._on_dataset_changed, session.dataset_changed)
+        hear(self._on_map_restored, session.restored)
+        hear(self._on_reading_changed, reading.changed)
+        hear(self._on_data_loaded, reading.loaded)
+        hear(self.open_missing_layers, reading.session_opened)
+        self._on_linked_layers_changed(record.current)
+        self._update_message()
 
-    def open_again(self) -> None:
+    def open_missing_layers(self) -> None:
         """Open the files of layers that are missing, where they still exist.
 
         No server is asked for them, as a session file may name any.
         """
-        missing, folder = self._record.missed, self._folder()
+        missing, folder = self._linked.missing, self._missing_folder()
         if folder is not None:
             if not find_server(folder):
                 self._open_folder(folder)
@@ -128,30 +128,32 @@ class RelinkPanel(LayerPanel):
             images = [
                 x for x in missing.images if _find_recorded_layer(x, present) is None
             ]
-            if self._record.current is None:
-                self._open(missing.labels, is_labels=True)
+            if self._linked.current is None:
+                self._open_layer_file(missing.labels, is_labels=True)
             for image in {x.path: x for x in images[::-1]}.values():
-                self._open(image)  # once, also where it became several layers
+                self._open_layer_file(
+                    image
+                )  # once, also where it became several layers
 
     def refresh(self, event: object = None) -> None:
         """Link layers that have come, and unlink those that are gone."""
-        record, dataset = self._record, self._session.dataset
+        record, dataset = self._linked, self._session.dataset
         linked, layers = record.current, self._viewer.layers
         if linked is not None and linked.labels not in layers:
             self._folder_text = ""
-            record.set(None, record.record)
+            record.set_layers(None, record.record)
         elif linked is not None and any(x not in layers for x in linked.images):
             open_images = tuple(x for x in linked.images if x in layers)
-            record.set(ObjectLayers(linked.labels, open_images), record.record)
-        if dataset is not None and dataset.objects is not None and record.missed:
-            fitting = find_object_layers(self._viewer, record.missed, dataset.objects)
+            record.set_layers(ObjectLayers(linked.labels, open_images), record.record)
+        if dataset is not None and dataset.objects is not None and record.missing:
+            fitting = find_object_layers(self._viewer, record.missing, dataset.objects)
             if fitting is not None:
-                self._link(fitting)
-        self._update()
+                self._link_layers(fitting)
+        self._update_message()
 
     # What happens
 
-    def _on_reading(self) -> None:
+    def _on_reading_changed(self) -> None:
         """Note whether the objects of the labels are read as they are now."""
         labels, last = self._watched, self._request
         self._request = request = self._reading.request
@@ -161,24 +163,24 @@ class RelinkPanel(LayerPanel):
             is_linked = labels is not None
             self._is_read = is_linked and request.source.pixels is finest_pixels(labels)
 
-    def _on_loaded(self) -> None:
+    def _on_data_loaded(self) -> None:
         """Note that they were read, and edited no more meanwhile."""
         if self._is_read:
             self._edit_text = ""
-        self._update()
+        self._update_message()
 
-    def _read_again(self) -> None:
+    def _read_edited_labels(self) -> None:
         """Read the objects of edited labels anew, in the same way."""
-        linked, read = self._record.current, self._maps.read_result
+        linked, read = self._linked.current, self._maps.read_result
         if read is not None and isinstance(read.source, ExperimentSource):
             self._reading.read_again(read.source, read.options)
         elif linked is not None:
             images = [image for image in linked.images if image in self._viewer.layers]
             linked = ObjectLayers(linked.labels, tuple(images))
-            self._record.set(linked, self._record.missed)
-            self._reading.read_again(*self._with_labels(read, linked))
+            self._linked.set_layers(linked, self._linked.missing)
+            self._reading.read_again(*self._source_with_labels(read, linked))
 
-    def _with_labels(
+    def _source_with_labels(
         self, read: ReadResult | None, linked: ObjectLayers
     ) -> tuple[Source, ReadOptions]:
         """Return a source with the labels as they are now, and how to read it."""
@@ -197,7 +199,7 @@ class RelinkPanel(LayerPanel):
         }
         return make_measured_source(linked, how), options
 
-    def _on_linked(self, linked: ObjectLayers | None) -> None:
+    def _on_linked_layers_changed(self, linked: ObjectLayers | None) -> None:
         """Watch the labels that are linked now."""
         labels = None if linked is None else linked.labels
         if labels is not self._watched:
@@ -205,45 +207,47 @@ class RelinkPanel(LayerPanel):
             self._watched, self._edit_text, self._is_read = labels, "", False
             if labels is not None:  # a look sets off none of these
                 events = labels.events
-                self._of_labels.connect(self._on_edit, events.paint, events.data)
-                self._of_labels.connect(self._on_drawn, events.set_data)
-                self._on_drawn()  # edited while they were read
+                self._of_labels.connect(
+                    self._on_labels_edited, events.paint, events.data
+                )
+                self._of_labels.connect(self._on_labels_data_set, events.set_data)
+                self._on_labels_data_set()  # edited while they were read
         self.refresh_soon()
 
-    def _on_drawn(self, event: object = None) -> None:
+    def _on_labels_data_set(self, event: object = None) -> None:
         """Look whether an edit was made, or taken back."""
         n_strokes = strokes(self._watched)
         if self._strokes.setdefault(self._watched, n_strokes) != n_strokes:
-            self._on_edit()
+            self._on_labels_edited()
 
-    def _on_edit(self, event: object = None) -> None:
+    def _on_labels_edited(self, event: object = None) -> None:
         self._is_read, self._edit_text = False, EDITED.format(self._watched.name)
         self._strokes[self._watched] = strokes(self._watched)
-        self._update()
+        self._update_message()
 
-    def _on_restored(self, saved: SavedMap) -> None:
+    def _on_map_restored(self, saved: SavedMap) -> None:
         """Look for the layers recorded in a file, which may hold anything."""
-        dataset, record = self._session.dataset, self._record
+        dataset, record = self._session.dataset, self._linked
         if record.current is None and dataset is not None and dataset.objects:
-            record.missed, self._folder_text = ObjectLayersRecord(), ""
+            record.missing, self._folder_text = ObjectLayersRecord(), ""
             with suppress(msgspec.ValidationError):
-                record.missed = msgspec.convert(
+                record.missing = msgspec.convert(
                     saved.view.get("layers"), ObjectLayersRecord
                 )
             self.refresh()
 
-    def _on_dataset(self, dataset: object) -> None:
+    def _on_dataset_changed(self, dataset: object) -> None:
         self._opening.stop()
-        self._record.missed = None
-        self._update()
+        self._linked.missing = None
+        self._update_message()
 
-    def _link(self, new: ObjectLayers) -> None:
+    def _link_layers(self, new: ObjectLayers) -> None:
         """Link layers; the search for what is still missing goes on."""
-        record, previous = self._record, self._record.current
+        record, previous = self._linked, self._linked.current
         self._strokes[new.labels] = strokes(new.labels)
-        record.set(new, record.missed)
-        if self._missing is None:
-            record.missed = None
+        record.set_layers(new, record.missing)
+        if self._missing_record is None:
+            record.missing = None
         if previous is None or previous.labels is not new.labels:
             objects, pixels = (
                 self._session.dataset.source_objects,
@@ -257,40 +261,40 @@ class RelinkPanel(LayerPanel):
 
     # Texts
 
-    def _update(self) -> None:
+    def _update_message(self) -> None:
         """Show the first problem, and a button that solves it."""
-        text, words, _ = self._problem()
+        text, words, _ = self._find_problem()
         is_new = text not in ("", self.text.text())
         self.text.show_text(text, "warning")
         self.button.setText(escape_ampersands(wrap_button_text(words)))
         self.button.setVisible(bool(words))
         self.setVisible(bool(text))
-        if is_new and self._record.missed is not None:
-            self.missed.emit()
+        if is_new and self._linked.missing is not None:
+            self.layer_missed.emit()
 
-    def _problem(self) -> tuple[str, str, Callable[[], object]]:
+    def _find_problem(self) -> tuple[str, str, Callable[[], object]]:
         """Return a sentence, the text of a button ("" for none), and its action."""
-        linked, layer = self._record.current, self._missing
-        folder = self._folder()
+        linked, layer = self._linked.current, self._missing_record
+        folder = self._missing_folder()
         if folder is not None:
             text = self._folder_text or NO_FOLDER.format(folder)
-            return text, LOCATE, self._locate
+            return text, LOCATE, self._ask_for_folder
         if layer is not None:
             path = f"(from {layer.path}) " if layer.path else ""
             which = f"'{layer.name}' {path}" if layer.name else ""
             text = (NO_LABELS if linked is None else NO_IMAGE).format(which)
-            image = self._candidate()
+            image = self._find_candidate_image()
             words = "" if image is None else f"This is the image: {image.name}"
             return text, words, lambda: self._use_as_missing(image)
         is_measured = bool(measurement_record(self._session.dataset))
         words = "Measure again" if is_measured else "Link again"
         can_read = is_measured or self._maps.read_result is not None
-        return self._edit_text, words if can_read else "", self._read_again
+        return self._edit_text, words if can_read else "", self._read_edited_labels
 
     @property
-    def _missing(self) -> LayerRecord | None:
+    def _missing_record(self) -> LayerRecord | None:
         """The record of the first missing layer."""
-        missing, linked = self._record.missed, self._record.current
+        missing, linked = self._linked.missing, self._linked.current
         if missing is None or linked is None:
             return None if missing is None else missing.labels
         gone = (
@@ -298,9 +302,9 @@ class RelinkPanel(LayerPanel):
         )
         return next(gone, None)
 
-    def _candidate(self) -> Image | None:
+    def _find_candidate_image(self) -> Image | None:
         """Return a layer that may be the missing image: the active, else the last."""
-        linked, active = self._record.current, self._viewer.layers.selection.active
+        linked, active = self._linked.current, self._viewer.layers.selection.active
         if linked is None:
             return None
         images = [
@@ -312,26 +316,26 @@ class RelinkPanel(LayerPanel):
     def _use_as_missing(self, image: Image) -> None:
         """Use a layer as the missing image."""
         missing, unknown, given = (
-            self._record.missed,
-            self._missing,
+            self._linked.missing,
+            self._missing_record,
             make_layer_record(image),
         )
         images = tuple(given if x is unknown else x for x in missing.images)
-        self._record.missed = ObjectLayersRecord(missing.labels, images)
+        self._linked.missing = ObjectLayersRecord(missing.labels, images)
         self.refresh()
 
     # Files
 
-    def _folder(self) -> Path | None:
+    def _missing_folder(self) -> Path | None:
         """Return the folder whose images were measured, if they are to be opened."""
-        dataset, missing = self._session.dataset, self._record.missed
-        is_open = missing is None or self._record.current is not None
+        dataset, missing = self._session.dataset, self._linked.missing
+        is_open = missing is None or self._linked.current is not None
         if is_open or not _measured_image_names(dataset):
             return None
         path = missing.labels.path or str(measurement_record(dataset).get("folder", ""))
         return Path(path) if path else None
 
-    def _locate(self) -> None:
+    def _ask_for_folder(self) -> None:
         name = QFileDialog.getExistingDirectory(self, "Where the images are now")
         if name:
             self._open_folder(Path(name))
@@ -343,25 +347,25 @@ class RelinkPanel(LayerPanel):
         self._folder_text = f"Opening the images of {folder} again …"
         names = _measured_image_names(self._session.dataset)
         self._opening.submit(partial(open_images, folder, names))
-        self._update()
+        self._update_message()
 
-    def _on_opened(self, images: ExperimentImages) -> None:
+    def _on_folder_opened(self, images: ExperimentImages) -> None:
         dataset = self._session.dataset
         if images.names == _measured_image_names(dataset):
             read = self._maps.read_result or ReadResult(dataset)
             source = ExperimentSource(images.folder, images)
             self._maps.set_read_result(replace(read, source=source))
-            self._link(add_experiment_layers(self._viewer, images, dataset.name))
+            self._link_layers(add_experiment_layers(self._viewer, images, dataset.name))
         else:
             self._folder_text = OTHER_IMAGES.format(images.folder.name)
-        self._update()
+        self._update_message()
 
-    def _on_failed(self, error: BaseException) -> None:
+    def _on_opening_failed(self, error: BaseException) -> None:
         log_error("Images could not be linked again", error)
         self._folder_text = error_text(error)
-        self._update()
+        self._update_message()
 
-    def _open(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
+    def _open_layer_file(self, layer: LayerRecord, *, is_labels: bool = False) -> None:
         """Open the file of a layer, where there is one, with pixels of their size."""
         path, name = layer.path, layer.name
         if not path or find_server(path) or not Path(path).is_file():

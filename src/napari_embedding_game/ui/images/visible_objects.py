@@ -33,38 +33,38 @@ class VisibleObjects:
     projection: Projection
     axes: list[int]
     """Axes of the labels that are displayed."""
-    at: NDArray[np.float64]
+    slider_position: NDArray[np.float64]
     """(ndim,) pixel of the labels that the sliders stand at."""
 
-    def positions(self) -> NDArray[np.float64]:
+    def center_pixels(self) -> NDArray[np.float64]:
         """Return where the middle of each is drawn, (n, 2) of x and y.
 
         NaN where it is in another slice, and of rows that are no object.
         """
         pixels = self.projection.to_pixels(self.objects.centers[:, self.axes])
-        pixels[~are_in_slice(self.objects, self.axes, self.at)] = np.nan
+        pixels[~are_in_slice(self.objects, self.axes, self.slider_position)] = np.nan
         return pixels
 
-    def covers(self, pixel: NDArray[np.floating]) -> bool:
+    def is_on_labels(self, pixel: NDArray[np.floating]) -> bool:
         """Return whether a pixel (x, y) is on the flat labels, or right beside them."""
-        return self._position_under(pixel, EDGE_MARGIN) is not None
+        return self._labels_position_at(pixel, EDGE_MARGIN) is not None
 
-    def under(self, pixel: NDArray[np.floating]) -> int | None:
+    def row_at_pixel(self, pixel: NDArray[np.floating]) -> int | None:
         """Return the row whose object is under a pixel (x, y); None without any."""
-        position = self._position_under(pixel)
+        position = self._labels_position_at(pixel)
         if position is None:
             return None
         index = tuple(np.round(position).astype(int))
         label = int(np.asarray(finest_pixels(self.linked.labels)[index]))
-        return self._row(label, position)
+        return self._row_with_label(label, position)
 
-    def clicked(self, event: Any) -> int | None:
+    def row_at_event(self, event: Any) -> int | None:
         """Return the row whose object is at an event of napari's mouse, as it is seen.
 
         In space the foremost one.
         """
         if self.projection.view_direction is None:
-            return self.under(np.array(event.pos[:2], dtype=float))
+            return self.row_at_pixel(np.array(event.pos[:2], dtype=float))
         layer, world = self.linked.labels, np.array(event.position, dtype=float)
         value = layer.get_value(
             world,
@@ -73,9 +73,11 @@ class VisibleObjects:
             world=True,
         )
         label = value[1] if isinstance(value, tuple) else value
-        return self._row(int(label or 0), np.asarray(layer.world_to_data(world)))
+        return self._row_with_label(
+            int(label or 0), np.asarray(layer.world_to_data(world))
+        )
 
-    def _position_under(
+    def _labels_position_at(
         self, pixel: NDArray[np.floating], beside: float = 0.0
     ) -> NDArray[np.float64] | None:
         """Return the position (ndim,) of the labels under a pixel (x, y), or None.
@@ -85,7 +87,7 @@ class VisibleObjects:
         drawn = self.projection.position_at_pixel(pixel)
         if drawn is None:
             return None
-        position = self.at.copy()
+        position = self.slider_position.copy()
         position[self.axes] = drawn
         index, shape = (
             np.round(position),
@@ -95,7 +97,7 @@ class VisibleObjects:
         is_on = (index >= -margin).all() and (index < shape + margin).all()
         return position if is_on else None
 
-    def _row(self, label: int, position: NDArray[np.floating]) -> int | None:
+    def _row_with_label(self, label: int, position: NDArray[np.floating]) -> int | None:
         """Return the row with a label at a position (ndim,) in pixels, or None.
 
         Other slices may have other objects of this label, and that of this one may have
@@ -104,7 +106,9 @@ class VisibleObjects:
         if not label:  # of the ground, and of as many rows as are no object
             return None
         rows = np.flatnonzero(self.objects.label_ids == label)
-        rows = rows[are_in_slice(self.objects.take(rows), self.axes, self.at)]
+        rows = rows[
+            are_in_slice(self.objects.take(rows), self.axes, self.slider_position)
+        ]
         if len(rows) > 1:  # time is seen as a depth
             rows = rows[
                 self.objects.take(rows).contains_along_axes(position).all(axis=1)

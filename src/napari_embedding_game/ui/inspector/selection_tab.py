@@ -299,12 +299,14 @@ class SelectionTab(Listener):
         selection, rows = self._session.selection, self._session.selection.rows
         if not selection.is_of_points or self.report is None or len(rows) != 1:
             return False
-        indices = self.thumbnails.indices(rows) or self.texts.rows_with_keys(rows)
+        indices = self.thumbnails.indices_of_rows(rows) or self.texts.rows_with_keys(
+            rows
+        )
         return bool(indices)
 
     def _follow(self, rows: _Rows) -> None:
         """Mark the pictures and texts of these rows."""
-        self.thumbnails.follow(rows)
+        self.thumbnails.select_rows(rows)
         self.texts.select_keys(rows)
 
     def _on_pick(self, rows: _Rows) -> None:

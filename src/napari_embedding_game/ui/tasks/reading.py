@@ -159,7 +159,7 @@ class ReadingTask(QObject):
         def finish(result: tuple[SavedSession, list[str]]) -> None:
             saved, troubles = result
             self.store.start_new()
-            self.workspace.linked.set(None)
+            self.workspace.linked.set_layers(None)
             self._maps.restore(saved)
             self.changed.emit()
             if self._maps.read_result is not None:
@@ -252,7 +252,7 @@ class ReadingTask(QObject):
         if linked is None and loaded.labels is not None:
             linked = self._show_pictures(loaded)
         layers = self.workspace.linked
-        missing = layers.missed if is_again else None
+        missing = layers.missing if is_again else None
         if loaded.join is not None:
             joined = joined_layers(viewer, loaded.join)
             if linked is None or joined is None or joined.labels is not linked.labels:
@@ -274,7 +274,7 @@ class ReadingTask(QObject):
             if had_map and previous is not None:
                 session.show_message(MAP_KEPT.format(previous.name))
         has_objects = loaded.dataset.objects is not None
-        layers.set(*((linked, missing) if has_objects else (None,)))
+        layers.set_layers(*((linked, missing) if has_objects else (None,)))
 
     def _show_pictures(self, loaded: ReadResult) -> ObjectLayers:
         present = self.workspace.linked.current
