@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from napari_embedding_game.papers.reproductions.frame import table_lines
+from napari_embedding_game.papers.reproductions.frame import to_markdown_lines
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"
 
@@ -38,7 +38,7 @@ def with_tables(text: str, facts: dict[str, Any]) -> str:
     lines: list[str] = []
     for table in facts["tables"]:
         if any("paper" in column for column in table["rows"][0]):
-            lines += [f"{table['title']}:", "", *table_lines(table["rows"])]
+            lines += [f"{table['title']}:", "", *to_markdown_lines(table["rows"])]
     marks = f"<!-- generated: {facts['name']} -->", f"<!-- end: {facts['name']} -->"
     between = re.compile("(?s)" + ".*?".join(map(re.escape, marks)))
     return between.sub(lambda found: "\n".join([marks[0], *lines, marks[1]]), text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import napari_embedding_game.papers.offered  # noqa: F401  (adds to what can be chosen)
+import napari_embedding_game.papers.registrations  # noqa: F401  (adds to what can be chosen)
 
 if TYPE_CHECKING:
     from napari_embedding_game import tl

@@ -162,7 +162,9 @@ def _make_parser() -> argparse.ArgumentParser:
     page.add_argument("--genes", nargs="+", metavar="GENE",
                       help="Genes to colour by (default: markers).")  # fmt: skip
     words = "Compute anew what a paper reports: tables, a figure and a JSON file."
-    command.add_arguments(add_command("reproduce", command.reproduce, words))
+    command.add_arguments(
+        add_command("reproduce", command.run_reproduce_command, words)
+    )
     return parser
 
 

@@ -110,7 +110,7 @@ class Twin:
             return self.pairs_sum(y, objective.pairs, len(objective.pairs[1]))
         if isinstance(objective, SampledLandmarks):
             own = len(y) if objective.aggregate == "log" else 0
-            return self.members_sum(y, objective.members) - own
+            return self.members_sum(y, objective.sampled_points) - own
         return self.others_sum(y)
 
 

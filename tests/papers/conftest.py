@@ -24,8 +24,8 @@ def toy(monkeypatch):
     """Return a function that makes a reproduction of one part and one criterion."""
 
     def make(run=None, value=0.5):
-        def own(inputs, parts):
-            parts(lambda key: 1, ["one"])
+        def own(inputs, run_cached):
+            run_cached(lambda key: 1, ["one"])
             rows = [{"k": 1000, "share": 0.123456, "n": np.int32(2)}]
             curves = {"a": pd.DataFrame({"a": [0, 1]})}
             return Result({"Shares": rows}, [Check("a", value, "<", 1)], curves)

@@ -115,14 +115,14 @@ LINE = np.array([0.0, 1, 3, 7])[:, None]
 def test_variable_weights_join_where_one_is_the_others_neighbour():
     X = np.random.default_rng(0).normal(size=(80, 3))
     t = 6
-    scale = eigenmaps.average_distances(knn_graph(X, t))
-    radius = eigenmaps.variable_radius(scale, t, 80)
+    scale = eigenmaps.compute_local_scales(knn_graph(X, t))
+    radius = eigenmaps.count_variable_neighbors(scale, t, 80)
     distance = np.linalg.norm(X[:, None] - X[None], axis=2)
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     near = (rank > 0) & (rank <= radius[:, None])
     wanted = np.exp(-(distance**2) / (t * np.outer(scale, scale)))
     wanted[~(near | near.T)] = 0
-    found = eigenmaps.variable_weights(X, t).toarray()
+    found = eigenmaps.variable_radius_weights(X, t).toarray()
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
 
 

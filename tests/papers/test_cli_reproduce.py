@@ -45,8 +45,8 @@ def test_an_unknown_name_is_one_sentence(run, tmp_path):
 
 
 def test_an_interruption_keeps_what_is_done(run, toy, tmp_path):
-    def stop(inputs, parts):
-        parts(lambda key: 1, ["one"])
+    def stop(inputs, run_cached):
+        run_cached(lambda key: 1, ["one"])
         raise KeyboardInterrupt
 
     toy(stop)

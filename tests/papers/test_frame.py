@@ -9,13 +9,16 @@ import pytest
 from napari_embedding_game.data.errors import DataError
 from napari_embedding_game.papers.reproductions.figures import write_figure
 from napari_embedding_game.papers.reproductions.frame import (
+    CachedRunner,
     Check,
-    Parts,
     Result,
-    reproduce,
+    run_reproduction,
 )
 from napari_embedding_game.papers.reproductions.inputs import SOURCES, Inputs
-from napari_embedding_game.papers.reproductions.table import REPRODUCTIONS, find
+from napari_embedding_game.papers.reproductions.table import (
+    REPRODUCTIONS,
+    find_reproduction,
+)
 
 ORIGIN = {"data": "small", "quick": True}
 
@@ -36,27 +39,27 @@ def test_a_part_comes_back_as_it_was(tmp_path):
     array = np.random.default_rng(0).normal(size=(3, 4)).astype("<f4")
     compute = Counted({"layout": array, "pair": (1, float("inf"))})
     for _ in range(2):
-        parts = Parts(tmp_path, ORIGIN, True)
-        found = parts(compute, [("a", 1)])["a", 1]
+        run_cached = CachedRunner(tmp_path, ORIGIN, True)
+        found = run_cached(compute, [("a", 1)])["a", 1]
         np.testing.assert_array_equal(found["layout"], array)
         assert found["pair"] == (1, float("inf"))
-        assert parts.processor_seconds > 0  # those of the kept part count
+        assert run_cached.processor_seconds > 0  # those of the kept part count
     assert compute.calls == 1
 
 
 def test_a_part_is_of_one_name_and_origin(tmp_path):
     compute = Counted()
     for change in ({}, {"quick": False}, {"data": "large"}, {}):
-        Parts(tmp_path, ORIGIN | change, True)(compute, ["a/b", "a b"])
+        CachedRunner(tmp_path, ORIGIN | change, True)(compute, ["a/b", "a b"])
     assert compute.calls == 6
 
 
 @pytest.mark.filterwarnings("ignore")  # joblib says that it cannot be read
 def test_a_damaged_part_is_computed_again(tmp_path):
-    Parts(tmp_path, ORIGIN, True)(Counted(1), ["a"])
+    CachedRunner(tmp_path, ORIGIN, True)(Counted(1), ["a"])
     for file in tmp_path.rglob("output.pkl"):
         file.write_bytes(b"\xff")
-    assert Parts(tmp_path, ORIGIN, True)(Counted(2), ["a"]) == {"a": 2}
+    assert CachedRunner(tmp_path, ORIGIN, True)(Counted(2), ["a"]) == {"a": 2}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +72,7 @@ def test_a_criterion_is_a_value_and_a_bound(relation, met):
 
 
 def test_it_writes_figure_table_and_numbers(toy, tmp_path):
-    facts = reproduce(toy(), Inputs(), tmp_path / "new" / "folder")
+    facts = run_reproduction(toy(), Inputs(), tmp_path / "new" / "folder")
     folder = tmp_path / "new" / "folder" / "toy"
     assert json.loads((folder / "toy.json").read_text()) == facts
     assert facts["passed"]
@@ -91,29 +94,29 @@ def test_kinds_are_told_by_as_many_colours(tmp_path, n_kinds, scale):
 def test_it_goes_on_where_it_stopped(toy, tmp_path):
     calls = []
 
-    def run(inputs, parts):
+    def run(inputs, run_cached):
         def compute(key):
             calls.append(key)
             if calls == ["a", "b"]:
                 raise KeyboardInterrupt
 
-        parts(compute, ["a", "b"])
+        run_cached(compute, ["a", "b"])
         return Result({}, [])
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(toy(run), Inputs(), tmp_path)
-    reproduce(toy(run), Inputs(), tmp_path)
+        run_reproduction(toy(run), Inputs(), tmp_path)
+    run_reproduction(toy(run), Inputs(), tmp_path)
     assert calls == ["a", "b", "b"]
 
 
 def test_every_line_of_the_table_is_whole():
     for name, each in REPRODUCTIONS.items():
-        assert find(name) is each
+        assert find_reproduction(name) is each
         assert each.what
         assert each.paper
         assert not each.data or set(each.data.split(", ")) <= set(SOURCES)
     with pytest.raises(DataError, match="fenchel-convergence"):
-        find("fenchel-table2")
+        find_reproduction("fenchel-table2")
 
 
 def test_where_the_data_are_looked_for(tmp_path):

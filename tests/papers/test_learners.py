@@ -8,10 +8,10 @@ from napari_embedding_game.papers.learners import (
     best_response,
     convergence_bound,
     follow_the_leader,
+    follow_the_regularized_leader,
     mirror_descent,
     optimistic_descent,
-    play,
-    regularized_leader,
+    play_rounds,
 )
 
 START = np.full(5, 0.2)
@@ -33,7 +33,7 @@ def fixed(actions):
 
 def actions(learner, seen, prescient=False):
     losses, weights = seen
-    rounds = play(learner, fixed(losses), weights, "x" if prescient else None)
+    rounds = play_rounds(learner, fixed(losses), weights, "x" if prescient else None)
     return np.array([own for own, _ in rounds])
 
 
@@ -77,7 +77,7 @@ def omd(t, found, losses, weights):
     [
         (lambda: follow_the_leader(on_sphere, np.zeros(5)), ftl),
         (lambda: best_response(on_sphere, np.zeros(5)), best),
-        (lambda: regularized_leader(START, 0.1, in_ball(2)), ftrl),
+        (lambda: follow_the_regularized_leader(START, 0.1, in_ball(2)), ftrl),
         (lambda: mirror_descent(START, 0.6, in_ball(2)), omd),
     ],
     ids=["FTL", "BestResp", "FTRL", "OMD"],
@@ -129,7 +129,9 @@ def test_gradient_descent_is_a_fenchel_game_and_stays_below_the_bound(n_rounds, 
     w = np.zeros(6)
     answer = best_response(lambda x: np.linalg.solve(inverse, x - least))
     own = []
-    for x, _ in play(mirror_descent(w, step), answer, np.ones(n_rounds + 1), "y"):
+    for x, _ in play_rounds(
+        mirror_descent(w, step), answer, np.ones(n_rounds + 1), "y"
+    ):
         np.testing.assert_allclose(x, w, rtol=0, atol=1e-11)
         w = w - step * Q @ (w - least)
         own.append(x)

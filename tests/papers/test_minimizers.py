@@ -21,11 +21,11 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, fill_affinity
 from napari_embedding_game.papers import minimizers, without_landmarks
 from napari_embedding_game.papers.minimizers import (
-    homotopy,
-    point_energy,
-    spectral_direction,
+    make_point_energy,
+    minimize_by_homotopy,
+    minimize_by_spectral_direction,
 )
-from napari_embedding_game.papers.pressured_points import pressured_points
+from napari_embedding_game.papers.pressured_points import minimize_by_pressured_points
 
 WAYS = ["spectral_direction", "homotopy", "pressured_points"]
 N = 60
@@ -67,11 +67,11 @@ def start(seed=0, d=2):
 def test_it_goes_down_to_where_the_map_is_flat(name, monkeypatch):
     monkeypatch.setattr(minimizers, "TOLERANCE", 1e-9)
     objective, layout = objective_of(name), start()
-    steps = list(spectral_direction(objective, layout))
+    steps = list(minimize_by_spectral_direction(objective, layout))
     np.testing.assert_array_equal(layout, start())
     energies = [step.energy for step in steps]
     assert all(b < a for a, b in pairwise(energies))
-    own = point_energy(objective)
+    own = make_point_energy(objective)
     first, last = (own(step.y)[1] for step in (steps[0], steps[-1]))
     assert np.linalg.norm(last) < 1e-2 * np.linalg.norm(first)
     assert own(steps[-1].y)[0] == energies[-1]
@@ -81,14 +81,17 @@ def test_homotopy_is_not_above_the_median_of_random_starts():
     objective = objective_of("ee")
     whole = objective.repulsion
     ends = [
-        list(spectral_direction(objective, start(seed)))[-1].energy for seed in range(7)
+        list(minimize_by_spectral_direction(objective, start(seed)))[-1].energy
+        for seed in range(7)
     ]
-    energies = [step.energy for step in homotopy(objective, start(), n_steps=15)]
+    energies = [
+        step.energy for step in minimize_by_homotopy(objective, start(), n_steps=15)
+    ]
     assert objective.repulsion == whole
     assert energies[-1] <= np.median(ends)
     assert np.isnan(energies[0])  # under a part of the repulsion
     line = np.column_stack([start()[:, 0], np.zeros(N)])
-    *_, last = homotopy(objective, line, n_steps=3)
+    *_, last = minimize_by_homotopy(objective, line, n_steps=3)
     assert np.ptp(last.y[:, 0]) > 0  # shaken along the axes of its map
     assert not last.y[:, 1].any()
 
@@ -99,11 +102,11 @@ def test_homotopy_is_not_above_the_median_of_random_starts():
 @pytest.mark.parametrize("from_random", [False, True])
 def test_it_ends_flat_and_not_above_the_spectral_direction(name, weighted, from_random):
     objective = objective_of(name, weighted=weighted, apart=1)
-    *_, sd = spectral_direction(objective, start())
-    *_, end = pressured_points(objective, start() if from_random else sd.y)
+    *_, sd = minimize_by_spectral_direction(objective, start())
+    *_, end = minimize_by_pressured_points(objective, start() if from_random else sd.y)
     slack = 2e-2 if from_random else 1e-4
     assert end.energy <= sd.energy + slack * abs(sd.energy)
-    energy = point_energy(objective)(end.y)[0]
+    energy = make_point_energy(objective)(end.y)[0]
     assert end.energy == pytest.approx(energy, rel=1e-12)
 
 
@@ -111,8 +114,8 @@ def test_it_helps_maps_that_are_stuck():
     objective = objective_of("ee", weighted=True, strength=1000, apart=1)
     gains = []
     for seed in range(4):
-        *_, sd = spectral_direction(objective, start(seed))
-        *_, end = pressured_points(objective, sd.y)
+        *_, sd = minimize_by_spectral_direction(objective, start(seed))
+        *_, end = minimize_by_pressured_points(objective, sd.y)
         gains.append(1 - end.energy / sd.energy)
     # As a rule, not always: nothing binds it to the energy that it began from.
     assert np.mean(gains) > 0.02
@@ -149,11 +152,13 @@ def test_it_ends_where_the_minimiser_ends(ee, way):
     _, found, layout = ee
     own = energy_of(found)
     if way == "pressured_points":
-        *_, stuck = spectral_direction(own, layout)
-        *_, end = pressured_points(own, stuck.y)
+        *_, stuck = minimize_by_spectral_direction(own, layout)
+        *_, end = minimize_by_pressured_points(own, stuck.y)
         end = min(stuck, end, key=lambda step: step.energy)
     else:
-        by = spectral_direction if way == "spectral_direction" else homotopy
+        by = minimize_by_homotopy
+        if way == "spectral_direction":
+            by = minimize_by_spectral_direction
         *_, end = by(own, layout)
     game = begin(ee, way)
     first = next(game)
@@ -168,10 +173,10 @@ def test_it_ends_where_the_minimiser_ends(ee, way):
 
 def test_it_goes_back_where_pressured_points_find_nothing_lower(ee, monkeypatch):
     def upwards(objective, layout, **settings):
-        stuck = list(pressured_points(objective, layout, max_iter=2))
+        stuck = list(minimize_by_pressured_points(objective, layout, max_iter=2))
         return (step._replace(y=step.y + 1, energy=1e9) for step in stuck)
 
-    monkeypatch.setattr(without_landmarks, "pressured_points", upwards)
+    monkeypatch.setattr(without_landmarks, "minimize_by_pressured_points", upwards)
     *_, stuck = begin(ee, "spectral_direction")
     *_, last = begin(ee, "pressured_points")
     np.testing.assert_array_equal(last.embedding, stuck.embedding)

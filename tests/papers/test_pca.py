@@ -19,9 +19,9 @@ from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, fill_affinity, list_affinities
 from napari_embedding_game.papers.pca import (
     SPREAD,
-    principal_energy,
-    principal_gradient,
-    principal_steps,
+    iterate_pca_descent,
+    pca_energy,
+    pca_gradient,
 )
 
 
@@ -68,16 +68,16 @@ def test_gradient_and_energy_are_those_of_the_formula(X, d):
         return np.linalg.norm(C @ (X @ X.T - y @ y.T) @ C) ** 2
 
     wanted = -4 * C @ (X @ X.T - y @ y.T) @ C @ y
-    found = principal_gradient(X, y + 2)
+    found = pca_gradient(X, y + 2)
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-8)
     slope = (loss(y + 1e-5 * direction) - loss(y - 1e-5 * direction)) / 2e-5
     np.testing.assert_allclose((found * direction).sum(), slope, rtol=1e-6)
-    np.testing.assert_allclose(principal_energy(X, y + 3), loss(y) - loss(0 * y))
+    np.testing.assert_allclose(pca_energy(X, y + 3), loss(y) - loss(0 * y))
 
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_it_ends_at_the_principal_components_and_never_swings_away(X, d):
-    layouts = list(islice(principal_steps(X, d), 301))
+    layouts = list(islice(iterate_pca_descent(X, d), 301))
     assert apart(layouts[0], components(X, d)) > 0.5
     assert apart(layouts[-1], components(X, d)) < 1e-8
     lengths = [np.linalg.norm(y) for y in layouts]
@@ -93,7 +93,7 @@ def test_it_ends_at_the_principal_components_and_never_swings_away(X, d):
 )
 def test_what_cannot_be_used_is_told(X, options, message):
     with pytest.raises(InputError, match=message):
-        next(principal_steps(**{"X": X, **options}))
+        next(iterate_pca_descent(**{"X": X, **options}))
 
 
 # --- A method -----------------------------------------------------------------------

@@ -15,9 +15,9 @@ from napari_embedding_game.papers.reproductions import (
     game,
     pressure,
 )
-from napari_embedding_game.papers.reproductions.frame import reproduce
+from napari_embedding_game.papers.reproductions.frame import run_reproduction
 from napari_embedding_game.papers.reproductions.inputs import SOURCES, Inputs
-from napari_embedding_game.papers.reproductions.table import find
+from napari_embedding_game.papers.reproductions.table import find_reproduction
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,9 @@ def data(tmp_path_factory):
 
 
 def quick(name, data, tmp_path):
-    facts = reproduce(find(name), Inputs(data, quick=True), tmp_path)
+    facts = run_reproduction(
+        find_reproduction(name), Inputs(data, quick=True), tmp_path
+    )
     assert (tmp_path / name / f"{name}.png").stat().st_size > 0
     assert all(check["passed"] is None for check in facts["checks"])
     return [table["rows"] for table in facts["tables"]]
@@ -64,10 +66,10 @@ def test_eigenmaps_of_a_roll(tmp_path):
 def test_sensitivity_knows_the_same_map():
     map_ = np.random.default_rng(0).normal(size=(50, 2))
     turned = 3 * map_ @ np.array([[0.6, 0.8], [0.8, -0.6]]) + 7
-    assert fenchel.sensitivity([map_, turned, map_]) < 1e-12
+    assert fenchel.mean_procrustes_distance([map_, turned, map_]) < 1e-12
     other = np.random.default_rng(1).normal(size=(50, 2))
-    assert fenchel.sensitivity([map_, other]) > 0.5
-    assert fenchel.sensitivity([map_]) == 0
+    assert fenchel.mean_procrustes_distance([map_, other]) > 0.5
+    assert fenchel.mean_procrustes_distance([map_]) == 0
 
 
 def test_descent_is_its_game_and_below_the_bound(tmp_path):
@@ -105,7 +107,7 @@ def test_sampled_landmarks_are_the_worst(data, tmp_path):
 
 def test_a_point_is_misplaced_among_ten_of_which_most_are_of_others():
     y = np.random.default_rng(0).normal(size=(30, 2))
-    near = pressure.find_nearest_on_map(y)
+    near = pressure.find_ten_nearest_on_map(y)
     assert near.shape == (30, 10)
     for n_others, wrong in ((5, False), (6, True)):
         labels = np.zeros(30, int)
@@ -151,7 +153,7 @@ def test_the_expected_gradient_of_umap():
     X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
     graph = knn_graph(X, 6)
     fuzzy = build_edges(graph, "fuzzy")
-    expected = explain.of_umap(fuzzy)
+    expected = explain.make_umap_gradient(fuzzy)
     y = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
     weights = fuzzy.to_csr_matrix().toarray()
     wanted = np.zeros((40, 2))
@@ -200,30 +202,34 @@ def test_the_energies_are_in_the_papers_unit(data):
     """All points at one place: EE is lambda, s-SNE the logarithm of all pairs."""
     X = Inputs(data).load("coil20").X[:300]
     for method, wanted in (("ee", pressure.EE_LAMBDA), ("ssne", np.log(300 * 299))):
-        objective = pressure.objective_of(X, method, np.float64)
+        objective = pressure.make_objective(X, method, np.float64)
         assert objective.forces.edges.weights.sum() == pytest.approx(2)
-        found = pressure.compare(objective, np.zeros((300, 2)), 0)["SD"]
+        found = pressure.compare_minimisers(objective, np.zeros((300, 2)), 0)["SD"]
         assert found[-1] == pytest.approx(wanted)
 
 
 def test_tilings_by_hand():
     landmarks = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], np.float32)
     layout = np.repeat(landmarks, 5, axis=0) + np.float32(0.5)
-    assert game.tiling(layout, landmarks) == pytest.approx(
+    assert game.measure_tiling(layout, landmarks) == pytest.approx(
         {"empty": 0, "far": 0, "evenness": 1}
     )
     landmarks = np.array([[0, 0], [1, 0], [50, 50], [51, 50]], np.float32)
     layout = np.array([[0, 0]] * 6 + [[0, 30]] * 2, np.float32)
-    found = game.tiling(layout, landmarks)
+    found = game.measure_tiling(layout, landmarks)
     assert found == {"empty": 0.75, "far": 0.25, "evenness": 0}
 
 
 def test_recall_of_what_pressure_knows():
     wrong = np.arange(100) < 20
-    row = pressure.recall({"heights": np.where(wrong, 1.0, 0.0), "wrong": wrong})
+    row = pressure.measure_recall_by_pressure(
+        {"heights": np.where(wrong, 1.0, 0.0), "wrong": wrong}
+    )
     assert row["recall by the highest pressure"] == 1
     assert row["chance"] == 0.2
     assert row["probability by chance"] < 1e-10
-    row = pressure.recall({"heights": np.where(wrong, 0.0, 1.0), "wrong": wrong})
+    row = pressure.measure_recall_by_pressure(
+        {"heights": np.where(wrong, 0.0, 1.0), "wrong": wrong}
+    )
     assert row["recall by the highest pressure"] == 0
     assert row["probability by chance"] == 1

@@ -1,5 +1,6 @@
-"""What only a paper needs.
+"""Methods, minimisers, starts and affinities that only the papers need.
 
-An optimizer of its own is a function from :class:`~..core.dynamics.state.Problem` and
-settings to :class:`~..core.dynamics.state.Layouts`, as in :mod:`without_landmarks`.
+A method with its own optimiser is a function of a
+:class:`~..core.dynamics.state.Problem` and settings that returns
+:class:`~..core.dynamics.state.Layouts`, as in :mod:`without_landmarks`.
 """

@@ -12,7 +12,7 @@ _VERDICTS = {True: "passed", False: "NOT PASSED", None: "not judged"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say what can be written after the name of the command."""
+    """Add the options of the command to its parser."""
     parser.epilog = (
         "Ends with code 0 where all criteria are met, else with 1. After an "
         "interruption the same command goes on where it stopped."
@@ -27,8 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-q", "--quiet", action="store_true", help="Print nothing but errors.")
 
 
-def reproduce(options: argparse.Namespace) -> int:
-    """Do what the command asks for, and return its exit code."""
+def run_reproduce_command(options: argparse.Namespace) -> int:
+    """Run a reproduction, or list all reproductions; return the exit code.
+
+    The code is 0 where all criteria are met, ``NOT_PASSED`` or ``INTERRUPTED``.
+    """
     from napari_embedding_game.core.settings import Settings
     from napari_embedding_game.papers.reproductions import frame, inputs, table
 
@@ -40,15 +43,20 @@ def reproduce(options: argparse.Namespace) -> int:
     folder, quiet = options.out / options.name, options.quiet
     seed = Settings(random_state=options.random_state).validate().random_state
     chosen = inputs.Inputs(options.data, options.quick, seed)
-    reproduction = table.find(options.name)
+    reproduction = table.find_reproduction(options.name)
     try:
-        facts = frame.reproduce(reproduction, chosen, options.out, quiet)
+        facts = frame.run_reproduction(reproduction, chosen, options.out, quiet)
     except KeyboardInterrupt:
         print(f"Stopped: what is done is kept in {folder}.", file=sys.stderr)
         return INTERRUPTED
     if not quiet:
         for each in facts["tables"]:
-            print(f"{each['title']}:", "", *frame.table_lines(each["rows"]), sep="\n")
+            print(
+                f"{each['title']}:",
+                "",
+                *frame.to_markdown_lines(each["rows"]),
+                sep="\n",
+            )
         for check in facts["checks"]:
             print(f"{_VERDICTS[check['passed']]}: {check['asked']} ({check['found']})")
         print(f"{folder}: figure (.png) and numbers (.json)")

@@ -1,15 +1,16 @@
-"""Players that learn while they play: the online learners of the Fenchel game.
+"""Online learners, the players of the Fenchel game.
 
-A player of a zero-sum game sees in every round only what the other one did.  In
+A player of a zero-sum game sees in every round only the action of the other player.  In
 the Fenchel game (paper 2, Section 6) with the payoff g(x, y) = <x, y> - f*(y), the
-player of x loses <x, y_t>, and the player of y loses f*(y) - <x_t, y>.  So a learner
-is a generator (Alg. 3): it yields an action, and is sent the weight of the round and
-what the other did.  A *prescient* one, marked + in the paper, is sent that before its
-action of the round is taken (Remark 6.11): :func:`play` sees to it.
+player of x loses <x, y_t>, and the player of y loses f*(y) - <x_t, y>.  So a learner is
+a generator (Alg. 3): it yields an action, and is sent the weight of the round and the
+other player's action.  A *prescient* learner, marked + in the paper, is sent the other
+player's action before its own action of the round is taken (Remark 6.11);
+:func:`play_rounds` decides which learner is prescient.
 
-All but FTL take losses that are linear in their own action, or their gradients; phi is
-half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t, which is its
-prescient form.  Actions may be numpy arrays or torch tensors of any shape.
+All learners but FTL take losses that are linear in their own action, or gradients of
+losses; phi is half the squared norm.  As printed, Alg. 4 sums FTRL's losses up to t,
+which is its prescient form.  Actions are numpy arrays or torch tensors of any shape.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ import numpy as np
 Action = Any
 """An array or tensor."""
 Answer = Callable[[Action], Action]
-"""Takes what the other did, on average, and returns the action of least loss."""
+"""Takes the (mean) action of the other player and returns the action of least loss."""
 Projection = Callable[[Action], Action]
-"""Takes a position anywhere and returns the nearest action that is allowed."""
+"""Takes any position and returns the nearest action that is allowed."""
 Learner = Generator[Action, tuple[float, Action], None]
 
 
 def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
-    """FTL (Alg. 4): answer best to the mean of the rounds before, or do ``first``."""
+    """FTL (Alg. 4): yield ``first``, then the best answer to the mean of all rounds."""
     action, total, mean = first, 0.0, 0.0
     while True:
         weight, loss = yield action
@@ -38,10 +39,10 @@ def follow_the_leader(answer: Answer, first: Action = None) -> Learner:
         action = answer(mean)
 
 
-def regularized_leader(
+def follow_the_regularized_leader(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """FTRL (Alg. 4): minimise the sum of losses + |z - start|^2 / (2 step)."""
+    """FTRL (Alg. 4): yield the minimum of sum of losses + |z - start|^2 / (2 step)."""
     losses = 0.0
     while True:
         weight, loss = yield project(start - step * losses)
@@ -49,7 +50,10 @@ def regularized_leader(
 
 
 def best_response(answer: Answer, first: Action = None) -> Learner:
-    """BestResp (Alg. 6): answer the last round; for the player of y by grad f."""
+    """BestResp (Alg. 6): yield ``first``, then the best answer to the last round.
+
+    For the player of y ``answer`` is grad f.
+    """
     action = first
     while True:
         _, loss = yield action
@@ -59,7 +63,7 @@ def best_response(answer: Answer, first: Action = None) -> Learner:
 def mirror_descent(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """OMD (Alg. 5): step from the last action against the last loss."""
+    """OMD (Alg. 5): yield ``start``, then step from each action against its loss."""
     action = start
     while True:
         weight, loss = yield action
@@ -69,7 +73,7 @@ def mirror_descent(
 def optimistic_descent(
     start: Action, step: float, project: Projection = lambda z: z
 ) -> Learner:
-    """OMD that takes the last change of the loss for the next (Wang et al.)."""
+    """Optimistic OMD: as OMD, but expect the loss to change as it did last (Wang)."""
     action, last = start, None
     while True:
         weight, loss = yield action
@@ -77,19 +81,19 @@ def optimistic_descent(
         action, last = project(action - step * weight * guess), loss
 
 
-def play(
+def play_rounds(
     x: Learner,
     y: Learner,
     weights: Iterable[float],
     prescient: Literal["x", "y"] | None = None,
 ) -> Iterator[tuple[Action, Action]]:
-    """Play a round for each weight, and yield the actions of both players in it.
+    """Play a round for each weight, and yield the actions of both players, (x, y).
 
-    The losses of each are the actions of the other.  ``prescient``: who sees the
-    other's action of a round before it acts.
+    The loss of a player is the action of the other player.  ``prescient``: the player
+    that sees the other player's action of a round before it acts.
     """
     if prescient == "x":
-        yield from ((b, a) for a, b in play(y, x, weights, "y"))
+        yield from ((b, a) for a, b in play_rounds(y, x, weights, "y"))
         return
     action, other = next(x), next(y)
     for weight in weights:
@@ -102,9 +106,9 @@ def play(
 
 
 def convergence_bound(distance: float, slope: float, n_rounds: int) -> float:
-    """Return 3 G R / (2 sqrt(T)), which f(mean x) - min f stays below (Lemma 6.22).
+    """Return 3 G R / (2 sqrt(T)), an upper bound of f(mean x) - min f (Lemma 6.22).
 
-    R: at least the ``distance`` from the start to the minimum; G: at least the norm of
-    every gradient; T: rounds, of steps R / (G sqrt(T)).
+    ``distance`` R: at least the distance from the start to the minimum; ``slope`` G: at
+    least the norm of every gradient; ``n_rounds`` T, with steps of R / (G sqrt(T)).
     """
     return float(3 * slope * distance / (2 * np.sqrt(n_rounds)))

@@ -1,4 +1,4 @@
-"""Linear maps as starts: principal components by a game, and random directions."""
+"""Compute linear maps as starts: principal components by a game, random projections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from napari_embedding_game.core.graph.principal_components import pad_columns
 
-from .learners import best_response, mirror_descent, play
+from .learners import best_response, mirror_descent, play_rounds
 
 ROUNDS = 10
 """T of the paper's experiment."""
@@ -20,12 +20,12 @@ Matrix = NDArray[np.float64]
 def gradient_pca(
     X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> Matrix:
-    """Project (N, D) rows on directions that a game of ``ROUNDS`` finds, (N, d).
+    """Return rows (N, D) projected on directions found by a game of ``ROUNDS``, (N, d).
 
     The game is f(U) = |U U^T X - X|^2 against its conjugate, OMD against BestResp+
     (paper 2, Alg. 6).  As in the paper's experiment (Remark 6.23) U starts with norm
     1 and the gradient is scaled to norm 1, so that G = 1.  The step R / (G sqrt(T))
-    takes R = 1 + sqrt(k), the most that the start can be away from U with orthogonal
+    takes R = 1 + sqrt(k), the largest distance of the start from a U with orthogonal
     columns; the paper has R = 25 for every k.  The last U is then replaced by the
     nearest orthogonal matrix (Remark 1.8).
     """
@@ -33,7 +33,7 @@ def gradient_pca(
     k = min(n_components, X.shape[1])
     start = rng.normal(size=(X.shape[1], k))
     start /= np.linalg.norm(start)
-    rows = centred(X)
+    rows = to_centred_operator(X)
 
     def gradient(U: Matrix) -> Matrix:
         CU = rows.T @ (rows @ U)
@@ -41,8 +41,8 @@ def gradient_pca(
         return np.asarray(slope / max(float(np.linalg.norm(slope)), 1e-300))
 
     x = mirror_descent(start, float((1 + np.sqrt(k)) / np.sqrt(ROUNDS)))
-    # The last round shows where the step after round T led.
-    *_, (U, _) = play(x, best_response(gradient), np.ones(ROUNDS + 1), "y")
+    # A further round yields the result of the step after round T.
+    *_, (U, _) = play_rounds(x, best_response(gradient), np.ones(ROUNDS + 1), "y")
     left, _, right = np.linalg.svd(U, full_matrices=False)
     return pad_columns(rows @ np.asarray(left @ right), n_components)
 
@@ -50,7 +50,7 @@ def gradient_pca(
 def random_projection(
     X: Any, n_components: int, n_neighbors: int, random_state: int
 ) -> Matrix:
-    """Project (N, D) rows on normally distributed directions, (N, d)."""
+    """Return rows (N, D) projected on normally distributed directions, (N, d)."""
     from sklearn.random_projection import GaussianRandomProjection
 
     n = min(n_components, X.shape[1])
@@ -58,8 +58,8 @@ def random_projection(
     return pad_columns(model.fit_transform(X), n_components)
 
 
-def centred(X: Any) -> LinearOperator:
-    """Return the rows less their mean, which are never formed: X may be sparse."""
+def to_centred_operator(X: Any) -> LinearOperator:
+    """Return the centred rows as a linear operator, so that X may be sparse."""
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).reshape(1, -1)
     ones = aslinearoperator(np.ones((X.shape[0], 1)))
     return aslinearoperator(X) - ones @ aslinearoperator(mean)

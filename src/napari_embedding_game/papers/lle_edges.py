@@ -1,4 +1,4 @@
-"""Signed edges: how neighbours make up a point (LLE; paper 3, section 3.2, Lemma 4)."""
+"""Compute signed edges from LLE's reconstruction weights (paper 3, 3.2, Lemma 4)."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from napari_embedding_game.core.graph.edges import Edges, to_directed_matrix
 from napari_embedding_game.core.graph.neighbors import NeighborGraph
 
 REGULARIZATION = 1e-3
-"""Of the local Gram matrices, relative to their trace: scikit-learn's."""
+"""Regularisation of local Gram matrices, relative to the trace, as in scikit-learn."""
 _BLOCK_NUMBERS = 2**24
-"""Numbers of a block of neighbours that are held at once."""
+"""Most numbers of a block of neighbours."""
 
 
-def signed_edges(graph: NeighborGraph, X: Any) -> Edges:
-    """Return W + W^T - W^T W of (N, D) rows without its diagonal (Lemma 4) as edges.
+def build_signed_edges(graph: NeighborGraph, X: Any) -> Edges:
+    """Return the edges W + W^T - W^T W of rows (N, D), without the diagonal (Lemma 4).
 
-    Some of them are below 0.
+    W are the reconstruction weights.  Some weights of edges are below 0.
     """
     matrix = to_directed_matrix(graph, reconstruction_weights(X, graph.indices))
     signed = matrix + matrix.T - matrix.T @ matrix
     signed = sparse.csr_matrix(signed - sparse.diags(signed.diagonal()))
     signed.eliminate_zeros()
-    # Both i-j and j-i count in the sum over the matrix, half of it in the energy.
+    # The factor 2, because the energy is half the sum over the matrix.
     return Edges.from_matrix(sparse.csr_matrix(2 * signed, dtype=np.float32))
 
 
 def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float32]:
-    """Return w that minimises |x_i - sum_j w_ij x_j|^2, each row summing to 1.
+    """Return the w that minimise |x_i - sum_j w_ij x_j|^2, (N, K) float32.
 
-    ``X`` (N, D) array or sparse matrix; ``indices`` (N, K): neighbours of each row.
-    Returns (N, K) float32.
+    Each row of w sums to 1.  ``X`` (N, D): array or sparse matrix; ``indices`` (N, K):
+    the neighbours j of each row.
     """
     n, k = indices.shape
     weights = np.empty((n, k), np.float32)
     size = max(1, _BLOCK_NUMBERS // (k * X.shape[1]))
     for begin in range(0, n, size):
         block = slice(begin, begin + size)
-        near = _as_dense(X[indices[block].ravel()])
-        offsets = near.reshape(*indices[block].shape, -1) - _as_dense(X[block])[:, None]
+        near = _to_dense(X[indices[block].ravel()])
+        offsets = near.reshape(*indices[block].shape, -1) - _to_dense(X[block])[:, None]
         gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
         ridge = REGULARIZATION * np.where(trace > 0, trace, 1.0)
@@ -52,5 +52,6 @@ def reconstruction_weights(X: Any, indices: NDArray[np.integer]) -> NDArray[np.f
     return weights
 
 
-def _as_dense(rows: Any) -> NDArray[np.float64]:
+def _to_dense(rows: Any) -> NDArray[np.float64]:
+    """Return rows as a dense float64 array."""
     return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)

@@ -1,11 +1,11 @@
-"""Minimisers for methods without landmarks: only the points move, downhill.
+"""Minimise the energy of methods without landmarks, in the points alone.
 
-Each is a function (objective, layout, *, max_iter, ...) that returns an iterator of
-steps, the start first; it ends when the energy falls by less than
-``TOLERANCE``, paper 4's, where the attraction's weights sum to 1.
-``spectral_direction``: Vladymyrov & Carreira-Perpinan, ICML 2012; ``homotopy``:
-spectral directions from a repulsion so weak that there is one minimum to the whole
-(Carreira-Perpinan, ICML 2010).
+A minimiser is a function (objective, layout, *, max_iter, ...) that returns an iterator
+of steps, the start first.  It ends when the energy falls by less than ``TOLERANCE``,
+which is paper 4's value for attracting weights that sum to 1.
+:func:`minimize_by_spectral_direction` is by Vladymyrov & Carreira-Perpinan, ICML 2012.
+:func:`minimize_by_homotopy` (Carreira-Perpinan, ICML 2010) follows spectral directions
+while the repulsion grows from a value at which there is a single minimum.
 """
 
 from __future__ import annotations
@@ -27,59 +27,63 @@ from .spectral_direction import SpectralDirection
 
 Points = NDArray[np.floating]
 Energy = Callable[[Points], tuple[float, Points]]
-"""Returns the energy of (N, d) points and its (N, d) gradient."""
+"""Takes points (N, d) and returns their energy and its gradient (N, d)."""
 
 TOLERANCE = 1e-5
 MAX_ITER = 5000
 N_STEPS = 50
-"""Values of lambda of a homotopy."""
+"""Number of values of lambda in a homotopy."""
 WEAKEST = 1e-4
-"""The first of them, as a share of the last."""
+"""First value of lambda, as a share of the last."""
 _JITTER = 0.03
-"""Standard deviation of what each minimum is shaken by, in widths of the kernel:
-under a weak repulsion points fall onto one spot, where nothing parts them again."""
+"""Standard deviation, in widths of the kernel, of the noise added to each minimum:
+under a weak repulsion points fall onto the same spot, where their forces are equal."""
 _ARMIJO = 1e-4
 _MAX_TRIALS = 40
 
 
 class Step(NamedTuple):
-    """The state of a minimiser; never changed afterwards."""
+    """The state of a minimiser after an iteration, never changed afterwards."""
 
     y: Points
     """(N, d) positions."""
     energy: float
-    """Of the map; NaN in a homotopy under a part of the repulsion."""
+    """Energy of the map; NaN in a homotopy under a share of the repulsion."""
     gradient: Any = None
-    """(N, d) array, where a line search goes on from here."""
+    """(N, d) gradient for the next line search, or None."""
     length: float = 1.0
-    """What that begins with: twice the last step, if it served at once; at most 1,
-    where a quadratic attraction has its minimum."""
+    """First step length of the next line search: twice the last length if its first
+    trial was accepted; at most 1, where a quadratic attraction has its minimum."""
 
 
-def point_energy(objective: AllPairs) -> Energy:
-    """Return an objective as a function of the points alone."""
+def make_point_energy(objective: AllPairs) -> Energy:
+    """Return a function of the points alone: energy and gradient of an objective."""
 
     def energy_of(y: Points) -> tuple[float, Points]:
         points = torch.from_numpy(y)
-        # Of the landmarks, which have no say here, one is the fewest.
+        # A single landmark, as few as possible: it has no effect on all pairs.
         energy, gradient, _ = objective.evaluate(points, points[:1])
         return energy, gradient.numpy()
 
     return energy_of
 
 
-def start_of(objective: AllPairs, layout: Points) -> Points:
-    """Return a copy of the layout in the type that the objective computes in."""
+def copy_as_start(objective: AllPairs, layout: Points) -> Points:
+    """Return a copy of the layout (N, d) in the objective's number type."""
     return np.array(layout, objective.forces.edges.weights.dtype, order="C")
 
 
-def min_fall(objective: AllPairs) -> float:
-    """Return the tolerance in the unit of the objective."""
+def scale_tolerance(objective: AllPairs) -> float:
+    """Return ``TOLERANCE`` in the unit of the objective: times all attraction."""
     return TOLERANCE * abs(all_attraction(objective.forces.edges))
 
 
 def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | None:
-    """Go back from a step of its length until the energy falls as Armijo asks."""
+    """Halve the step until the energy meets Armijo's condition; None if it never does.
+
+    ``begin``: the step to start from, with its gradient and first length;
+    ``direction`` (N, d).
+    """
     slope, length = float(np.vdot(begin.gradient, direction)), begin.length
     for trial in range(_MAX_TRIALS):
         y = begin.y + begin.y.dtype.type(length) * direction
@@ -90,21 +94,21 @@ def line_search(energy_of: Energy, begin: Step, direction: Points) -> Step | Non
     return None
 
 
-def spectral_direction(
+def minimize_by_spectral_direction(
     objective: AllPairs,
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
     direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
-    """Follow the spectral direction, each step at first as long as the last.
+    """Minimise an objective along spectral directions; yield the start and each step.
 
-    ``layout`` (N, d) stays as it is.  ``direct``: the direction for these edges, if it
-    is there already.
+    ``layout`` (N, d) is not changed.  ``direct``: the spectral direction of these
+    edges, computed by default.
     """
-    energy_of, least = point_energy(objective), min_fall(objective)
+    energy_of, least = make_point_energy(objective), scale_tolerance(objective)
     direct = direct or SpectralDirection(objective.forces.edges)
-    y = start_of(objective, layout)
+    y = copy_as_start(objective, layout)
     step = Step(y, *energy_of(y))
     yield step
     for _ in range(max_iter):
@@ -118,25 +122,28 @@ def spectral_direction(
         step = new
 
 
-def homotopy(
+def minimize_by_homotopy(
     objective: AllPairs,
     layout: Points,
     *,
     max_iter: int = N_STEPS * MAX_ITER,
     n_steps: int = N_STEPS,
 ) -> Iterator[Step]:
-    """Minimise for lambda from ``WEAKEST`` of its value to the whole, in ``n_steps``.
+    """Minimise for ``n_steps`` values of lambda, from ``WEAKEST`` of its value to 1.
 
-    Before each minimisation the layout is shaken.
+    Noise is added to the layout before each minimisation.  Yields the start and each
+    step; ends after ``max_iter`` steps.
     """
     direct, y = SpectralDirection(objective.forces.edges), layout
     rng, under = np.random.default_rng(objective.random_state), copy(objective)
     width = _JITTER * (np.ptp(layout, axis=0) > 0)
-    yield Step(start_of(objective, layout), math.nan)
+    yield Step(copy_as_start(objective, layout), math.nan)
     for share in (*np.geomspace(WEAKEST, 1.0, n_steps)[:-1], 1.0):
         under.repulsion = float(share) * objective.repulsion
         start = y + rng.normal(size=y.shape) * width
-        descent = islice(spectral_direction(under, start, direct=direct), 1, None)
+        descent = islice(
+            minimize_by_spectral_direction(under, start, direct=direct), 1, None
+        )
         for y, energy, *_ in descent:
             yield Step(y, energy if share == 1.0 else math.nan)
             max_iter -= 1

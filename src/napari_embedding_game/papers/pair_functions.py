@@ -1,4 +1,4 @@
-"""Pair functions that only methods of the papers need; see the engine's module."""
+"""Pair functions that only methods of the papers need; see ``core/energy``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from napari_embedding_game.core.energy.pair_functions import (
 
 @dataclass(frozen=True)
 class NegativeCauchy(PairFunction):
-    """-1 / (1 + s): two-kernel LLE and PCA."""
+    """The attraction -1 / (1 + s) of two-kernel LLE and two-kernel PCA."""
 
     def value(self, s: Numbers) -> Numbers:
         return -1 / (1 + s)
@@ -24,7 +24,7 @@ class NegativeCauchy(PairFunction):
 
 @dataclass(frozen=True)
 class UmapExactAttraction(UmapFunction):
-    """log(a t^b): UMAP, repulsion weighted 1 - w."""
+    """UMAP's attraction log(a t^b) where the repulsion is weighted by 1 - w."""
 
     def value(self, s: Numbers) -> Numbers:
         return self.power(s).log()
@@ -35,7 +35,7 @@ class UmapExactAttraction(UmapFunction):
 
 @dataclass(frozen=True)
 class SquaredCauchy(PairFunction):
-    """1 / (1 + s)^2: two-kernel PCA.  A product of two kernels is one (Schur)."""
+    """The kernel 1 / (1 + s)^2 of two-kernel PCA, a product of two kernels (Schur)."""
 
     def value(self, s: Numbers) -> Numbers:
         return (1 / (1 + s)) ** 2

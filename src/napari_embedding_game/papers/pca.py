@@ -1,12 +1,13 @@
-"""Principal components by attractions and repulsions (paper 3, section 4).
+"""Compute principal components by attraction and repulsion (paper 3, section 4).
 
     gradient = -4 C (G_X - G_Y) C Y                          (Eq. 4)
              = -4 ( X_c (X_c^T Y) - Y_c (Y_c^T Y) )
 
-of |C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T, and C takes the mean away.
-The first product pulls y_i towards what is like it in the data, the second pushes it
-away from what is near.  From right to left it takes N D d steps.  Theorem 1: it ends at
-the principal components, turned or mirrored.
+is the gradient of |C (G_X - G_Y) C|^2, where G_X = X X^T and G_Y = Y Y^T, and C
+subtracts the mean.  The first product pulls y_i towards points with similar rows, the
+second pushes y_i away from points nearby.  Computed from right to left it takes N D d
+steps.  Theorem 1: descent ends at the principal components, up to rotation and
+reflection.
 """
 
 from __future__ import annotations
@@ -35,23 +36,24 @@ from napari_embedding_game.core.settings import Settings
 Layout = NDArray[np.float64]
 
 STEP = 0.75
-"""Of the longest stable step, 1 / (4 largest eigenvalue of G_X); at 1 it swings."""
+"""Step as a share of the longest stable step, 1 / (4 largest eigenvalue of G_X); at 1
+the descent oscillates."""
 START = 0.1
 """Length of the start, relative to the longest principal component."""
 SETTLED = 1e-9
-"""Relative change below which a layout of principal steps has settled."""
+"""Relative change of an axis below which a layout has converged."""
 SPREAD = 10.0
-"""Standard deviation of the first principal component, in units of the map: that of
-the digits in the embedding game and in t-SNE, by which landmarks tile well."""
+"""Standard deviation of the first principal component, in units of the map, as for
+digits in the embedding game and in t-SNE; landmarks spread well over such a map."""
 NO_LENGTH = 1e-6
-"""Length relative to the longest direction below which the data do not extend."""
+"""Length, relative to the longest direction, below which a direction is empty."""
 UNSETTLED = "The points were still moving after {:,} iterations: allow more iterations."
 _LOOK_EVERY = 5
 _POWERS = 6
 _OVERSAMPLING = 10
 
 
-def principal_steps(
+def iterate_pca_descent(
     X: Any,
     n_components: int = 2,
     *,
@@ -59,13 +61,30 @@ def principal_steps(
     start: NDArray[np.floating] | None = None,
     random_state: int = 0,
 ) -> Iterator[Layout]:
-    """Yield the layout at the start and after each step, (N, d) float64, without end.
+    """Yield layouts (N, d) float64 of a descent to the principal components, endlessly.
 
-    ``low_rank``: pull by an approximation of G_X of this rank (Lemma 3), in N low_rank
-    d steps.  ``start`` (N, d): in any unit, at random if not given; where the data have
-    fewer directions than d, it is laid into these.  Layouts have mean 0 and the unit of
-    the data; the first has a standard deviation of ``START`` times the longest
-    component's.  InputError: fewer dimensions in the data, or all rows are the same.
+    The first layout is the start, with a standard deviation of ``START`` times that of
+    the longest component.  Layouts have mean 0 and the unit of the data.
+
+    Parameters
+    ----------
+    X
+        (N, D) array or sparse matrix.
+    n_components
+        Number of dimensions d.
+    low_rank
+        Rank of an approximation of G_X that attracts (Lemma 3), in N low_rank d steps;
+        by default G_X itself.
+    start
+        (N, d) start in any unit, by default random; projected to the directions of the
+        data where these are fewer than d.
+    random_state
+        Seed of the start and of the approximation.
+
+    Raises
+    ------
+    InputError
+        The data have fewer dimensions than d, or all rows are the same.
     """
     validate_rows_differ(X)
     if n_components > (most := min(X.shape)):
@@ -78,7 +97,7 @@ def principal_steps(
     pulling = X if low_rank is None else rows
     if start is None:
         start = rng.normal(size=(X.shape[0], n_components))
-    y = _centred(start)
+    y = _centre_columns(start)
     lengths = np.linalg.norm(rows, axis=0)
     basis = rows[:, lengths > NO_LENGTH * lengths[0]]
     if basis.shape[1] < n_components:
@@ -87,80 +106,87 @@ def principal_steps(
     y *= START * lengths[0] / np.sqrt(len(y)) / y.std()
     while True:
         yield y.copy()
-        y -= STEP / (4 * lengths[0] ** 2) * principal_gradient(pulling, y)
+        y -= STEP / (4 * lengths[0] ** 2) * pca_gradient(pulling, y)
 
 
-def principal_gradient(X: Any, y: Layout) -> Layout:
-    """Return -4 C (G_X - G_Y) C Y, (N, d), in a time that is linear in N."""
-    y = _centred(y)
-    # As y has mean 0, X^T y is X_c^T y: the data need not be centred.
-    return -4 * (_centred(X @ (X.T @ y)) - y @ (y.T @ y))
+def pca_gradient(X: Any, y: Layout) -> Layout:
+    """Return the gradient -4 C (G_X - G_Y) C Y at ``y`` (N, d), in time linear in N."""
+    y = _centre_columns(y)
+    # The data need not be centred: as y has mean 0, X^T y is X_c^T y.
+    return -4 * (_centre_columns(X @ (X.T @ y)) - y @ (y.T @ y))
 
 
-def principal_energy(X: Any, y: Layout) -> float:
-    """Return |C (G_X - G_Y) C|^2 - |C G_X C|^2, of which y changes nothing but this.
+def pca_energy(X: Any, y: Layout) -> float:
+    """Return |C (G_X - G_Y) C|^2 - |C G_X C|^2, the part that depends on ``y`` (N, d).
 
     Its minimum is minus the sum of the squares of the d largest eigenvalues of C G_X C.
     """
-    y = _centred(y)
+    y = _centre_columns(y)
     return float(((y.T @ y) ** 2).sum() - 2 * ((X.T @ y) ** 2).sum())
 
 
 def low_rank_rows(X: Any, rank: int, rng: np.random.Generator) -> Layout:
-    """Return rows B, (N, rank), such that B B^T approximates C G_X C (Lemma 3).
+    """Return rows B (N, rank) such that B B^T approximates C G_X C (Lemma 3).
 
-    By random projection and powers (Halko, Martinsson and Tropp, 2011).
+    B is computed by random projection and power iterations (Halko, Martinsson and
+    Tropp, 2011).
     """
     width = min(rank + _OVERSAMPLING, *X.shape)
     basis = rng.normal(size=(X.shape[0], width))
     for _ in range(_POWERS):
-        basis, _ = np.linalg.qr(_centred(X @ (X.T @ _centred(basis))))
-    # Columns beyond the rank of the data are any, and need not have mean 0.
-    left, singular, _ = np.linalg.svd((X.T @ _centred(basis)).T, full_matrices=False)
+        basis, _ = np.linalg.qr(_centre_columns(X @ (X.T @ _centre_columns(basis))))
+    # Columns beyond the rank of the data are arbitrary and may not have mean 0.
+    left, singular, _ = np.linalg.svd(
+        (X.T @ _centre_columns(basis)).T, full_matrices=False
+    )
     return np.asarray(basis @ (left[:, :rank] * singular[:rank]))
 
 
-def _centred(rows: Any) -> Layout:
+def _centre_columns(rows: Any) -> Layout:
+    """Return the rows minus their mean, float64."""
     rows = np.asarray(rows, dtype=np.float64)
     return np.asarray(rows - rows.mean(axis=0))
 
 
-# --- As layouts that are shown
+# --- As a method of the engine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowEdges(Edges):
-    """Edges between neighbours, by which landmarks are merged, and the rows."""
+    """Edges between neighbours, for merging landmarks, with the rows of the data."""
 
     rows: Any = None
-    """(N, D) array or sparse matrix, whose inner products attract."""
+    """(N, D) array or sparse matrix, whose inner products attract the points."""
 
 
-def inner_products(graph: NeighborGraph, X: Any) -> RowEdges:
-    """Let every row pull every other: the rows, and edges of weight 1."""
+def make_row_edges(graph: NeighborGraph, X: Any) -> RowEdges:
+    """Return rows ``X`` (N, D), which attract each other, with edges of weight 1."""
     uniform = build_edges(graph, "uniform")
     return RowEdges(uniform.indptr, uniform.indices, uniform.weights, rows=X)
 
 
-def layouts(problem: Problem, settings: Settings) -> Layouts:
-    """Let the points go to their principal components, shown ``SPREAD`` wide.
+def compute_layouts(problem: Problem, settings: Settings) -> Layouts:
+    """Return the layouts of a descent to the principal components, ``SPREAD`` wide.
 
-    They end when no axis changes by more than ``SETTLED``, or with a warning.
+    The layouts end when no axis changes by more than ``SETTLED``, or with a warning
+    after the iterations of the settings.  InputError: the edges are no
+    :class:`RowEdges`.
     """
     if not isinstance(problem.edges, RowEdges):
         raise InputError(
             f"{get_method(settings.method).title} needs the rows of the data: make the "
             "edges with the affinity inner_products."
         )
-    # In double precision, so that no product copies them anew.
+    # Converted to double precision once, or every product would convert the rows.
     rows = problem.edges.rows.astype(np.float64)
     d, seed = problem.n_components, problem.random_state
     start = problem.layout[:, :d]
-    steps = principal_steps(rows, d, start=start, random_state=seed)
-    return Layouts(_states(rows, steps, resolve_schedule(settings).n_iter))
+    steps = iterate_pca_descent(rows, d, start=start, random_state=seed)
+    return Layouts(_iterate_states(rows, steps, resolve_schedule(settings).n_iter))
 
 
-def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
+def _iterate_states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
+    """Yield the state of each layout until the axes settle or after ``most`` steps."""
     before: Any = np.nan
     unit, has_settled = 0.0, False
     for iteration, y in enumerate(steps):
@@ -176,7 +202,7 @@ def _states(rows: Any, steps: Iterator[Layout], most: int) -> Iterator[State]:
             iteration,
             iteration if done else most,
             torch.from_numpy(padded_to_plane((unit * y).astype(np.float32))),
-            energy=partial(principal_energy, rows, y),
+            energy=partial(pca_energy, rows, y),
             warning=UNSETTLED.format(most) if is_last and not has_settled else "",
         )
         if done:

@@ -1,13 +1,14 @@
-"""Pressured-points optimisation (paper 4, Alg. 1): a way out for stuck points.
+"""Optimise stuck points by an extra dimension: pressured points (paper 4, Alg. 1).
 
-Points under pressure get one more coordinate h, across the map.  For mu = 0, m, 2m, ...
-(m: the mean degree) minimise
+Points under pressure get an additional coordinate h, their height above the map.  For
+mu = 0, m, 2m, ... (m: the mean degree) the algorithm minimises
 
     E(y, h) + mu sum h^2,      h_k = 0 for all points that are not pressured,
 
-and after each iteration see anew, from y alone, which points are, until none is off the
-map.  Paper 4 counts a point as pressured without a look at mu; here it is where mu h^2
-still lets it rise; otherwise a map whose minimum has pressured points never ends.
+and after each iteration determines the pressured points from y alone, until no point
+has a height.  Paper 4 determines pressured points without mu.  Here a point is
+pressured where the energy falls as it rises in spite of mu h^2; otherwise the algorithm
+would never end for a map whose minimum has pressured points.
 """
 
 from __future__ import annotations
@@ -34,49 +35,50 @@ from .minimizers import (
     MAX_ITER,
     Points,
     Step,
+    copy_as_start,
     line_search,
-    min_fall,
-    point_energy,
-    start_of,
+    make_point_energy,
+    scale_tolerance,
 )
 from .spectral_direction import Array, SpectralDirection
 
 Mask = NDArray[np.bool_]
 
 _MAX_PER_MU = 500
-"""Iterations at one mu: points that rise and come down in turn might never rest."""
+"""Most iterations at a value of mu, as points may rise and fall in turn forever."""
 _TINY = 1e-300
 
 
-def pressured_points(
+def minimize_by_pressured_points(
     objective: AllPairs,
     layout: Points,
     *,
     max_iter: int = MAX_ITER,
     direct: SpectralDirection | None = None,
 ) -> Iterator[Step]:
-    """Optimise a map by way of its pressured points, with spectral directions.
+    """Minimise an objective with heights of pressured points; yield each step.
 
-    Ends when no point is off the map and the energy hardly falls, or after
-    ``max_iter`` iterations.  The energy of a step, of the map alone, may rise on the
-    way.  ``direct``: that of the edges, if it is there already.
+    Steps follow spectral directions.  The minimiser ends when no point has a height and
+    the energy falls by less than the tolerance, or after ``max_iter`` iterations.  The
+    energy of a step is that of the map without heights, which may rise.  ``layout``
+    (N, d); ``direct``: the spectral direction of the edges, computed by default.
     """
     direct = direct or SpectralDirection(objective.forces.edges)
-    lifted, least = Lifted(objective, direct.degrees), min_fall(objective)
-    y = start_of(objective, layout)
+    lifted, least = LiftedEnergy(objective, direct.degrees), scale_tolerance(objective)
+    y = copy_as_start(objective, layout)
     x = np.column_stack([y, np.zeros(len(y), y.dtype)])
-    flat, x, free = lifted.lift(x, np.zeros(len(x), bool))
+    flat, x, free = lifted.update_heights(x, np.zeros(len(x), bool))
     iteration, begun, length, step = 0, 0, 1.0, None
     yield Step(y, flat)
     while iteration < max_iter:
         step = step or Step(x, *lifted(x), length)
         step.gradient[~free, -1] = 0
-        across = direct.of_heights(step.gradient[:, -1], free, lifted.mu)
+        across = direct.solve_heights(step.gradient[:, -1], free, lifted.mu)
         down = np.column_stack([direct(step.gradient[:, :-1]), across]).astype(x.dtype)
         new, fall = line_search(lifted, step, down), 0.0
         if new is not None:
             iteration, fall = iteration + 1, step.energy - new.energy
-            flat, x, free = lifted.lift(new.y, free)
+            flat, x, free = lifted.update_heights(new.y, free)
             length, step = new.length, new if np.array_equal(x, new.y) else None
             yield Step(x[:, :-1].copy(), flat)
         if fall < least or iteration - begun >= _MAX_PER_MU:
@@ -85,29 +87,34 @@ def pressured_points(
             # The degree of Edges is twice the paper's, whose weights sum to 1.
             lifted.mu += float(direct.degrees.mean()) / 2
             length, begun, step = 1.0, iteration, None
-            flat, x, free = lifted.lift(x, free)
+            flat, x, free = lifted.update_heights(x, free)
 
 
-class Lifted:
-    """The energy of points and heights, with the penalty on heights."""
+class LiftedEnergy:
+    """The energy of points and heights, with the penalty mu h^2 on heights."""
 
     def __init__(self, objective: AllPairs, degrees: Array) -> None:
         self.mu = 0.0
         self._objective = objective
-        self._energy_of = point_energy(objective)
+        self._energy_of = make_point_energy(objective)
         self._degrees = degrees
 
     def __call__(self, x: Points) -> tuple[float, Points]:
-        """Return the energy of (N, d + 1) points and heights, and its gradient."""
+        """Return the energy of points and heights (N, d + 1), and its gradient."""
         energy, gradient = self._energy_of(x)
         heights = x[:, -1].astype(np.float64)
         gradient[:, -1] += (2 * self.mu * heights).astype(x.dtype)
         return energy + self.mu * float(heights @ heights), gradient
 
-    def lift(self, x: Points, free: Mask) -> tuple[float, Points, Mask]:
-        """Raise points that have become pressured, put down those that no more are."""
+    def update_heights(self, x: Points, free: Mask) -> tuple[float, Points, Mask]:
+        """Give heights to newly pressured points, and set other heights to 0.
+
+        ``x`` (N, d + 1): points and heights, not changed; ``free`` (N,): the points
+        pressured so far.  Returns the energy of the map without heights, the points
+        with new heights, and the pressured points (N,).
+        """
         y = np.ascontiguousarray(x[:, :-1])
-        push, total = self._push(y)
+        push, total = self._sum_repulsion(y)
         strength, is_sum = self._objective.repulsion, self._objective.aggregate == "sum"
         pull = self._degrees + self.mu
         # d/du of each point's energy at u = h^2 = 0.
@@ -115,7 +122,7 @@ class Lifted:
         x = x.copy()
         x[free & ~is_free, -1] = 0
         raised = is_free & ~free
-        # With r = exp(-h^2) EE's minimum is at  pull = lambda push r, s-SNE's at
+        # With r = exp(-h^2) EE's minimum is at  pull = lambda push r,  that of s-SNE at
         # pull (S - push + push r) = lambda push r.
         shrunk = pull / np.maximum(strength * push, _TINY)
         if not is_sum:
@@ -127,22 +134,29 @@ class Lifted:
         flat = attraction + strength * (total if is_sum else math.log(total))
         return flat, x, is_free
 
-    def _push(self, y: Points) -> tuple[Array, float]:
-        """Return each point's share of the sum over all pairs, and that sum."""
+    def _sum_repulsion(self, y: Points) -> tuple[Array, float]:
+        """Return minus twice each point's slope of the kernels (N,), and the sum of k.
+
+        The sum is over all ordered pairs of different points of ``y`` (N, d).
+        """
         forces, weights = self._objective.forces, self._objective.weights
         push, sums = np.empty(len(y)), np.empty(n_chunks(len(y)))
         v = np.empty((0, 0), y.dtype) if weights is None else weights
         columns = np.ascontiguousarray(y.T)
         run_blocks(
-            _push_of_all, len(sums), len(y) ** 2,
+            _write_repulsion_slopes, len(sums), len(y) ** 2,
             forces.k, v, y, columns, push, sums,
         )  # fmt: skip
         return 2 * push, float(sums.sum())
 
 
 @njit(**OPTIONS)
-def _push_of_all(begin, end, k, v, y, z, push, sums):
-    """Write paper 4's d-, -sum_j v_ij k'(|y_i - y_j|^2), j != i, and sums of v_ij k."""
+def _write_repulsion_slopes(begin, end, k, v, y, z, push, sums):
+    """Write -sum_j v_ij k'(|y_i - y_j|^2), j != i, and the sum of v_ij k of each chunk.
+
+    The first is paper 4's d-, written to ``push`` (N,).  ``v``: weights (N, N), or
+    empty for weights of 1; ``z``: the columns of ``y``.
+    """
     for c in range(begin, end):
         s = np.empty(y.shape[0], y.dtype)
         weights = np.ones_like(s)

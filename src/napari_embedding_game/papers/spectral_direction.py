@@ -1,9 +1,9 @@
-"""The spectral direction: downhill by the curvature of the attraction alone.
+"""Compute the spectral direction: descent by the Hessian of the attraction alone.
 
 The attraction of EE and s-SNE is quadratic, with the Hessian 4 L+ in every coordinate,
-L+ being the Laplacian of paper 4's affinities w+.  :class:`Edges` hold W = 2 w+, so
-here it is 2 L.  It never changes: it is factored once, and a direction costs two
-triangular solves (Vladymyrov & Carreira-Perpinan, ICML 2012).
+where L+ is the Laplacian of paper 4's affinities w+.  :class:`Edges` hold W = 2 w+, so
+that the Hessian is 2 L here.  The Hessian is constant: it is factored once, and a
+direction costs two triangular solves (Vladymyrov & Carreira-Perpinan, ICML 2012).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from napari_embedding_game.core.graph.edges import Edges
 Array = NDArray[np.float64]
 
 _MIN_DEGREE = 1e-4
-"""What keeps the Laplacian invertible, in mean degrees: the smaller it is, the further
-parts of the graph that no edge joins are thrown."""
+"""Added to the diagonal of the Laplacian, in mean degrees, to keep it invertible: the
+smaller, the farther components of the graph are moved apart."""
 _CG_STEPS = 15
 _CG_TOLERANCE = 0.1
 
 
 class SpectralDirection:
-    """Directions for points, and for heights out of their map.
+    """Descent directions for points, and for heights above the map.
 
-    The edges all pull, else the curvature is not positive.
+    All weights of ``edges`` must be at least 0, or the Hessian is not positive.
     """
 
     def __init__(self, edges: Edges) -> None:
@@ -35,7 +35,7 @@ class SpectralDirection:
         self.degrees: Array = np.asarray(weights.sum(axis=1)).ravel()
         """Sum of the weights of each point's edges, (N,)."""
         self._curvature = sparse.csr_matrix(2 * (sparse.diags(self.degrees) - weights))
-        # Where there are no edges at all, the gradient itself is the direction.
+        # Without any edges the direction is minus the gradient.
         self._floor = 2 * _MIN_DEGREE * float(self.degrees.mean()) or 1.0
         matrix = self._curvature + self._floor * sparse.eye(len(self.degrees))
         self._factor = linalg.cho_factor(
@@ -43,19 +43,19 @@ class SpectralDirection:
         )
 
     def __call__(self, gradient: NDArray[np.floating]) -> Array:
-        """Return the (N, d) direction for an (N, d) gradient, which leads downhill."""
+        """Return the descent direction (N, d) for a gradient (N, d)."""
         downhill = -gradient.astype(np.float64)
         solved = linalg.cho_solve(self._factor, downhill, check_finite=False)
         return np.asarray(solved)
 
-    def of_heights(
+    def solve_heights(
         self, gradient: NDArray[np.floating], free: NDArray[np.bool_], mu: float
     ) -> Array:
-        """Return the (N,) direction of heights of which only the ``free`` may move.
+        """Return the descent direction of heights (N,), 0 for points that are not free.
 
-        Their Hessian, of the attraction and of the penalty mu h^2, changes with
-        ``free``: so a few conjugate gradients, which lead downhill however early they
-        end.
+        The Hessian of attraction and penalty mu h^2 changes with ``free`` (N,), so that
+        a few conjugate gradient steps are used, which give a descent direction however
+        early they end.
         """
         direction = np.zeros(len(gradient))
         chosen = np.flatnonzero(free)

@@ -1,8 +1,8 @@
-"""Methods without landmarks: the points go downhill over all pairs (paper 4).
+"""Methods without landmarks, which minimise the energy over all pairs (paper 4).
 
-See :mod:`minimizers`; "pressured points" are the spectral direction to its end, then a
-way out for points that are stuck there (paper 4's "PP from SD"), and back to that end
-where it has found nothing lower.  A step costs N^2, so there is a limit to N.
+See :mod:`minimizers`.  The method "pressured points" minimises by the spectral
+direction, then by pressured points (paper 4's "PP from SD"), and returns to the first
+result where the second is not lower.  A step costs N^2, so that N is limited.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ from napari_embedding_game.core.settings import (
     validate_point_count,
 )
 
-from .minimizers import MAX_ITER, Points, Step, homotopy, spectral_direction
-from .pressured_points import pressured_points
+from .minimizers import (
+    MAX_ITER,
+    Points,
+    Step,
+    minimize_by_homotopy,
+    minimize_by_spectral_direction,
+)
+from .pressured_points import minimize_by_pressured_points
 from .spectral_direction import SpectralDirection
 
 TOO_FEW = (
@@ -33,27 +39,34 @@ TOO_FEW = (
 )
 
 
-def out_of_stuck_points(
+def minimize_via_pressured_points(
     objective: AllPairs, layout: Points, *, max_iter: int = MAX_ITER
 ) -> Iterator[Step]:
-    """Go down to where points are stuck, and on from there."""
+    """Minimise by the spectral direction, then by pressured points; yield each step.
+
+    Where pressured points end at a higher energy, the last step is the end of the
+    spectral direction.  ``max_iter``: iterations of both together.
+    """
     direct, left = SpectralDirection(objective.forces.edges), max_iter
-    for stuck in spectral_direction(
+    for stuck in minimize_by_spectral_direction(
         objective, layout, max_iter=max_iter, direct=direct
     ):
         yield stuck
-        left -= 1  # the start took one, which is left to go back
+        left -= 1  # the start counts too, which leaves an iteration for the return
     last = stuck
-    steps = pressured_points(objective, stuck.y, max_iter=left, direct=direct)
+    steps = minimize_by_pressured_points(
+        objective, stuck.y, max_iter=left, direct=direct
+    )
     for last in islice(steps, 1, None):
         yield last
     if last.energy > stuck.energy:
         yield stuck
 
 
-def _layouts(
+def _compute_layouts(
     descend: Callable[..., Iterator[Step]], problem: Problem, settings: Settings
 ) -> Layouts:
+    """Return the layouts of a minimiser for a problem, with the objective."""
     settings.validate()
     validate_point_count(settings, len(problem.layout))
     method, edges = get_method(settings.method), problem.edges
@@ -62,10 +75,11 @@ def _layouts(
     seed, most = problem.random_state, settings.max_iter
     objective = AllPairs(forces, repulsion, 1, seed, method.aggregate)
     steps = descend(objective, problem.layout, **({"max_iter": most} if most else {}))
-    return Layouts(_states(steps, most), objective)
+    return Layouts(_iterate_states(steps, most), objective)
 
 
-def _states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
+def _iterate_states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
+    """Yield a state for each step; warn where ``most`` steps do not reach lambda."""
     for iteration, step in enumerate(steps):
         is_part = math.isnan(step.energy)
         yield State(
@@ -78,6 +92,10 @@ def _states(steps: Iterator[Step], most: int | None) -> Iterator[State]:
 
 
 by_spectral_direction, by_homotopy, by_pressured_points = (
-    partial(_layouts, minimizer)
-    for minimizer in (spectral_direction, homotopy, out_of_stuck_points)
+    partial(_compute_layouts, minimizer)
+    for minimizer in (
+        minimize_by_spectral_direction,
+        minimize_by_homotopy,
+        minimize_via_pressured_points,
+    )
 )

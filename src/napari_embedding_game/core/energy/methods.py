@@ -10,7 +10,7 @@ An *approximation* of the sum over all pairs is one class in :mod:`objective`;
 of a grid.  A grid resolves kernels that are about 1 wide, not UMAP's, which is infinite
 where two points meet, so that the landmarks' bound (Eq. 3) is empty as well.  A method
 that is not a game yields :class:`~.state.Layouts`.  Methods that only a paper needs are
-registered by ``papers/offered.py``.
+registered by ``papers/registrations.py``.
 """
 
 from __future__ import annotations

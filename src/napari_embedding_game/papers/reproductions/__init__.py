@@ -1,1 +1,1 @@
-"""What the papers report, computed anew: figures, tables and criteria."""
+"""Reproduce figures and tables of the papers, with criteria."""

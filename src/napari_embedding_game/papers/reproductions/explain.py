@@ -1,4 +1,4 @@
-"""Paper 3: PCA by gradient descent, four methods side by side, and Conjecture 1."""
+"""Reproduce paper 3: PCA by gradient descent, four methods, and Conjecture 1."""
 
 from __future__ import annotations
 
@@ -19,31 +19,43 @@ from napari_embedding_game.core.graph.edges import Edges, build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.graph.start import start_layout
 from napari_embedding_game.core.settings import Settings
-from napari_embedding_game.papers.minimizers import point_energy
+from napari_embedding_game.papers.minimizers import make_point_energy
 from napari_embedding_game.papers.pca import (
+    iterate_pca_descent,
     low_rank_rows,
-    principal_gradient,
-    principal_steps,
+    pca_gradient,
 )
 
-from .frame import Check, Parts, Result
+from .frame import CachedRunner, Check, Result
 from .inputs import Inputs
 from .metrics import knn_accuracy, neighbor_recall, occupancy
-from .runs import Map, Vector, digits, draw_rows, looks, make_edges_and_layout, roll
+from .runs import (
+    Map,
+    Vector,
+    iterate_snapshots_at,
+    load_digits,
+    make_game_input,
+    make_swiss_roll,
+    sample_row_numbers,
+)
 
 N_NEIGHBORS = 15
 
 # --- Figure 2 and Lemma 3: PCA by gradient descent --------------------------------
 
 EPOCHS = (0, 10, 30, 100, 200, 300, 400, 500)
-"""The paper shows 0, 100 and 500."""
+"""Epochs at which layouts are measured; the paper shows 0, 100 and 500."""
 FULL = "full gradient"
 RANKS = {FULL: None, "rank 100": 100, "rank 10": 10, "rank 3": 3}
-"""Of the approximated G_X."""
+"""Ranks of the approximations of G_X."""
 
 
-def descend(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
-    """Return distances from PCA, how the two gradients agree, and the last layout."""
+def measure_pca_descent(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
+    """Descend to PCA by a gradient of a rank, and measure it at ``EPOCHS``.
+
+    Returns "distance": distances from PCA; "cosine": cosines between the full gradient
+    and that of the rank; "layout": the last layout.
+    """
     left, singular, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     components = left[:, :2] * singular[:2]
 
@@ -52,35 +64,39 @@ def descend(X: Vector, rank: int | None, seed: int) -> dict[str, Any]:
         return float(np.linalg.norm(y @ turn - components) / np.linalg.norm(components))
 
     rows = X if rank is None else low_rank_rows(X, rank, np.random.default_rng(seed))
-    steps = principal_steps(X, 2, low_rank=rank, random_state=seed)
+    steps = iterate_pca_descent(X, 2, low_rank=rank, random_state=seed)
     layouts = [y for i, y in enumerate(islice(steps, EPOCHS[-1] + 1)) if i in EPOCHS]
-    gradients = ((principal_gradient(of, y) for of in (X, rows)) for y in layouts)
+    gradients = ((pca_gradient(of, y) for of in (X, rows)) for y in layouts)
     return {
         "distance": [distance(y) for y in layouts],
-        "cosine": [_cosine(*both) for both in gradients],
+        "cosine": [_cosine_similarity(*both) for both in gradients],
         "layout": layouts[-1],
     }
 
 
-def _cosine(a: Any, b: Any) -> float:
+def _cosine_similarity(a: Any, b: Any) -> float:
+    """Return the cosine between two arrays as vectors, 0 for a zero vector."""
     lengths = float((a**2).sum() * (b**2).sum()) ** 0.5
     return float((a * b).sum()) / lengths if lengths > 0 else 0.0
 
 
-def descents(inputs: Inputs, parts: Parts) -> Result:
-    """Descend to PCA by the full gradient and by low-rank ones.
+def compare_pca_descents(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare descents to PCA by the full gradient and by low-rank gradients.
 
     Distance: root mean square over the points, up to an orthogonal map, relative to the
     size of the PCA map.
     """
-    pixels, labels = digits(inputs, 200 if inputs.quick else 1_000)
+    pixels, labels = load_digits(inputs, 200 if inputs.quick else 1_000)
     X = pixels.astype(np.float64)
     ranks = {k: v for k, v in RANKS.items() if v is None or v <= min(X.shape)}
 
     def compute(name: str) -> dict[str, Any]:
-        return {**descend(X, ranks[name], inputs.random_state), "labels": labels}
+        return {
+            **measure_pca_descent(X, ranks[name], inputs.random_state),
+            "labels": labels,
+        }
 
-    results, index = parts(compute, ranks), pd.Index(EPOCHS, name="epoch")
+    results, index = run_cached(compute, ranks), pd.Index(EPOCHS, name="epoch")
     far, cosine = (
         pd.DataFrame({name: results[name][measure] for name in ranks}, index)
         for measure in ("distance", "cosine")
@@ -107,15 +123,15 @@ APPROXIMATIONS: dict[str, Approximation] = {
     "umap": "sampled_edges",
     "two_kernel_lle": "landmarks",
 }
-"""In the order of the paper's figure."""
+"""Approximation of each method, in the order of the paper's figure."""
 NEAR = 0.03
 
 
-def embed(
+def embed_and_measure(
     inputs: Inputs, n_points: int, n_iter: int, begin: Any, method: str
 ) -> dict[str, Any]:
-    """Play a method from a start and return its map and how good it is."""
-    X, labels = digits(inputs, n_points)
+    """Play a method from a start; return measures ("row"), layout and labels."""
+    X, labels = load_digits(inputs, n_points)
     settings = Settings(
         method=method,
         affinity=get_method(method).affinity,
@@ -125,7 +141,7 @@ def embed(
         max_iter=n_iter,
         random_state=inputs.random_state,
     )
-    (end,) = looks(make_edges_and_layout(X, settings), settings, [n_iter])
+    (end,) = iterate_snapshots_at(make_game_input(X, settings), settings, [n_iter])
     return {
         "row": {
             "start": begin,
@@ -139,19 +155,19 @@ def embed(
     }
 
 
-def four_methods(inputs: Inputs, parts: Parts) -> Result:
-    """Play four methods from two starts.
+def compare_four_methods(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare maps of four methods from two starts.
 
-    All four have the same optimiser and number of iterations. Two-kernel PCA: K_X are
-    UMAP's memberships along 15 neighbours, 0 for all other pairs. What is clearly
-    below, the paper leaves open; twice what two-kernel LLE may differ by was set when
-    the figures were known. kNN accuracy: 15 neighbours on the map, 10-fold. Recall:
-    share of the 15 nearest digits that are nearest on the map.
+    All methods have the same optimiser and number of iterations. Two-kernel PCA: K_X
+    are UMAP's memberships for 15 neighbours, 0 for all other pairs. The paper leaves
+    open when an accuracy is clearly lower; twice the tolerance of two-kernel LLE was
+    chosen when the figures were known. kNN accuracy: 15 neighbours on the map, 10-fold.
+    Recall: share of the 15 nearest digits that are among the 15 nearest on the map.
     """
     n_points, n_iter = (300, 200) if inputs.quick else (5_000, 500)
     starts = ("random", "spectral")
     played = product(starts, APPROXIMATIONS)
-    results = parts(partial(embed, inputs, n_points, n_iter), played)
+    results = run_cached(partial(embed_and_measure, inputs, n_points, n_iter), played)
     rows = pd.DataFrame([each["row"] for each in results.values()])
     accuracy = rows.pivot(index="start", columns="method", values="kNN accuracy")
     gaps = (accuracy["two_kernel_lle"] - accuracy["umap"]).abs()
@@ -174,8 +190,8 @@ Gradient = Callable[[Map], Map]
 CPU = torch.device("cpu")
 
 
-def of_umap(fuzzy: Edges) -> Gradient:
-    """Return minus what an epoch of UMAP is expected to move points (N, 2) by.
+def make_umap_gradient(fuzzy: Edges) -> Gradient:
+    """Return a function: layout (N, 2) -> expected gradient of an epoch of UMAP.
 
     2 sum_j w_ij grad f_ij  +  5 deg_i / N  sum_k grad k_ik,  up to a factor.
     """
@@ -192,44 +208,57 @@ def of_umap(fuzzy: Edges) -> Gradient:
     return expected
 
 
-def of_lle(signed: Edges) -> Gradient:
-    """Return the gradient of two-kernel LLE on these edges, over all pairs."""
+def make_lle_gradient(signed: Edges) -> Gradient:
+    """Return a function: layout -> gradient of two-kernel LLE over all pairs."""
     lle = get_method("two_kernel_lle")
     forces = CompiledForces(signed, lle.attraction, lle.kernel)
-    evaluate = point_energy(AllPairs(forces, lle.lambda_scale(signed)))
+    evaluate = make_point_energy(AllPairs(forces, lle.lambda_scale(signed)))
     return lambda layout: evaluate(layout)[1]
 
 
-def along(
+def compare_gradients_along_run(
     inputs: Inputs, n_points: int, at: Sequence[int], name: str, method: str
 ) -> list[float]:
-    """Return the inner products at ``at`` along one run from a random start."""
+    """Return cosines of UMAP's and LLE's gradients along a run from a random start.
+
+    ``at``: ascending iterations of the ``method`` at which gradients are compared;
+    ``name``: the data set.
+    """
     seed = inputs.random_state
     rolled = name == "roll"
-    X = roll(n_points, seed)[0].astype(np.float32) if rolled else inputs.load(name).X
-    X = np.asarray(X[draw_rows(X.shape[0], n_points, seed)])
+    X = (
+        make_swiss_roll(n_points, seed)[0].astype(np.float32)
+        if rolled
+        else inputs.load(name).X
+    )
+    X = np.asarray(X[sample_row_numbers(X.shape[0], n_points, seed)])
     graph = knn_graph(X, N_NEIGHBORS, random_state=seed)
     weighted = {each: build_edges(graph, each, X=X) for each in ("fuzzy", "lle")}
-    umap, lle = of_umap(weighted["fuzzy"]), of_lle(weighted["lle"])
+    umap, lle = (
+        make_umap_gradient(weighted["fuzzy"]),
+        make_lle_gradient(weighted["lle"]),
+    )
     played = weighted[get_method(method).affinity]
     placed = played, start_layout(played, X, 2, "random", seed)
     settings = Settings(method=method, max_iter=at[-1], random_state=seed)
-    layouts = (each.embedding for each in looks(placed, settings, at))
-    return [_cosine(umap(y), lle(y)) for y in layouts]
+    layouts = (each.embedding for each in iterate_snapshots_at(placed, settings, at))
+    return [_cosine_similarity(umap(y), lle(y)) for y in layouts]
 
 
-def gradients(inputs: Inputs, parts: Parts) -> Result:
-    """Compare the two gradients, at length 1, along runs of both methods.
+def compare_gradients(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare UMAP's gradient with two-kernel LLE's along runs of both methods.
 
-    UMAP's is what umap-learn's draws of edges and negative samples are expected to do,
-    but for its clip of forces at 4; min_dist is 0.1. Of the 29 looks 10 are in the
-    first 50 iterations, where the repulsion that is played with has only begun to grow;
-    the gradients compared have it in full.
+    UMAP's gradient is the expectation of umap-learn's sampled edges and negative
+    samples without its clip of forces at 4; min_dist is 0.1. Gradients have length 1.
+    Of 29 comparisons 10 are in the first 50 iterations, in which the repulsion of the
+    run has only begun to grow; the compared gradients have the full repulsion.
     """
     names = ("mnist", "roll") if inputs.quick else ("mnist", "cells", "words", "roll")
     n_points, at = (300, AT[:15]) if inputs.quick else (2_000, AT)
     runs = product(names, ("umap", "two_kernel_lle"))
-    results = parts(partial(along, inputs, n_points, at), runs)
+    results = run_cached(
+        partial(compare_gradients_along_run, inputs, n_points, at), runs
+    )
     cosines = pd.DataFrame(results, pd.Index(at, name="iteration"))
     rows = cosines.agg(["mean", "std", "min", "max"]).T
     rows = rows.assign(last=cosines.iloc[-1], **{"share above 0": (cosines > 0).mean()})

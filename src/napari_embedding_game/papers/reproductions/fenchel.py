@@ -1,4 +1,4 @@
-"""Paper 2: linear maps of digits, eigenmaps of a roll, and descent as a game."""
+"""Reproduce paper 2: linear maps of digits, eigenmaps of a roll, descent as a game."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from napari_embedding_game.papers.learners import (
     best_response,
     convergence_bound,
     mirror_descent,
-    play,
+    play_rounds,
 )
 
-from .frame import Check, Parts, Result
+from .frame import CachedRunner, Check, Result
 from .inputs import Inputs
 from .metrics import neighbor_recall
-from .runs import Map, Vector, roll
+from .runs import Map, Vector, make_swiss_roll
 
 # --- Figures 1 and 2: linear maps -------------------------------------------------
 
 NEIGHBORS = 10
-"""t of the t-similarity score."""
+"""Number of neighbours t of the t-similarity score."""
 SIZES = (2, 3, 6, 12, 23, 43, 80, 149, 276, 512)
 PAPER = {
     "pca": (
@@ -46,15 +46,16 @@ PAPER = {
         0.9631,
     ),
 }  # fmt: skip
-"""The table of Figure 2, by method, for the sizes above."""
+"""Values of the table of Figure 2, by method, for ``SIZES``."""
 TOLERANCE = {"pca": 0.015, "random_projection": 0.03, "gradient_pca": 0.03}
 
 
-def table(inputs: Inputs, parts: Parts) -> Result:
+def compare_linear_maps(inputs: Inputs, run_cached: CachedRunner) -> Result:
     """Compare the neighbours that three linear maps keep with the paper's table.
 
-    The paper does not say how its rows were drawn, so each draw takes others. Random
-    projection draws normal directions; orthonormal ones would keep 0.91 at k = 512.
+    The paper does not say how its rows were sampled, so that each draw samples other
+    rows. Random projection samples normal directions; orthonormal directions would keep
+    0.91 at k = 512.
     """
     n_rows, n_draws, n_sizes = (300, 2, 4) if inputs.quick else (2000, 5, len(SIZES))
     digits = inputs.load("mnist").X
@@ -67,7 +68,7 @@ def table(inputs: Inputs, parts: Parts) -> Result:
         maps = {name: STARTS[name].compute(X, k, NEIGHBORS, seed) for name in PAPER}
         return {name: neighbor_recall(neighbors, y) for name, y in maps.items()}
 
-    results = parts(scores, product(range(n_draws), SIZES[:n_sizes]))
+    results = run_cached(scores, product(range(n_draws), SIZES[:n_sizes]))
     recalls = pd.DataFrame(results).T.groupby(level=1)
     mean, least, most = recalls.mean(), recalls.min(), recalls.max()
     paper = pd.DataFrame(PAPER, index=SIZES)[:n_sizes]
@@ -93,14 +94,19 @@ def table(inputs: Inputs, parts: Parts) -> Result:
 
 WEIGHTS = {
     "LE": eigenmaps.heat_weights,
-    "ALE": eigenmaps.averaged_weights,
-    "VRLE": eigenmaps.variable_weights,
+    "ALE": eigenmaps.averaged_heat_weights,
+    "VRLE": eigenmaps.variable_radius_weights,
 }
 TS = (5, 7, 10, 14, 20, 28, 40, 56, 80)
 
 
-def unroll(X: Vector, sheet: Vector, seed: int, name: str, t: int) -> dict[str, Any]:
-    """Return the map for ``t`` neighbours, and how good it is."""
+def unroll_and_measure(
+    X: Vector, sheet: Vector, seed: int, name: str, t: int
+) -> dict[str, Any]:
+    """Compute the eigenmap ``name`` of a roll for ``t`` neighbours, and measure it.
+
+    ``X`` (N, 3): the roll; ``sheet`` (N, 2): the positions on the unrolled sheet.
+    """
     weights = WEIGHTS[name](X, t)
     layout = eigenmaps.eigenmap(weights, X, 2, seed)
     order = [abs(spearmanr(column, sheet[:, 0]).statistic) for column in layout.T]
@@ -113,32 +119,32 @@ def unroll(X: Vector, sheet: Vector, seed: int, name: str, t: int) -> dict[str, 
     }
 
 
-def sensitivity(layouts: Sequence[Map]) -> float:
-    """Return the mean Procrustes distance of all pairs of maps, 0 (same) to 1."""
+def mean_procrustes_distance(layouts: Sequence[Map]) -> float:
+    """Return the mean Procrustes distance over all pairs of maps, 0 (same) to 1."""
     pairs = [procrustes(a, b)[2] for a, b in combinations(layouts, 2)]
     return float(np.mean(pairs)) if pairs else 0.0
 
 
-def rolls(inputs: Inputs, parts: Parts) -> Result:
-    """Unroll a roll by LE, ALE and VRLE for several t.
+def compare_roll_eigenmaps(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare eigenmaps of a roll by LE, ALE and VRLE for several t.
 
     Sensitivity: mean Procrustes distance between the maps for all pairs of t (0: the
-    same but for size, turning and mirroring; 1: nothing in common). Neighbours kept: of
-    the 15 nearest on the unrolled sheet. Order along the roll: Spearman's correlation
-    of the better of the two coordinates with the length along the roll.
+    same up to size, rotation and reflection; 1: nothing in common). Neighbours kept:
+    share of the 15 nearest on the unrolled sheet. Order along the roll: Spearman's
+    correlation of the better of the two coordinates with the length along the roll.
     """
     n_points, ts = (300, TS[:5]) if inputs.quick else (2000, TS)
     seed = inputs.random_state
-    unrolled = partial(unroll, *roll(n_points, seed), seed)
-    maps = pd.DataFrame(parts(unrolled, product(WEIGHTS, ts))).T
+    unrolled = partial(unroll_and_measure, *make_swiss_roll(n_points, seed), seed)
+    maps = pd.DataFrame(run_cached(unrolled, product(WEIGHTS, ts))).T
     maps = maps.rename_axis(["method", "t"])
     rows = {}
     for name in WEIGHTS:
         runs = maps.loc[name]
         whole = runs[runs["parts of the graph"] == 1]
         rows[name] = {
-            "sensitivity to t": sensitivity(runs["layout"]),
-            "where the graph is whole": sensitivity(whole["layout"]),
+            "sensitivity to t": mean_procrustes_distance(runs["layout"]),
+            "where the graph is whole": mean_procrustes_distance(whole["layout"]),
             "t with a whole graph": f"{len(whole)} of {len(ts)}",
             "most parts": runs["parts of the graph"].max(),
         }
@@ -164,12 +170,13 @@ def rolls(inputs: Inputs, parts: Parts) -> Result:
 _SHAPE = (60, 20)
 
 
-def problems(seed: int) -> dict[str, tuple[Any, ...]]:
-    """Return convex functions f of random numbers, least at a random w*.
+def make_convex_problems(seed: int) -> dict[str, tuple[Any, ...]]:
+    """Return two random convex functions f by name, with a random minimum w*.
 
-    Each as f, its gradient, the best response to x (the y that maximises <x, y> -
-    f*(y)), w* and G, the largest norm of a gradient.  Mean |A w - b| with b = A w* is
-    not smooth; (w - w*) Q (w - w*) / 2 has the conjugate y Q^-1 y / 2 + <w*, y>.
+    Each is a tuple of f, its gradient, the best response to x (the y that maximises
+    <x, y> - f*(y)), w*, and G, the largest norm of a gradient.  "absolute", the mean of
+    |A w - b| with b = A w*, is not smooth; "quadratic", (w - w*) Q (w - w*) / 2, has
+    the conjugate y Q^-1 y / 2 + <w*, y>.
     """
     rng = np.random.default_rng(seed)
     A, least = rng.normal(size=_SHAPE), rng.normal(size=_SHAPE[1])
@@ -187,15 +194,21 @@ def problems(seed: int) -> dict[str, tuple[Any, ...]]:
         "quadratic": (
             lambda w: float((w - least) @ Q @ (w - least) / 2),
             lambda w: Q @ (w - least),
-            # Not the gradient of f: so it is another arithmetic than gradient descent.
+            # Not computed as the gradient of f, so that the game's arithmetic differs.
             lambda x: np.linalg.solve(inverse, x - least),
             *(least, float(steepest)),
         ),
     }
 
 
-def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
-    """Play Alg. 6 and its game from 0; compare them with each other and the bound."""
+def compare_descent_with_game(
+    problem: tuple[Any, ...], n_rounds: int
+) -> dict[str, float]:
+    """Compare gradient descent with its game (Alg. 6) from 0, and with the bound.
+
+    Returns the largest difference between both, f less its minimum at the mean and at
+    the last iterate, and the bound.
+    """
     f, gradient, answer, minimum, slope = problem
     distance, start = float(np.linalg.norm(minimum)), np.zeros(_SHAPE[1])
     step = distance / (slope * np.sqrt(n_rounds))
@@ -203,7 +216,7 @@ def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     for _ in range(n_rounds):
         descent.append(descent[-1] - step * gradient(descent[-1]))
     x, y = mirror_descent(start, step), best_response(answer)
-    game = [action for action, _ in play(x, y, np.ones(n_rounds + 1), "y")]
+    game = [action for action, _ in play_rounds(x, y, np.ones(n_rounds + 1), "y")]
     return {
         "difference": float(np.abs(np.subtract(descent, game)).max()),
         "gap": f(np.mean(descent[1:], axis=0)) - f(minimum),
@@ -212,15 +225,17 @@ def race(problem: tuple[Any, ...], n_rounds: int) -> dict[str, float]:
     }
 
 
-def convergence(inputs: Inputs, parts: Parts) -> Result:
-    """Run gradient descent and its game, and compare them with the bound.
+def check_convergence_bound(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Check that gradient descent equals its game and stays below the bound.
 
     Remark 6.18 defines G as the largest squared norm of a gradient; the proof needs the
-    norm itself, which is taken here.
+    norm itself, which is used here.
     """
     rounds = (10, 30, 100, 300, 1000, 3000, 10000)[: 3 if inputs.quick else None]
-    both = problems(inputs.random_state)
-    results = parts(lambda name, n: race(both[name], n), product(both, rounds))
+    both = make_convex_problems(inputs.random_state)
+    results = run_cached(
+        lambda name, n: compare_descent_with_game(both[name], n), product(both, rounds)
+    )
     rows = pd.DataFrame(results).T.rename_axis(["function", "rounds"])
     gap = rows["difference"].max(skipna=False)
     share = (rows["gap"] / rows["bound"]).max(skipna=False)

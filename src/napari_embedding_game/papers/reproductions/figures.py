@@ -1,4 +1,4 @@
-"""The figure of a reproduction: its maps and curves, drawn by matplotlib."""
+"""Write the figure of a reproduction, its maps and curves, by matplotlib."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from napari_embedding_game.data.export.plots import new_figure
 _MAX_POINTS = 10_000
 _INCHES = 3.6
 _WIDE = 100
-"""Largest of positive values to their least, from which an axis is logarithmic."""
+"""Ratio of the largest to the smallest positive value above which an axis is
+logarithmic."""
 
 
 def write_figure(
     maps: Mapping[str, dict[str, Any]], curves: Mapping[str, pd.DataFrame], path: Path
 ) -> None:
-    """Draw maps and curves by their titles into a PNG file, without a window.
+    """Write a PNG file with a panel for each map and each table of curves, by title.
 
-    ``maps``: "layout" (N, 2), "labels" (N,), and perhaps "landmarks" (L, 2), "heights"
-    (N,) for sizes, and "wrong" (N,), points with a cross.  A curve is a column, its x
-    the index.
+    ``maps``: dicts of "layout" (N, 2) and "labels" (N,), and optionally "landmarks" (L,
+    2), "heights" (N,) for the sizes of points, and "wrong" (N,) for points with a
+    cross.  ``curves``: tables whose columns are curves over the index.
     """
     panels = {**maps, **curves}
     columns = max(1, min(4, len(panels)))
@@ -37,14 +38,14 @@ def write_figure(
     for axes, (title, panel) in zip(grid, panels.items(), strict=False):
         axes.set_title(title, fontsize=8)
         if title in curves:
-            _draw_curves(axes, panel)
+            _plot_curves(axes, panel)
         else:
-            _draw_map(axes, **panel)
+            _plot_map(axes, **panel)
     with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
 
 
-def _draw_map(
+def _plot_map(
     axes: Any,
     layout: Any,
     labels: Any,
@@ -53,6 +54,7 @@ def _draw_map(
     wrong: Any = (),
     **more: Any,
 ) -> None:
+    """Plot at most ``_MAX_POINTS`` points of a map on axes, coloured by label."""
     rows = np.random.default_rng(0).permutation(len(layout))[:_MAX_POINTS]
     size: Any = np.clip(8_000 / len(rows), 0.3, 5)
     if heights is not None:
@@ -67,7 +69,7 @@ def _draw_map(
         axes.scatter(*landmarks.T, c="black", s=6, linewidths=0)
     if len(wrong):
         axes.plot(*layout[wrong].T, "kx", markersize=3)
-    # A square with nearly all points.
+    # The axes show a square that contains nearly all points.
     low, high = np.percentile(layout, [0.1, 99.9], axis=0)
     half = max(0.55 * float((high - low).max()), 1e-3)
     x, y = (low + high) / 2
@@ -75,7 +77,8 @@ def _draw_map(
     axes.set_aspect("equal")
 
 
-def _draw_curves(axes: Any, values: pd.DataFrame) -> None:
+def _plot_curves(axes: Any, values: pd.DataFrame) -> None:
+    """Plot the columns of a table over its index."""
     x, y = values.index.to_numpy(float), values.to_numpy(float)
     axes.plot(x, y, ".-", label=list(values))
     for name, numbers in (("x", x), ("y", y)):

@@ -1,7 +1,8 @@
-"""What a reproduction is, how it is run, and how what it found is written.
+"""Define reproductions, run them, and write their results.
 
-Each is a line of :mod:`table` and a function (inputs, parts) -> Result in the module of
-its paper.  What differs from the papers, and why: ``docs/reproduction.md``.
+A reproduction is a line of :mod:`table` and a function (inputs, run_cached) -> Result
+in the module of its paper.  ``docs/reproduction.md`` says what differs from the papers,
+and why.
 """
 
 from __future__ import annotations
@@ -38,57 +39,57 @@ RELATIONS = {
 
 
 class Check(NamedTuple):
-    """A criterion: a value, and the bound that it has to keep."""
+    """A criterion: a value, and the bound that the value has to keep."""
 
     asked: str
     value: float
     relation: str
-    """One of ``RELATIONS``, between value and bound."""
+    """Key of ``RELATIONS``, between value and bound."""
     bound: float
 
     @property
     def passed(self) -> bool:
-        """Whether the value keeps the bound; NaN keeps none."""
+        """Whether the value keeps the bound; False for NaN."""
         return bool(RELATIONS[self.relation](self.value, self.bound))
 
 
 class Result(NamedTuple):
-    """What a reproduction found: tables and curves of the figure by title."""
+    """The result of a reproduction: tables and curves by title, and criteria."""
 
     tables: Mapping[str, pd.DataFrame | Rows]
     checks: Sequence[Check]
     curves: Mapping[str, pd.DataFrame] = {}
-    """Drawn besides the maps of all parts."""
+    """Plotted in the figure after the maps of all computations."""
 
 
 class Reproduction(NamedTuple):
-    """One figure or table of a paper that can be computed anew."""
+    """A figure or table of a paper that can be reproduced."""
 
     name: str
     what: str
     paper: str
     data: str
-    """Names in :data:`inputs.SOURCES`, with ", " between."""
+    """Names of :data:`inputs.SOURCES`, separated by ", "."""
     function: str
-    """Module and function, with "." between."""
+    """Module and function, separated by "."."""
 
 
-class Parts:
-    """Computes parts by name, or takes them from the folder where they are kept."""
+class CachedRunner:
+    """Runs computations by name, or reads their results from the folder of a cache."""
 
     def __init__(self, folder: Path, origin: dict[str, Any], quiet: bool) -> None:
         memory = joblib.Memory(folder, verbose=0)
-        self._computed = memory.cache(_computed, ignore=["compute"])
+        self._compute_with_time = memory.cache(_compute_with_time, ignore=["compute"])
         self._origin, self._quiet = origin, quiet
         self.processor_seconds = 0.0
-        """Of all parts, those from the folder included."""
+        """Processor time of all computations, including cached ones."""
         self.maps: dict[str, dict[str, Any]] = {}
-        """Those parts that have a layout."""
+        """Results that have a layout, by name."""
 
     def __call__(
         self, compute: Callable[..., Any], keys: Iterable[Any]
     ) -> dict[Any, Any]:
-        """Return ``compute(*key)`` under each key, computed where it is not there."""
+        """Return ``compute(*key)`` by key, read from the cache where possible."""
         from rich.console import Console
         from rich.progress import track
 
@@ -96,7 +97,7 @@ class Parts:
         for key in track(list(keys), console=console, disable=self._quiet):
             values = key if isinstance(key, tuple) else (key,)
             name = " ".join(map(str, values))
-            results[key], seconds = self._computed(
+            results[key], seconds = self._compute_with_time(
                 self._origin, name, partial(compute, *values)
             )
             self.processor_seconds += seconds
@@ -105,79 +106,84 @@ class Parts:
         return results
 
 
-def _computed(
+def _compute_with_time(
     origin: dict[str, Any], name: str, compute: Callable[[], Any]
 ) -> tuple[Any, float]:
-    """Return a part, and the seconds of the processor that it took."""
+    """Return the result of ``compute()``, and the processor seconds it took.
+
+    ``origin`` and ``name`` are the key of the cache.
+    """
     begin = time.process_time()
     return compute(), time.process_time() - begin
 
 
-def reproduce(
+def run_reproduction(
     reproduction: Reproduction, inputs: Inputs, out: Path, quiet: bool = True
 ) -> dict[str, Any]:
-    """Run a reproduction and write what it found into the folder ``out / name``.
+    """Run a reproduction, write its results to ``out / name``, and return them.
 
-    The files are ``NAME.png`` and ``NAME.json``, which holds what is returned.
-    Finished parts are kept in ``parts`` there: after an interruption, call it again.
-    DataError, InputError or OSError: data or folder cannot be used.
+    The files are ``NAME.png`` and ``NAME.json``, which has the returned facts.
+    Finished computations are cached in the folder ``parts``, so that an interrupted
+    reproduction continues when it is called again.  DataError, InputError or OSError:
+    data or folder cannot be used.
     """
     name, _, _, data, function = reproduction
     origin = {
         "reproduction": name,
         "version": metadata.version("napari-embedding-game"),
-        "data": inputs.described(data),
+        "data": inputs.describe_files(data),
         "quick": inputs.quick,
         "random_state": inputs.random_state,
     }
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    parts = Parts(folder / "parts", origin, quiet)
+    run_cached = CachedRunner(folder / "parts", origin, quiet)
     module, function = function.split(".")
     run = getattr(import_module(f".{module}", __package__), function)
-    result: Result = run(inputs, parts)
+    result: Result = run(inputs, run_cached)
     facts = {
         "name": name,
         "origin": origin,
         "date": datetime.date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "processor_seconds": round(parts.processor_seconds, 1),
-        # Small data are not significant.
+        "processor_seconds": round(run_cached.processor_seconds, 1),
+        # Criteria of quick runs are not judged, as their data are small.
         "passed": inputs.quick or all(check.passed for check in result.checks),
         "checks": [
             {
-                "asked": f"{check.asked} {check.relation} {_text(check.bound)}",
-                "found": _text(check.value),
+                "asked": f"{check.asked} {check.relation} {_format_value(check.bound)}",
+                "found": _format_value(check.value),
                 "passed": None if inputs.quick else check.passed,
             }
             for check in result.checks
         ],
         "tables": [
-            {"title": title, "rows": _rows(pd.DataFrame(table))}
+            {"title": title, "rows": _to_records(pd.DataFrame(table))}
             for title, table in result.tables.items()
         ],
     }
-    write_figure(parts.maps, result.curves, folder / f"{name}.png")
+    write_figure(run_cached.maps, result.curves, folder / f"{name}.png")
     numbers = json.dumps(facts, indent=1, default=lambda value: value.item())
     with atomic_write(folder / f"{name}.json") as temporary:
         temporary.write_text(numbers, encoding="utf-8")
     return facts
 
 
-def _rows(table: pd.DataFrame) -> Rows:
-    """Return the rows of a table, with the index where it has a name."""
-    whole = table.reset_index() if any(table.index.names) else table
-    return list(whole.to_dict("records"))
+def _to_records(table: pd.DataFrame) -> Rows:
+    """Return the rows of a table as dicts, with a named index as columns."""
+    with_index = table.reset_index() if any(table.index.names) else table
+    return list(with_index.to_dict("records"))
 
 
-def table_lines(rows: Rows) -> list[str]:
-    """Return the lines of a Markdown table, an empty one at its end."""
+def to_markdown_lines(rows: Rows) -> list[str]:
+    """Return the lines of a Markdown table, with an empty line at the end."""
     lines = [map(str, rows[0]), ["---"] * len(rows[0])] if rows else []
-    lines += [map(_text, row.values()) for row in rows]
+    lines += [map(_format_value, row.values()) for row in rows]
     return [f"| {' | '.join(line)} |" for line in lines] + [""]
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
+    """Return a number with separators or four digits, and other values as text."""
     if isinstance(value, (float, np.floating)):
         return f"{value:,.0f}" if abs(float(value)) >= 1e4 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)

@@ -1,4 +1,4 @@
-"""Paper 1: landmarks tile the data, how fast they may be, and what samples do."""
+"""Reproduce paper 1: tilings by landmarks, their learning rate, and approximations."""
 
 from __future__ import annotations
 
@@ -21,10 +21,17 @@ from napari_embedding_game.core.settings import Settings
 from napari_embedding_game.data.recipe import apply_recipe
 from napari_embedding_game.data.stages import finish
 
-from .frame import Check, Parts, Result
+from .frame import CachedRunner, Check, Result
 from .inputs import Inputs
-from .metrics import MIN_OCCUPANCY, knn_accuracy, occupancy, true_energy
-from .runs import Map, digits, draw_rows, looks, make_edges_and_layout, placed_digits
+from .metrics import MIN_OCCUPANCY, all_pairs_energy, knn_accuracy, occupancy
+from .runs import (
+    Map,
+    iterate_snapshots_at,
+    load_digits,
+    load_digits_game_input,
+    make_game_input,
+    sample_row_numbers,
+)
 
 LAMBDA_N = 70.0
 """lambda x N of paper 1 for MNIST: 0.001 x 70,000."""
@@ -37,29 +44,32 @@ SETTINGS = {
     "cells": ("cells, PBMC 3k", 150, 0.01, 40_000),
     "texts": ("texts, 20 newsgroups", 150, 0.01, 25_000),
 }
-"""Title, and the paper's number of landmarks, lambda and number of rows."""
+"""Title, number of landmarks, lambda and number of rows in the paper."""
 MAX_DIFFERENCE = 0.05
-"""Largest share of empty landmarks, and of far points."""
+"""Largest share of empty landmarks, and of points far from their landmark."""
 ENOUGH = 0.95
-"""Majority share that paper 1's Figure 3 is to be read as."""
+"""Least majority share, as read from paper 1's Figure 3."""
 N_CLUSTERS = 4
 
 
 @lru_cache(maxsize=1)
-def load(inputs: Inputs, name: str) -> Any:
-    """Return the rows that are played with; raw counts go through the recipe."""
+def load_rows(inputs: Inputs, name: str) -> Any:
+    """Return a data set, with raw counts prepared by the recipe; 400 rows if quick."""
     dataset = inputs.load(name)
     if name == "covid":
         dataset = finish(apply_recipe(dataset))
     if inputs.quick:
         n = dataset.X.shape[0]
-        few = np.isin(np.arange(n), draw_rows(n, 400, inputs.random_state))
+        few = np.isin(np.arange(n), sample_row_numbers(n, 400, inputs.random_state))
         dataset = dataset.subset(few)
     return dataset
 
 
-def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
-    """Measure how landmarks tile the points, in the words of :func:`tilings`."""
+def measure_tiling(layout: Map, landmarks: Map) -> dict[str, float]:
+    """Return the measures of a tiling: "empty", "far" and "evenness".
+
+    ``layout`` (N, d), ``landmarks`` (L, d); :func:`compare_tilings` explains them.
+    """
     tree = cKDTree(landmarks)
     distances, nearest = tree.query(layout)
     sizes = np.bincount(nearest, minlength=len(landmarks))
@@ -71,10 +81,14 @@ def tiling(layout: Map, landmarks: Map) -> dict[str, float]:
     }
 
 
-def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
-    """Play by the paper's schedule with its lambda or lambda N; measures and map."""
+def fit_and_measure(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
+    """Play by the paper's schedule with its lambda or lambda N, and measure the map.
+
+    ``fixed``: "lambda" or "lambda N".  Returns the measures ("row"), layout, landmarks,
+    the nearest landmark of each point, and labels.
+    """
     title, n_landmarks, repulsion, n_paper = SETTINGS[name]
-    dataset, n_iter = load(inputs, name), 6_000
+    dataset, n_iter = load_rows(inputs, name), 6_000
     if inputs.quick:
         n_landmarks, n_iter = 20, 300
     obs = dataset.obs
@@ -90,8 +104,8 @@ def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
         max_iter=n_iter,
         random_state=seed,
     )
-    (end,) = looks(make_edges_and_layout(dataset.X, chosen), chosen, [n_iter])
-    some = draw_rows(n, 10_000, seed)
+    (end,) = iterate_snapshots_at(make_game_input(dataset.X, chosen), chosen, [n_iter])
+    some = sample_row_numbers(n, 10_000, seed)
     shares = pd.crosstab(end.labels, labels, normalize="index").max(axis=1)
     return {
         "row": {
@@ -100,7 +114,7 @@ def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
             "L": n_landmarks,
             "lambda": repulsion,
             "lambda N": repulsion * n,
-            **tiling(end.embedding, end.landmarks),
+            **measure_tiling(end.embedding, end.landmarks),
             "landmarks with points": len(shares),
             "median majority": shares.median(),
             "a quarter below": shares.quantile(0.25),
@@ -114,8 +128,8 @@ def fit(inputs: Inputs, name: str, fixed: str) -> dict[str, Any]:
     }
 
 
-def tilings(inputs: Inputs, parts: Parts) -> Result:
-    """Play the games of Figure 2; measure the tiling and the labels of the landmarks.
+def compare_tilings(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Play the games of Figure 2, and compare tilings and labels of landmarks.
 
     Empty: share of the landmarks that are nearest to no point. Far: share of the points
     farther from their landmark than twice the median distance of a landmark to the
@@ -124,7 +138,7 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
     """
     games = product(("covid", "cells", "texts"), ("lambda N", "lambda"))
     played = [("mnist", "lambda N"), *games][: 1 if inputs.quick else None]
-    results = parts(partial(fit, inputs), played)
+    results = run_cached(partial(fit_and_measure, inputs), played)
     rows = [each["row"] for each in results.values()]
     asked = "{}, the paper's {}: share of {}"
     measures = {"empty": "landmarks without points", "far": "points far from theirs"}
@@ -140,15 +154,17 @@ def tilings(inputs: Inputs, parts: Parts) -> Result:
         {
             "After the iterations of the paper's schedule, K = 15": rows,
             f"The first {N_CLUSTERS} landmarks with points": [
-                row for each in results.values() for row in members(each)
+                row
+                for each in results.values()
+                for row in count_labels_of_landmarks(each)
             ],
         },
         [*checks, Check(most, rows[0]["median majority"], ">=", ENOUGH)],
     )
 
 
-def members(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Count the labels in the first clusters (Figure 3)."""
+def count_labels_of_landmarks(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row of label counts for each of the first landmarks (Figure 3)."""
     of_landmark = pd.Series(result["labels"]).groupby(result["nearest"])
     for landmark, labels in list(of_landmark)[:N_CLUSTERS]:
         first = labels.value_counts()[:3]
@@ -165,18 +181,26 @@ def members(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
 # --- Figure 4: how fast landmarks may be ------------------------------------------
 
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""eta_z; paper 1 names 0.01, for which it says that points fall onto a few spots."""
+"""Rates eta_z; with 0.01, says paper 1, points fall onto a few spots."""
 
 
-def distinct_share(layout: Map) -> float:
-    """Return how many spots 0.01 wide are taken, as a share of the points, 0 to 1."""
+def share_of_distinct_spots(layout: Map) -> float:
+    """Return the number of occupied spots 0.01 wide per point of a layout, 0 to 1."""
     spots = np.unique(np.round(layout.astype(np.float64) / 0.01), axis=0)
     return len(spots) / len(layout)
 
 
-def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, Any]:
-    """Play with one landmark learning rate; the measures and the map."""
-    placed, (_, labels) = placed_digits(inputs, n_points), digits(inputs, n_points)
+def play_with_landmark_rate(
+    inputs: Inputs, n_points: int, n_iter: int, rate: float
+) -> dict[str, Any]:
+    """Play digits with a learning rate of the landmarks, and measure the map.
+
+    Returns the measures ("row"), layout, labels and landmarks.
+    """
+    placed, (_, labels) = (
+        load_digits_game_input(inputs, n_points),
+        load_digits(inputs, n_points),
+    )
     settings = Settings(
         repulsion=LAMBDA_N,
         n_landmarks=100,
@@ -186,7 +210,7 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
         max_iter=2 * n_iter,  # the schedule lowers its rates half-way, where this ends
         random_state=inputs.random_state,
     )
-    (end,) = looks(placed, settings, [n_iter])
+    (end,) = iterate_snapshots_at(placed, settings, [n_iter])
     layout = end.embedding
     low, high = np.percentile(layout, [2, 98], axis=0)
     return {
@@ -194,9 +218,11 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
             "eta_z": rate,
             "occupancy": occupancy(layout),
             "span": float((high - low).max()),
-            "distinct": distinct_share(layout),
+            "distinct": share_of_distinct_spots(layout),
             "kNN accuracy": knn_accuracy(layout, labels),
-            "true energy (Eq. 1)": true_energy(placed[0], layout, LAMBDA_N / n_points),
+            "true energy (Eq. 1)": all_pairs_energy(
+                placed[0], layout, LAMBDA_N / n_points
+            ),
         },
         "layout": layout,
         "labels": labels,
@@ -204,18 +230,20 @@ def sweep(inputs: Inputs, n_points: int, n_iter: int, rate: float) -> dict[str, 
     }
 
 
-def rates(inputs: Inputs, parts: Parts) -> Result:
-    """Sweep the learning rate of the landmarks.
+def sweep_landmark_rates(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Play with several learning rates of the landmarks, and compare the maps.
 
-    A landmark moves by eta_z an iteration, so in 2,000 with 0.01 it can cross the whole
-    map: it is too slow only where it cannot. Occupancy: share of the cells of a grid
-    over the map that hold a point; below 0.08 the map has collapsed. Span:
-    longer side of the middle 96 % of the points. Distinct: spots 0.01 wide that are
-    taken, per point.
+    A landmark moves by eta_z in an iteration, so that with 0.01 it can cross the map in
+    2,000 iterations: only with lower rates is it too slow. Occupancy: share of the bins
+    of a grid over the map that have a point; below 0.08 the map has collapsed. Span:
+    longer side of the middle 96 % of the points. Distinct: occupied spots 0.01 wide,
+    per point.
     """
     swept = (0.01, 0.3, 30.0) if inputs.quick else RATES
     n_points, n_iter = (600, 500) if inputs.quick else (10_000, 2_000)
-    results = parts(partial(sweep, inputs, n_points, n_iter), swept)
+    results = run_cached(
+        partial(play_with_landmark_rate, inputs, n_points, n_iter), swept
+    )
     rows = pd.DataFrame([each["row"] for each in results.values()]).set_index("eta_z")
     share, least = rows["occupancy"], MIN_OCCUPANCY
     ends = {swept[0]: "", swept[-1]: "", 0.01: " already, as in the paper"}
@@ -248,21 +276,22 @@ TITLES: dict[Approximation, str] = {
 EDGES, SAMPLES, MOVING = TITLES.values()
 LS = (1, 3, 10, 30, 100, 300)
 FEW = LS[:3]
-"""L for which the paper sees moving landmarks let clusters fall onto one spot."""
+"""Numbers L of moving landmarks with which clusters in the paper fall onto a spot."""
 AT = (*range(0, 100, 20), *range(100, 4_001, 100))
-"""2,000 iterations with eta_y = 0.03, then 2,000 with a tenth of it."""
+"""Iterations that are measured: 2,000 with eta_y = 0.03, then 2,000 with 0.003."""
 
 
-def follow(
+def track_approximation(
     inputs: Inputs, n_points: int, at: Sequence[int], kind: Approximation, L: int = 10
 ) -> dict[str, Any]:
-    """Play with one repulsion, and compare it with that of all pairs at ``at``.
+    """Play with an approximation of the repulsion, and compare it with all pairs.
 
-    Lists ``approximate`` and ``true`` (energies), ``rmse`` of the gradient in the
-    points against that of Eq. 1, ``size`` (root mean square of that); and the end.
+    Returns lists over the iterations ``at``, with the keys of
+    :func:`compare_with_all_pairs`; and layout, landmarks, labels and measures at the
+    end.
     """
-    edges, layout = placed_digits(inputs, n_points)
-    _, labels = digits(inputs, n_points)
+    edges, layout = load_digits_game_input(inputs, n_points)
+    _, labels = load_digits(inputs, n_points)
     settings = Settings(
         approximation=kind,
         repulsion=LAMBDA_N,
@@ -274,41 +303,53 @@ def follow(
     game = Game(Problem(edges=edges, layout=layout, random_state=seed, device=cpu))
     states, played = game.steps(settings), game.objective
     every = AllPairs(played.forces, played.repulsion)
-    rows = [metered(played, every, state) for state in states if state.iteration in at]
+    rows = [
+        compare_with_all_pairs(played, every, state)
+        for state in states
+        if state.iteration in at
+    ]
     y = game.y.positions.numpy()
     return {
         **pd.DataFrame(rows).to_dict("list"),
         "layout": y,
         "landmarks": game.z.positions.numpy(),
         "labels": labels,
-        "distinct": distinct_share(y),
+        "distinct": share_of_distinct_spots(y),
         "occupancy": occupancy(y),
         "accuracy": knn_accuracy(y, labels),
     }
 
 
-def metered(played: Objective, every: AllPairs, state: State) -> dict[str, float]:
-    """Compare the approximation with the sum over all pairs, see ``follow``."""
+def compare_with_all_pairs(
+    played: Objective, every: AllPairs, state: State
+) -> dict[str, float]:
+    """Compare the energy and gradient that are played with all pairs at a state.
+
+    Returns "approximate" and "true", the energies; "rmse", the root mean square of the
+    difference of gradients in the points; "size", that of the true gradient.
+    """
     assert state.z is not None
     approximate, gradient, _ = played.evaluate(state.y, state.z)
     true, true_gradient, _ = every.evaluate(state.y, state.z)
     return {
         "approximate": approximate,
-        # Eq. 1 counts the pairs i = j, which all pairs of the family leave out.
+        # Eq. 1 includes the pairs i = j, which the objectives leave out.
         "true": true + every.repulsion * len(state.y),
         "rmse": float((gradient - true_gradient).double().square().mean().sqrt()),
         "size": float(true_gradient.double().square().mean().sqrt()),
     }
 
 
-def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
-    """Play with each approximation of the sum over all pairs, for several L.
+def compare_sampled_maps(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare maps of each approximation of the sum over all pairs, for several L.
 
-    True energy: Eq. 1, over all pairs, which all three are meant to lower.
+    True energy: Eq. 1, over all pairs, which all approximations are meant to lower.
     """
     n_points, n_iter = (300, 600) if inputs.quick else (5_000, 4_000)
     sizes = (3, 30) if inputs.quick else LS
-    runs = parts(partial(follow, inputs, n_points, [n_iter]), product(TITLES, sizes))
+    runs = run_cached(
+        partial(track_approximation, inputs, n_points, [n_iter]), product(TITLES, sizes)
+    )
     rows = pd.DataFrame(
         {
             "L": L,
@@ -340,15 +381,15 @@ def sampled_maps(inputs: Inputs, parts: Parts) -> Result:
     )
 
 
-def sampled_energies(inputs: Inputs, parts: Parts) -> Result:
-    """Follow energies and gradients of the three approximations for L = 10.
+def track_sampled_energies(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Track energies and gradients of the three approximations for L = 10.
 
-    Gradient RMSE: of the gradient that is played with, less that of Eq. 1 at the same
-    points. Relative: divided by the root mean square of the latter; so measured,
-    optimised landmarks are the worse.
+    Gradient RMSE: root mean square of the difference between the gradient that is
+    played with and that of Eq. 1 at the same points. Relative RMSE: divided by the root
+    mean square of the gradient of Eq. 1; by this measure optimised landmarks are worse.
     """
     n_points, at = (300, AT[:11:2]) if inputs.quick else (5_000, AT)
-    runs = parts(partial(follow, inputs, n_points, at), TITLES)
+    runs = run_cached(partial(track_approximation, inputs, n_points, at), TITLES)
     approximate, true, rmse, size = (
         pd.DataFrame(
             {TITLES[kind]: runs[kind][key] for kind in TITLES},

@@ -1,4 +1,4 @@
-"""What a person chose for a reproduction, and the data sets there are."""
+"""Options of a reproduction, and the data sets that reproductions read."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ SOURCES: dict[str, str] = {
     "words": "glove_words_5000.npz",
     "texts": "newsgroups_5000.npz",
 }
-"""Data sets and their files, which ``docs/reproduction.md`` describes."""
+"""File of each data set by its name; ``docs/reproduction.md`` describes the files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a person chose for a reproduction."""
+    """Options that a person chose for a reproduction."""
 
     data: Path | None = None
-    """A folder with the files of ``SOURCES``."""
+    """Folder with the files of ``SOURCES``."""
     quick: bool = False
-    """Small sizes, to see that it works: seconds instead of minutes or hours."""
+    """Whether to use small sizes, which take seconds instead of minutes or hours."""
     random_state: int = 0
 
-    def path(self, name: str) -> Path:
-        """Return the file of a data set, or raise DataError."""
+    def find_file(self, name: str) -> Path:
+        """Return the file of a data set; DataError where it is not in the folder."""
         file = SOURCES[name]
         if self.data is not None and (self.data / file).exists():
             return self.data / file
         raise DataError(f"This needs {file}: name the folder it lies in by --data.")
 
     def load(self, name: str) -> Dataset:
-        """Read a data set, or raise DataError.  Pixels are from 0 to 1."""
+        """Read a data set, with pixels from 0 to 1; DataError if it cannot be read."""
         from napari_embedding_game.data.loader import load
         from napari_embedding_game.data.stages import finish
 
-        return finish(load(self.path(name)))
+        return finish(load(self.find_file(name)))
 
-    def described(self, names: str) -> str:
-        """Return names and sizes of the files of data sets, with ", " between."""
-        files = [self.path(name) for name in names.split(", ") if name]
+    def describe_files(self, names: str) -> str:
+        """Return the names and sizes of files as text; ``names`` separated by ", "."""
+        files = [self.find_file(name) for name in names.split(", ") if name]
         descriptions = (f"{file.name}, {file.stat().st_size:,} bytes" for file in files)
         return "; ".join(descriptions) or "none"

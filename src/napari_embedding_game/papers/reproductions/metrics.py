@@ -1,4 +1,4 @@
-"""How far a map can be trusted, and its energy by paper 1's Eq. 1."""
+"""Measure the quality of a map, and its energy by paper 1's Eq. 1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from napari_embedding_game.core.graph.edges import Edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 
 MIN_OCCUPANCY = 0.08
-"""Below this a map has collapsed; maps of real digits lie above 0.2."""
-_CELLS, _MAX_POINTS = 64, 20_000
+"""Occupancy below which a map has collapsed; maps of real digits lie above 0.2."""
+_BINS, _MAX_POINTS = 64, 20_000
 
 
 def neighbor_recall(
     input_neighbors: NDArray[np.integer], embedding: NDArray[np.floating]
 ) -> float:
-    """Return the share of input neighbours (N, K) that are neighbours on the map."""
+    """Return the share of input neighbours (N, K) that are neighbours on a map."""
     map_neighbors = knn_graph(embedding, input_neighbors.shape[1]).indices
     kept = (input_neighbors[:, :, None] == map_neighbors[:, None, :]).any(axis=2)
     return float(kept.mean())
@@ -33,19 +33,19 @@ def neighbor_recall(
 def knn_accuracy(
     embedding: NDArray[np.floating], labels: NDArray[Any], n_neighbors: int = 15
 ) -> float:
-    """Return how often a point's neighbours on the map vote for its label.
+    """Return the accuracy of a vote of neighbours on the map (N, d) for labels (N,).
 
-    10-fold cross-validation, stratified and shuffled with a fixed seed.
+    The accuracy is a mean over 10 folds, stratified and shuffled with a fixed seed.
     """
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     model = KNeighborsClassifier(n_neighbors)
     return float(cross_val_score(model, embedding, labels, cv=folds).mean())
 
 
-def true_energy(
+def all_pairs_energy(
     edges: Edges, embedding: NDArray[np.floating], repulsion: float
 ) -> float:
-    """Return Eq. 1 of an (N, d) map, its repulsive sum over all pairs, i = j included.
+    """Return the energy of a map (N, d) by Eq. 1, over all pairs including i = j.
 
     ``repulsion`` is the paper's lambda.
     """
@@ -56,14 +56,15 @@ def true_energy(
 
 
 def occupancy(embedding: NDArray[np.floating]) -> float:
-    """Return how many of the cells that could hold a point do hold one, 0 to 1.
+    """Return the share of occupied bins of a grid over a map (N, d), 0 to 1.
 
-    The cells are a grid of 64 x 64 over the middle 96 % of the map, at least of side 1.
+    The 64 x 64 bins cover the middle 96 % of the first two dimensions, at least a side
+    of 1.  With fewer points than bins the share is of the number of points.
     """
     plane = embedding[:: max(1, len(embedding) // _MAX_POINTS), :2]
     if plane.shape[1] == 1:
-        return 1.0  # a line fills no plane
+        return 1.0  # the measure is not meant for a line
     low, high = np.percentile(plane, [2, 98], axis=0)
     scaled = (plane - low) / np.maximum(high - low, 1.0)
-    cell = np.clip(scaled * _CELLS, 0, _CELLS - 1).astype(np.int64)
-    return len(np.unique(cell @ [_CELLS, 1])) / min(len(plane), _CELLS**2)
+    bins = np.clip(scaled * _BINS, 0, _BINS - 1).astype(np.int64)
+    return len(np.unique(bins @ [_BINS, 1])) / min(len(plane), _BINS**2)

@@ -1,4 +1,4 @@
-"""Paper 4: what pressure finds, and how low pressured points get."""
+"""Reproduce paper 4: points found by pressure, and energies of pressured points."""
 
 from __future__ import annotations
 
@@ -20,45 +20,48 @@ from napari_embedding_game.core.energy.pressure import pressure
 from napari_embedding_game.core.graph.edges import build_edges
 from napari_embedding_game.core.graph.neighbors import knn_graph
 from napari_embedding_game.core.settings import Settings, resolve_n_neighbors
-from napari_embedding_game.papers.minimizers import homotopy, spectral_direction
-from napari_embedding_game.papers.pressured_points import pressured_points
+from napari_embedding_game.papers.minimizers import (
+    minimize_by_homotopy,
+    minimize_by_spectral_direction,
+)
+from napari_embedding_game.papers.pressured_points import minimize_by_pressured_points
 from napari_embedding_game.papers.spectral_direction import SpectralDirection
 
-from .frame import Check, Parts, Result
+from .frame import CachedRunner, Check, Result
 from .inputs import Inputs
-from .runs import digits, looks, roll
+from .runs import iterate_snapshots_at, load_digits, make_swiss_roll
 
 Points = NDArray[Any]
 Measured = dict[str, Any]
 PERPLEXITY = 20.0
 EE_LAMBDA = 200.0
-"""Paper 4's."""
+"""Lambda of EE in paper 4."""
 _FAR = 1e6
 """Mean weight of EE's repelling pairs: large, so that in float32 the products of
 weights and far kernels stay normal numbers, which are quicker."""
 
 
-def weighted(X: Points, perplexity: float) -> Any:
-    """Return entropic edges of the rows."""
+def build_entropic_edges(X: Points, perplexity: float) -> Any:
+    """Return the edges of rows (N, D) with entropic affinities of a perplexity."""
     settings = Settings(affinity="entropic", perplexity=perplexity)
     graph = knn_graph(X, resolve_n_neighbors(settings, len(X)))
     return build_edges(graph, "entropic", perplexity=perplexity)
 
 
-def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
-    """Return paper 4's EE or s-SNE, in its unit.
+def make_objective(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
+    """Return the objective of EE ("ee") or s-SNE ("ssne") in the unit of paper 4.
 
     The attracting weights w+ are entropic affinities that sum to 1, so that
-    :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's w- are squared
-    distances that sum to 1 too, with lambda = 200.
+    :class:`Edges`, whose energy is half the sum, hold 2 w+.  EE's repelling weights w-
+    are squared distances that sum to 1 too, with lambda = 200.
     """
-    edges = weighted(X, PERPLEXITY)
+    edges = build_entropic_edges(X, PERPLEXITY)
     weights = edges.weights.astype(np.float64)
     edges = replace(edges, weights=(2 * weights / weights.sum()).astype(dtype))
     forces = CompiledForces(edges, "quadratic", "gaussian")
     if method == "ssne":
         return AllPairs(forces, 1.0, aggregate="log")
-    # Not float32 rows: their differences would be lost in their lengths.
+    # In float64, because float32 loses small differences of long rows.
     repelling = euclidean_distances(np.asarray(X, np.float64), squared=True)
     repelling *= _FAR / repelling.mean()
     ee = AllPairs(forces, EE_LAMBDA / (_FAR * len(X) ** 2))
@@ -66,13 +69,16 @@ def objective_of(X: Points, method: str, dtype: type = np.float32) -> AllPairs:
     return ee
 
 
-def random_start(n_points: int, seed: int) -> Points:
-    """Return a small random map, (N, 2)."""
+def sample_random_start(n_points: int, seed: int) -> Points:
+    """Return a small normally distributed start layout, (N, 2)."""
     return 0.1 * np.random.default_rng(seed).normal(size=(n_points, 2))
 
 
-def ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
-    """Return pictures and numbers of the first ten objects of COIL-20, all or few."""
+def load_ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
+    """Return the pictures of the first ten objects of COIL-20, and their objects.
+
+    ``most``: number of random pictures of a quick run.
+    """
     coil = inputs.load("coil20")
     numbers = np.asarray(coil.obs["y"])
     rows = np.flatnonzero(np.isin(numbers, np.unique(numbers)[:10]))
@@ -85,22 +91,25 @@ def ten_objects(inputs: Inputs, most: int) -> tuple[Points, Points]:
 
 _NEIGHBORS = 10
 LIKELY = 0.01
-"""Probability under which a recall is called better than chance."""
+"""Probability below which a recall is called better than chance."""
 
 
-def find_nearest_on_map(y: Points) -> NDArray[np.intp]:
-    """Return the (N, 10) nearest other points on the map."""
+def find_ten_nearest_on_map(y: Points) -> NDArray[np.intp]:
+    """Return the 10 nearest other points of each point on the map, (N, 10)."""
     return knn_graph(np.asarray(y, np.float32), _NEIGHBORS).indices.astype(np.intp)
 
 
 def are_misplaced(y: Points, labels: Points) -> Points:
-    """Return which points have another label than most of their neighbours."""
-    same = labels[find_nearest_on_map(y)] == labels[:, None]
+    """Return whether each point's label differs from most neighbours', (N,) bool."""
+    same = labels[find_ten_nearest_on_map(y)] == labels[:, None]
     return np.asarray(same.mean(axis=1) < 0.5)
 
 
-def recall(result: Measured) -> Measured:
-    """Return how well pressure ("heights") finds as many points as are "wrong"."""
+def measure_recall_by_pressure(result: Measured) -> Measured:
+    """Return how well the points of highest pressure are those in the wrong place.
+
+    As many points are taken by "heights" as are "wrong"; the keys are column titles.
+    """
     heights, wrong = result["heights"], result["wrong"]
     n, m, pressured = len(wrong), int(wrong.sum()), heights > 0
     order = np.argsort(-heights, kind="stable")[:m]
@@ -116,9 +125,12 @@ def recall(result: Measured) -> Measured:
     }
 
 
-def _judged(table: str, results: dict[str, Measured]) -> Result:
-    """Return the recalls of maps by title, and whether each is better than chance."""
-    rows = [{"": title, **recall(each)} for title, each in results.items()]
+def _judge_recalls(table: str, results: dict[str, Measured]) -> Result:
+    """Return a table of recalls of maps by title, and checks that they beat chance."""
+    rows = [
+        {"": title, **measure_recall_by_pressure(each)}
+        for title, each in results.items()
+    ]
     checks = []
     for row in rows:
         hits, chance = row["recall by the highest pressure"], row["chance"]
@@ -131,63 +143,75 @@ def _judged(table: str, results: dict[str, Measured]) -> Result:
     return Result({table: rows}, checks)
 
 
-def _minimised(objective: AllPairs, start: Points, max_iter: int) -> Measured:
-    *_, end = spectral_direction(objective, start, max_iter=max_iter)
+def _minimise_and_measure(
+    objective: AllPairs, start: Points, max_iter: int
+) -> Measured:
+    """Return the layout after minimisation, and the pressure of its points."""
+    *_, end = minimize_by_spectral_direction(objective, start, max_iter=max_iter)
     points = torch.from_numpy(end.y)
     return {"layout": end.y, "heights": pressure(objective, points, points[:1])[1]}
 
 
-def _of_roll(inputs: Inputs) -> Measured:
+def _measure_twisted_roll(inputs: Inputs) -> Measured:
+    """Return a minimised map of a twisted roll with pressure and wrong points."""
     n_points, max_iter = (200, 50) if inputs.quick else (1_000, 1_000)
-    X, sheet = roll(n_points, inputs.random_state)
+    X, sheet = make_swiss_roll(n_points, inputs.random_state)
     start = (sheet - sheet.mean(axis=0)) / sheet[:, 0].std()
-    start[start[:, 0] > 0, 1] *= -1  # its second half is turned over
-    result = _minimised(objective_of(X, "ssne"), start, max_iter)
-    near = sheet[find_nearest_on_map(result["layout"])]
+    start[start[:, 0] > 0, 1] *= -1  # the second half of the roll is turned over
+    result = _minimise_and_measure(make_objective(X, "ssne"), start, max_iter)
+    near = sheet[find_ten_nearest_on_map(result["layout"])]
     distances = np.linalg.norm(near - sheet[:, None], axis=2).mean(axis=1)
     strange = distances / knn_graph(sheet, _NEIGHBORS).distances.mean(axis=1)
     wrong = strange >= np.quantile(strange, 0.9)
     return {**result, "wrong": wrong, "labels": sheet[:, 0]}
 
 
-def _of_objects(inputs: Inputs) -> Measured:
-    X, numbers = ten_objects(inputs, 150)
-    start = random_start(len(X), inputs.random_state)
-    result = _minimised(objective_of(X, "ee"), start, 10 if inputs.quick else 100)
+def _measure_objects(inputs: Inputs) -> Measured:
+    """Return a map of COIL-20 midway with pressure and wrong points."""
+    X, numbers = load_ten_objects(inputs, 150)
+    start = sample_random_start(len(X), inputs.random_state)
+    result = _minimise_and_measure(
+        make_objective(X, "ee"), start, 10 if inputs.quick else 100
+    )
     wrong = are_misplaced(result["layout"], numbers)
     return {**result, "wrong": wrong, "labels": numbers}
 
 
-def misplaced(inputs: Inputs, parts: Parts) -> Result:
-    """Look where pressure is on a twisted roll and on COIL-20 midway.
+def locate_misplaced_points(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Locate misplaced points by pressure, on a twisted roll and on COIL-20 midway.
 
-    Wrong place: on the roll the tenth of the points whose neighbours on the map are the
-    farthest on the sheet, for how far the nearest there are; of COIL-20 all points of
-    which most neighbours on the map are of another object. 10 neighbours each. Recall:
+    Wrong place: on the roll, the tenth of the points whose neighbours on the map are
+    the farthest on the sheet, relative to the nearest there; for COIL-20, all points
+    most of whose neighbours on the map show another object. 10 neighbours each. Recall:
     as many points as are in the wrong place are taken, those of the highest pressure.
     Chance: the share of points in the wrong place.
     """
-    maps = {"twisted roll, s-SNE": _of_roll, "COIL-20 midway, EE": _of_objects}
-    results = parts(lambda title: maps[title](inputs), maps)
-    return _judged("Points in the wrong place, and their pressure", results)
+    maps = {
+        "twisted roll, s-SNE": _measure_twisted_roll,
+        "COIL-20 midway, EE": _measure_objects,
+    }
+    results = run_cached(lambda title: maps[title](inputs), maps)
+    return _judge_recalls("Points in the wrong place, and their pressure", results)
 
 
-def misplaced_digits(inputs: Inputs, parts: Parts) -> Result:
-    """Look where pressure is among digits; recall and chance as above."""
-    X, labels = digits(inputs, 300 if inputs.quick else 2_000)
+def locate_misplaced_digits(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Locate misplaced digits by pressure; recall and chance as for other points."""
+    X, labels = load_digits(inputs, 300 if inputs.quick else 2_000)
     seed = inputs.random_state
     chosen: Any = {"approximation": "exact", "n_landmarks": 1, "max_iter": 200}
     settings = Settings(method="tsne", random_state=seed, **chosen)
 
     def tsne(_: str) -> Measured:
-        start = random_start(len(X), seed).astype(np.float32)
-        (end,) = looks((weighted(X, 30.0), start), settings, [200])
+        start = sample_random_start(len(X), seed).astype(np.float32)
+        (end,) = iterate_snapshots_at(
+            (build_entropic_edges(X, 30.0), start), settings, [200]
+        )
         wrong, layout = are_misplaced(end.embedding, labels), end.embedding
         heights = end.pressure
         return {"layout": layout, "heights": heights, "labels": labels, "wrong": wrong}
 
-    results = parts(tsne, [f"{len(X):,} digits, t-SNE"])
-    return _judged("Digits among other digits, and their pressure", results)
+    results = run_cached(tsne, [f"{len(X):,} digits, t-SNE"])
+    return _judge_recalls("Digits among other digits, and their pressure", results)
 
 
 # --- Figures 5 and 7: spectral direction and pressured points ---------------------
@@ -203,71 +227,83 @@ PAPER = {
 }
 
 
-def energies_of(steps: Iterable[Any]) -> tuple[list[float], Points]:
-    """Follow a minimiser to its end; return the energies, and where it ended."""
+def run_minimiser(steps: Iterable[Any]) -> tuple[list[float], Points]:
+    """Run a minimiser to its end; return all energies, and the last layout."""
     energies = []
     for step in steps:
         energies.append(step.energy)
     return energies, step.y
 
 
-def compare(
+def compare_minimisers(
     objective: AllPairs,
     start: Points,
     max_iter: int,
     direct: SpectralDirection | None = None,
     names: Sequence[str] = (PP_FROM_SD, PP),
 ) -> dict[str, list[float]]:
-    """Return energies of SD, PP from where SD ended, and PP from the start too."""
+    """Return the energies of SD, PP from the end of SD, and PP from the start.
+
+    ``names``: the variants of PP to run.
+    """
     direct = direct or SpectralDirection(objective.forces.edges)
-    given: Any = {"max_iter": max_iter, "direct": direct}
-    energies, end = energies_of(spectral_direction(objective, start, **given))
+    options: Any = {"max_iter": max_iter, "direct": direct}
+    energies, end = run_minimiser(
+        minimize_by_spectral_direction(objective, start, **options)
+    )
     starts = {PP_FROM_SD: end, PP: start}
-    runs = {n: pressured_points(objective, starts[n], **given) for n in names}
-    return {SD: energies} | {n: energies_of(steps)[0] for n, steps in runs.items()}
+    runs = {
+        n: minimize_by_pressured_points(objective, starts[n], **options) for n in names
+    }
+    return {SD: energies} | {n: run_minimiser(steps)[0] for n, steps in runs.items()}
 
 
-def summary(energies: pd.DataFrame) -> pd.DataFrame:
-    """Summarise energies at the end, (run, optimiser), by optimiser."""
+def summarise_energies(energies: pd.DataFrame) -> pd.DataFrame:
+    """Return statistics of last energies (runs x optimisers) for each optimiser."""
     gains = 1 - energies.div(energies[SD], axis=0)
     rows = energies.agg(["mean", "std", "min", "median", "max"]).T
     rows["lower than SD"] = (energies.lt(energies[SD], axis=0)).sum()
     return rows.assign(**{"mean gain": gains.mean(), "least gain": gains.min()})
 
 
-def optimisers(inputs: Inputs, parts: Parts) -> Result:
-    """Run spectral direction, pressured points and homotopy.
+def compare_optimisers(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare spectral direction, pressured points and homotopy.
 
-    The paper leaves open how w+ were found, how large the pictures were and how random
-    maps were drawn. Here: perplexity 20 over the 60 nearest neighbours, 32 x 32 pixels,
-    a standard deviation of 0.1. So compare gains, not energies. Of 1,000 MNIST digits
-    the sum is over all pairs; the paper takes more, by the fast multipole method.
+    The paper leaves open how w+ were computed, how large the pictures were and how
+    random starts were sampled. Here perplexity is 20 over the 60 nearest neighbours,
+    pictures have 32 x 32 pixels, and the standard deviation is 0.1. So gains can be
+    compared, and energies cannot. For 1,000 MNIST digits the sum is over all pairs; the
+    paper uses more digits, by the fast multipole method.
     """
     n_runs, n_digits, max_iter = (2, 200, 60) if inputs.quick else (10, 1_000, 2_000)
     n_lambdas, seed = 5 if inputs.quick else 50, inputs.random_state
-    X, _ = ten_objects(inputs, 120)
+    X, _ = load_ten_objects(inputs, 120)
     tasks = {
         "EE, COIL-20": (X, "ee", n_runs),
         "s-SNE, COIL-20": (X, "ssne", n_runs),
-        "EE, MNIST": (digits(inputs, n_digits)[0], "ee", 1),
+        "EE, MNIST": (load_digits(inputs, n_digits)[0], "ee", 1),
     }
 
     def compute(title: str, run: int) -> dict[str, list[float]]:
         rows, method, _ = tasks[title]
-        start = random_start(len(rows), seed + run)
-        return compare(objective_of(rows, method), start, max_iter)
+        start = sample_random_start(len(rows), seed + run)
+        return compare_minimisers(make_objective(rows, method), start, max_iter)
 
     def by_homotopy(_: str) -> float:
-        objective, start = objective_of(X, "ee"), random_start(len(X), seed)
-        return energies_of(homotopy(objective, start, n_steps=n_lambdas))[0][-1]
+        objective, start = make_objective(X, "ee"), sample_random_start(len(X), seed)
+        return run_minimiser(minimize_by_homotopy(objective, start, n_steps=n_lambdas))[
+            0
+        ][-1]
 
     keys = [(title, run) for title, task in tasks.items() for run in range(task[2])]
-    results = parts(compute, keys)
-    least = parts(by_homotopy, ["homotopy"])["homotopy"]
+    results = run_cached(compute, keys)
+    least = run_cached(by_homotopy, ["homotopy"])["homotopy"]
     runs = pd.DataFrame(results).T.rename_axis(["", "run"])[[SD, PP, PP_FROM_SD]]
     energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
     more = {"iterations of SD": n_iter[SD], "of PP after it": n_iter[PP_FROM_SD]}
-    ends = pd.concat({title: summary(energies.loc[title]) for title in tasks})
+    ends = pd.concat(
+        {title: summarise_energies(energies.loc[title]) for title in tasks}
+    )
     ends.insert(0, "paper", [PAPER.get(each, "-") for each in ends.index])
     ee = ends.loc["EE, COIL-20", PP_FROM_SD]
     lower, gain = ee["lower than SD"], ee["mean gain"]
@@ -289,25 +325,26 @@ def optimisers(inputs: Inputs, parts: Parts) -> Result:
     )
 
 
-def starts(inputs: Inputs, parts: Parts) -> Result:
-    """Run spectral direction and pressured points from many starts.
+def compare_random_starts(inputs: Inputs, run_cached: CachedRunner) -> Result:
+    """Compare spectral direction and pressured points from many random starts.
 
-    The paper takes 5,000 word2vec vectors; these are GloVe vectors of 100 dimensions.
+    The paper uses 5,000 word2vec vectors, this reproduction GloVe vectors of 100
+    dimensions.
     """
     n_starts, n_words, max_iter = (4, 150, 60) if inputs.quick else (100, 5_000, 3_000)
     X = inputs.load("words").X[:n_words]
-    objective = cache(lambda: objective_of(X, "ee"))
+    objective = cache(lambda: make_objective(X, "ee"))
     direct = cache(lambda: SpectralDirection(objective().forces.edges))
 
     def compute(seed: int) -> dict[str, list[float]]:
-        start = random_start(len(X), seed)
-        return compare(objective(), start, max_iter, direct(), [PP_FROM_SD])
+        start = sample_random_start(len(X), seed)
+        return compare_minimisers(objective(), start, max_iter, direct(), [PP_FROM_SD])
 
     first = inputs.random_state
-    runs = pd.DataFrame(parts(compute, range(first, first + n_starts))).T
+    runs = pd.DataFrame(run_cached(compute, range(first, first + n_starts))).T
     energies, n_iter = runs.map(lambda run: run[-1]), runs.map(len) - 1
-    rows = summary(energies).assign(iterations=n_iter.mean())
-    # Read off the histogram in Figure 7.
+    rows = summarise_energies(energies).assign(iterations=n_iter.mean())
+    # The ranges were read off the histogram in Figure 7.
     rows.insert(0, "paper, range", ["6.60 to 6.77", "6.57 to 6.68"])
     title = f"Energies of {n_starts} starts, {n_words:,} words"
     asked = (

@@ -1,4 +1,4 @@
-"""Rows and their labels, and games that are looked at on the way."""
+"""Load or make rows with labels, and play games with snapshots on the way."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .inputs import Inputs
 
 Map = NDArray[np.float32]
 Vector = NDArray[np.float64]
-Placed = tuple[Edges, NDArray[Any]]
-"""Edges, and a start (N, d)."""
+GameInput = tuple[Edges, NDArray[Any]]
+"""Edges, and a start layout (N, d)."""
 
 
-def draw_rows(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
-    """Return at most ``count`` of the row numbers at random, in order."""
+def sample_row_numbers(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
+    """Return ``count`` random row numbers below ``n_rows``, or all, ascending."""
     if count >= n_rows:
         return np.arange(n_rows)
     rng = np.random.default_rng(random_state)
@@ -32,22 +32,22 @@ def draw_rows(n_rows: int, count: int, random_state: int) -> NDArray[np.intp]:
 
 
 @lru_cache(maxsize=2)
-def digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
-    """Return random digits and their labels."""
+def load_digits(inputs: Inputs, count: int) -> tuple[Map, NDArray[Any]]:
+    """Return ``count`` random digits (n, D) and their labels (n,)."""
     dataset = inputs.load("mnist")
-    rows = draw_rows(len(dataset.X), count, inputs.random_state)
+    rows = sample_row_numbers(len(dataset.X), count, inputs.random_state)
     return dataset.X[rows], dataset.obs.iloc[rows, 0].astype(str).to_numpy()
 
 
 @lru_cache(maxsize=2)
-def placed_digits(inputs: Inputs, count: int) -> Placed:
-    """Return the edges and start of random digits as in paper 1."""
+def load_digits_game_input(inputs: Inputs, count: int) -> GameInput:
+    """Return the edges and the start layout of random digits as in paper 1."""
     settings = Settings(affinity="uniform", random_state=inputs.random_state)
-    return make_edges_and_layout(digits(inputs, count)[0], settings)
+    return make_game_input(load_digits(inputs, count)[0], settings)
 
 
-def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
-    """Return the rolled sheet, (N, 3), and where each point is on it, (N, 2)."""
+def make_swiss_roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
+    """Return random points of a rolled sheet (N, 3), and of the unrolled one (N, 2)."""
     rng = np.random.default_rng(random_state)
     angle = rng.uniform(1.5 * np.pi, 4.5 * np.pi, n_points)
     height = rng.uniform(0, 10, n_points)
@@ -56,20 +56,22 @@ def roll(n_points: int, random_state: int) -> tuple[Vector, Vector]:
     return X, np.column_stack([along - along.min(), height])
 
 
-def make_edges_and_layout(X: Any, settings: Settings) -> Placed:
-    """Find the edges of the rows and put the points where the settings say."""
+def make_game_input(X: Any, settings: Settings) -> GameInput:
+    """Return the edges and the start layout of rows (N, D) by the settings."""
     return pipeline.make_edges_and_layout(
         pipeline.find_neighbors(X, settings), X, settings
     )
 
 
-def looks(placed: Placed, settings: Settings, at: Sequence[int]) -> Iterator[Snapshot]:
+def iterate_snapshots_at(
+    game_input: GameInput, settings: Settings, at: Sequence[int]
+) -> Iterator[Snapshot]:
     """Play, and yield the snapshot at each of the iterations ``at``, which rise."""
 
     def until(done: int) -> int:
         return min(stop - done for stop in at if stop > done)
 
-    game = play(*placed, settings, diagnose=False, frame_iterations=until)
+    game = play(*game_input, settings, diagnose=False, frame_iterations=until)
     for snapshot in game:
         if snapshot.iteration in at:
             yield snapshot

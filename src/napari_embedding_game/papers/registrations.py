@@ -1,7 +1,7 @@
-"""What is added to the lists of the engine, by the papers and for maps of others.
+"""Register methods, affinities and starts of the papers, and maps of files.
 
-The package imports this module first of all, so that its entries are there wherever
-somebody chooses; what they compute with is loaded when it is chosen.
+The package imports this module first, so that the entries exist wherever methods are
+listed.  The code that an entry needs is imported when the entry is used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from napari_embedding_game.core.graph.choices import (
 from .pair_functions import NegativeCauchy, SquaredCauchy, UmapExactAttraction
 
 MAX_MINIMISED = 10_000
-"""Largest maps of a minimiser: of digits a step takes up to 1 s then on one slow core,
+"""Most points of a minimiser: for so many digits a step takes up to 1 s on a slow core,
 and factoring the Laplacian 13 s, which cannot be stopped (b9dd4b2)."""
 
 
-def _later(function: str, package: str | None = __package__) -> Callable[..., Any]:
-    """Return a function of a module of this package, imported when it is called."""
+def _import_when_called(
+    function: str, package: str | None = __package__
+) -> Callable[..., Any]:
+    """Return a function that imports "module.function" of ``package`` when called."""
     module, name = function.rsplit(".", 1)
 
     def call(*values: Any, **named: Any) -> Any:
@@ -42,7 +44,9 @@ def _later(function: str, package: str | None = __package__) -> Callable[..., An
     return call
 
 
-OBJECTIVES["sampled_landmarks"] = _later("sampled_landmarks.SampledLandmarks")
+OBJECTIVES["sampled_landmarks"] = _import_when_called(
+    "sampled_landmarks.SampledLandmarks"
+)
 ATTRACTIONS["kernel"] = NegativeCauchy()
 ATTRACTIONS["umap_exact"] = UmapExactAttraction()
 KERNELS["squared_cauchy"] = SquaredCauchy()
@@ -50,18 +54,20 @@ KERNELS["squared_cauchy"] = SquaredCauchy()
 _GROUP = "From the papers"
 _method = partial(Method, repulsion=1.0, group=_GROUP)
 METHODS.update(
-    # Its energy is the game's, which may go on from it.
+    # The energy is that of the game, so that the game can continue from this map.
     given=replace(
         METHODS["game"],
         title="Map of the file",  # what is in the file, or ``init``
-        moved_by=_later("dynamics.given.layouts", "napari_embedding_game.core"),
+        moved_by=_import_when_called(
+            "dynamics.given.layouts", "napari_embedding_game.core"
+        ),
         takes_repulsion=False,
     ),
     umap_exact=_method(
         title="UMAP, all pairs",  # paper 4, Eq. 4
         attraction="umap_exact",
         kernel="umap",
-        # What UMAP's weights were multiplied by, for the sum over all pairs.
+        # The factor of UMAP's weights, for the sum over all pairs.
         lambda_scale=lambda edges: edges.scale / 2,
         affinity="fuzzy",
         approximations=("exact",),
@@ -77,12 +83,12 @@ METHODS.update(
         title="Two-kernel PCA",  # paper 3, Eq. 6
         attraction="kernel",
         kernel="squared_cauchy",
-        # It makes the energy sum (k_x - k_y)^2, up to a factor.
+        # With this factor the energy is sum (k_x - k_y)^2, up to a factor.
         lambda_scale=lambda edges: edges.scale / 4,
         affinity="fuzzy",
         approximations=("exact", "landmarks", "sampled_edges", "sampled_landmarks"),
     ),
-    # Its forces are inner products: no function of distances.
+    # The forces are inner products, not functions of distances.
     pca=_method(
         title="PCA by attraction and repulsion",  # paper 3, Eq. 4
         attraction="",
@@ -91,31 +97,37 @@ METHODS.update(
         affinity="inner_products",
         approximations=("exact",),
         takes_repulsion=False,
-        moved_by=_later("pca.layouts"),
+        moved_by=_import_when_called("pca.compute_layouts"),
     ),
 )
-# Paper 4: down the energy over all pairs of points, instead of a game.
+# Paper 4: the energy over all pairs of points is minimised, without a game.
 for _name, _title in (("ee", "EE"), ("ssne", "s-SNE")):
     for _minimizer in ("spectral_direction", "homotopy", "pressured_points"):
         METHODS[f"{_name}_{_minimizer}"] = replace(
             METHODS[_name],
             title=f"{_title} by {_minimizer.replace('_', ' ')}",
             approximations=("exact",),
-            moved_by=_later(f"without_landmarks.by_{_minimizer}"),
+            moved_by=_import_when_called(f"without_landmarks.by_{_minimizer}"),
             max_points=MAX_MINIMISED,
             group=_GROUP,
         )
 
-# Some edges of LLE push.
+# Edges of LLE may have weights below 0, which repel.
 ROW_AFFINITIES.update(
-    lle=RowBasedChoice("LLE", _later("lle_edges.signed_edges")),
-    inner_products=RowBasedChoice("Inner products", _later("pca.inner_products")),
+    lle=RowBasedChoice("LLE", _import_when_called("lle_edges.build_signed_edges")),
+    inner_products=RowBasedChoice(
+        "Inner products", _import_when_called("pca.make_row_edges")
+    ),
 )
 
 STARTS.update(
-    gradient_pca=RowBasedChoice("PCA by a game", _later("linear.gradient_pca")),
-    random_projection=RowBasedChoice("Random axes", _later("linear.random_projection")),
-    le=RowBasedChoice("Laplacian, LE", _later("eigenmaps.le")),
-    ale=RowBasedChoice("Averaged LE", _later("eigenmaps.ale")),
-    vrle=RowBasedChoice("Variable LE", _later("eigenmaps.vrle")),
+    gradient_pca=RowBasedChoice(
+        "PCA by a game", _import_when_called("linear.gradient_pca")
+    ),
+    random_projection=RowBasedChoice(
+        "Random axes", _import_when_called("linear.random_projection")
+    ),
+    le=RowBasedChoice("Laplacian, LE", _import_when_called("eigenmaps.le")),
+    ale=RowBasedChoice("Averaged LE", _import_when_called("eigenmaps.ale")),
+    vrle=RowBasedChoice("Variable LE", _import_when_called("eigenmaps.vrle")),
 )
